@@ -11,7 +11,7 @@ TEST   := $(VENV)/test
 TOOLS  := $(TEST)/bin
 # Two processes of one thread each beat one of two (DESIGN section 2).
 WORKERS ?= 2
-# A file goes to one process, which makes its fixtures once; long ones first (tests/conftest.py).
+# A file goes to one process, which makes its fixtures once; long ones first (conftest.py).
 # tests/smoke repeats what others check better; it is for versions that nothing else runs on.
 FILES   := --dist loadfile --no-loadscope-reorder --ignore=tests/smoke
 export OMP_NUM_THREADS ?= 1
@@ -33,13 +33,13 @@ study: DEMO = --study
 study: demo
 demo:
 	$(PYTHON) -m venv --clear $(VENV)/demo
-	$(VENV)/demo/bin/python $(PIP) torch==2.13.0 '.[benchmark,fast]'
+	$(VENV)/demo/bin/python $(PIP) torch==2.13.0 '.[fast]' ./bench
 	$(VENV)/demo/bin/python -m examples.demo $(DEMO)
 
 # Made anew whenever the dependencies change.
-$(TEST)/.installed: pyproject.toml constraints.txt hatch_build.py
+$(TEST)/.installed: pyproject.toml bench/pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv --clear $(TEST)
-	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
+	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]' -e ./bench
 	touch $@
 
 # For every commit: architecture tests, laws, conformance, layers, lint and types. The laws on other arrays
@@ -60,7 +60,7 @@ test: $(TEST)/.installed
 
 # Simulations, runs that are killed, whole benchmarks: what takes more than a few seconds.
 # Only the files that have the word are read: the others take as long to import as some tests take.
-SLOW_FILES = $(shell grep -rlw slow tests --include='test_*.py')
+SLOW_FILES = $(shell grep -rlw slow tests bench/tests --include='test_*.py')
 test-slow: $(TEST)/.installed
 	$(TOOLS)/python -m pytest -n $(WORKERS) $(FILES) -m slow --durations=20 $(SLOW_FILES)
 
@@ -72,9 +72,11 @@ test-all:
 
 lint: $(TEST)/.installed
 	$(TOOLS)/lint-imports
+	cd bench && ../$(TOOLS)/lint-imports
 	$(TOOLS)/ruff check
 	$(TOOLS)/ruff format --check
 	$(TOOLS)/mypy
+	cd bench && ../$(TOOLS)/mypy
 
 # The base install only: nothing but the tests of the extras may be skipped or break.
 # A module of an absent extra cannot be imported, so neither can its doctests.
@@ -86,11 +88,13 @@ $(VENV)/minimal/.installed: pyproject.toml constraints.txt hatch_build.py
 	$(VENV)/minimal/bin/python $(PIP) -e '.[test-minimal]'
 	touch $@
 
-OF_TEXT := $(addprefix --ignore=tests/architecture/test_,$(addsuffix .py,arguments citations docstrings \
-	knowledge layers repository rules sizes words))
+# Tests of the source's text, and of pages about both packages.
+OF_TEXT := $(addprefix --ignore=tests/architecture/test_,$(addsuffix .py,arguments citations dependencies \
+	docstrings knowledge layers repository rules sizes words)) \
+	$(addprefix --ignore=tests/docs/test_,$(addsuffix .py,advice generated metric_statements pages))
 test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \
-	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) $(FILES) $(OF_TEXT) -m "not slow" \
+	$(VENV)/minimal/bin/python -m pytest tests src -n $(WORKERS) $(FILES) $(OF_TEXT) -m "not slow" \
 		--doctest-ignore-import-errors
 
 # The comparisons with other packages, in an environment of their own: they need older versions of some
@@ -105,13 +109,14 @@ PEER_FILES = $(shell grep -rl pytest.mark.peers tests --include='test_*.py')
 test-peers: $(VENV)/peers/.installed
 	ABSTAIN_REQUIRE_PEERS=1 $(VENV)/peers/bin/python -m pytest -q -m peers $(PEER_FILES)
 
-# The lowest versions that pyproject.toml declares, on the lowest Python; what only they ask for
+# The lowest versions that both pyproject.toml declare, on the lowest Python; what only they ask for
 # is the newest. Old libraries use what new ones deprecate: that is no error here.
-$(VENV)/lowest/.installed: pyproject.toml tools/lowest.py
+$(VENV)/lowest/.installed: pyproject.toml bench/pyproject.toml tools/lowest.py
 	$(PYTHON) -m venv --clear $(VENV)/lowest
 	$(PYTHON) tools/lowest.py > $(VENV)/lowest/constraints.txt
 	$(VENV)/lowest/bin/python -m pip --disable-pip-version-check install -q --no-compile \
 		-c $(VENV)/lowest/constraints.txt -e '.[fast,scale,test-minimal]'
+	$(VENV)/lowest/bin/python $(PIP) --no-deps -e ./bench
 	touch $@
 
 test-lowest: $(VENV)/lowest/.installed
@@ -122,19 +127,20 @@ test-smoke:
 	$(PYTHON) -m venv --clear $(VENV)/smoke
 	$(VENV)/smoke/bin/python -m pip --disable-pip-version-check install -q --no-compile \
 		-e '.[fast,test-minimal]'
+	$(VENV)/smoke/bin/python $(PIP) --no-deps -e ./bench
 	$(VENV)/smoke/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
 
 # Measure every case, some 10 minutes of two quiet cores: docs/performance.md and
 # benchmarks/cases.json. `make bench BENCH='--only "peers*"'` measures a part of it.
 BENCH ?=
-$(VENV)/bench/.installed: pyproject.toml constraints.txt
+$(VENV)/bench/.installed: pyproject.toml bench/pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)/bench
-	$(VENV)/bench/bin/python $(PIP) torch==2.13.0 '.[fast,benchmark,bench]'
+	$(VENV)/bench/bin/python $(PIP) torch==2.13.0 '.[fast,bench]' ./bench
 	touch $@
 
 # The package as it is now; what it needs is there.
 bench-install: $(VENV)/bench/.installed
-	$(VENV)/bench/bin/python $(PIP) --no-deps --force-reinstall .
+	$(VENV)/bench/bin/python $(PIP) --no-deps --force-reinstall . ./bench
 
 bench: bench-install
 	$(VENV)/bench/bin/python benchmarks/run.py $(BENCH)
@@ -143,9 +149,10 @@ bench: bench-install
 bench-check: bench-install
 	$(VENV)/bench/bin/python benchmarks/run.py --against $(BENCH)
 
-$(VENV)/docs/.installed: pyproject.toml constraints.txt hatch_build.py
+$(VENV)/docs/.installed: pyproject.toml bench/pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv --clear $(VENV)/docs
 	$(VENV)/docs/bin/python $(PIP) -e '.[docs]'
+	$(VENV)/docs/bin/python $(PIP) --no-deps -e ./bench
 	touch $@
 
 docs: $(VENV)/docs/.installed

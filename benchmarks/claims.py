@@ -11,8 +11,8 @@ import numpy as np
 from table import markdown
 
 import abstain as ab
-from abstain.benchmark.results import BenchmarkResults, results_of
-from abstain.benchmark.store import Store
+from abstain_bench.results import BenchmarkResults, results_of
+from abstain_bench.runs.store import Store
 
 COVARIATE = ("iid", "corruption", "sub-class")
 NEW = ("new-class", "far-new-class")

@@ -44,7 +44,7 @@ def files(paths, by, known, model):
 
 def runs(folder):
     """Yield of each run of a benchmark its data sets."""
-    from abstain.benchmark.store import Store
+    from abstain_bench.runs.store import Store
 
     store = Store.read(folder)
     for run in store.tested:

@@ -17,7 +17,6 @@ from rich.console import Console
 
 import abstain as ab
 from abstain import streaming
-from abstain.benchmark.data import glyph_families
 from abstain.confidence import SCORES
 from abstain.errors import UncountedError
 from abstain.metrics import METRICS
@@ -25,9 +24,10 @@ from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import Need
 from abstain.metrics.rank_weights import BY_PLACE, trapezoid_weight
 from abstain.predictions import LOSSES
-from abstain.studies import STUDIES
-from abstain.studies.requirements import READINGS, summary_rows
-from abstain.studies.requirements.decisions import is_meant, judged
+from abstain_bench.data import glyph_families
+from abstain_bench.studies import STUDIES
+from abstain_bench.studies.requirements import READINGS, summary_rows
+from abstain_bench.studies.requirements.decisions import is_meant, judged
 
 DOCS = Path(__file__).resolve().parent
 

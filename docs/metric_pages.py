@@ -15,8 +15,8 @@ import numpy as np
 
 from abstain.metrics import METRICS, Metric
 from abstain.metrics.entry import Need
-from abstain.studies.requirements.systems import MORE, ShownClasses, Systems, few_failures
 from abstain.typing import FloatArray, IntArray
+from abstain_bench.studies.requirements.systems import MORE, ShownClasses, Systems, few_failures
 
 DOCS = Path(__file__).resolve().parent
 HOME = DOCS / "metrics"

@@ -8,21 +8,29 @@ had differs between machines.
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
-_PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-_EXTRAS = ("fast", "torch", "benchmark", "scale", "demo", "test-minimal")
+_ROOT = Path(__file__).resolve().parents[1]
+_EXTRAS = ("fast", "torch", "scale", "test-minimal")
 _FLOOR = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=([0-9.]+)")
 
 
 def main() -> None:
     """Print one line for each package of the base and of the extras that users install."""
-    project = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]
+    project = _project(_ROOT)
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *(one for name in _EXTRAS for one in extras[name])]
+    wanted += _project(_ROOT / "bench")["dependencies"]
     found = dict(match.groups() for one in wanted if (match := _FLOOR.match(one)))
     found.pop("torch", None)
     for name, version in sorted(found.items()):
         print(f"{name}=={version}")
+
+
+def _project(folder: Path) -> dict[str, Any]:
+    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
 
 
 if __name__ == "__main__":

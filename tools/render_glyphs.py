@@ -3,7 +3,7 @@
     python tools/render_glyphs.py FOLDER
 
 FOLDER gets the packages (`apt-get download`, which needs no rights) and their contents; what is
-there is not fetched again. The masters go to src/abstain/benchmark/data/glyph_masters.npz with
+there is not fetched again. The masters go to bench/src/abstain_bench/data/glyph_masters.npz with
 their table of families beside them. Needs Pillow. Nothing of this runs where abstain is installed.
 """
 

@@ -260,7 +260,7 @@ def _report() -> Race:
 
 
 def _store(folder: Path) -> None:
-    from tests.benchmark.made_store import made_store
+    from bench.tests.runs.made_store import made_store
 
     made_store(folder, n=1000)
 

@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from abstain import benchmark as benchmark
     from abstain import calibration as calibration
     from abstain import confidence as confidence
     from abstain import curves as curves
@@ -19,11 +18,9 @@ if TYPE_CHECKING:
     from abstain import metrics as metrics
     from abstain import monitoring as monitoring
     from abstain import plots as plots
-    from abstain import published as published
     from abstain import report as report
     from abstain import shift as shift
     from abstain import simulate as simulate
-    from abstain import studies as studies
     from abstain import thresholds as thresholds
     from abstain import training as training
     from abstain.curves import achievable_curve as achievable_curve
@@ -71,14 +68,13 @@ _PACKAGES = (
     "curves",
     "inference",
     "metrics",
-    "published",
     "shift",
     "simulate",
     "thresholds",
 )
 
 #: Those that draw, train or watch, which `from abstain import *` does not load.
-_HEAVY = ("benchmark", "monitoring", "plots", "report", "studies", "training")
+_HEAVY = ("monitoring", "plots", "report", "training")
 
 #: Whose names are public here too, as all of `metrics` are.
 _LIFTED = {

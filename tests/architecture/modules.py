@@ -20,7 +20,7 @@ class ImportGraph:
 
     @classmethod
     def of(cls, files: list[SourceFile]) -> "ImportGraph":
-        return cls({module_name(file): file for file in files})
+        return cls({file.module: file for file in files})
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
@@ -69,11 +69,6 @@ class ImportGraph:
         return module if is_folder else module.rpartition(".")[0]
 
 
-def module_name(file: SourceFile) -> str:
-    parts = ("abstain", *file.name.removesuffix(".py").split("/"))
-    return ".".join(part for part in parts if part != "__init__")
-
-
 def _run(node: ast.AST) -> Iterator[ast.AST]:
     """Every node below that is run: not what stands under `if TYPE_CHECKING`."""
     for child in ast.iter_child_nodes(node):
@@ -92,12 +87,12 @@ def _owner(module: str) -> str | None:
 
 
 def _sibling(file: SourceFile) -> tuple[str, str]:
-    path = Path(file.name)
+    path = Path(file.folder.name, file.name)
     return str(path.parent), path.stem if path.stem not in {"__init__", "__main__"} else ""
 
 
 def _sibling_folder(file: SourceFile) -> tuple[str, str]:
-    folder = Path(file.name).parent
+    folder = Path(file.folder.name, file.name).parent
     return str(folder.parent), folder.name
 
 

@@ -186,10 +186,10 @@ FUNCTION_TOPICS = {
     "abstain.metrics.failure_auroc": ("failure AUROC", "of failure detection"),
     "abstain.metrics.fpr_at_tpr": ("failure AUROC", "of failure detection"),
     "abstain.simulate.two_sele_counterexample": ("counterexample",),
-    "abstain.studies.study_convergence": ("convergence",),
-    "abstain.studies.study_population_forms": ("population AURC",),
-    "abstain.studies.study_posterior": ("posterior",),
-    "abstain.studies.study_weights": (
+    "abstain_bench.studies.study_convergence": ("convergence",),
+    "abstain_bench.studies.study_population_forms": ("population AURC",),
+    "abstain_bench.studies.study_posterior": ("posterior",),
+    "abstain_bench.studies.study_weights": (
         "bias",
         "scale",
         "Monte-Carlo",

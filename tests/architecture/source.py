@@ -1,4 +1,4 @@
-"""The package's source as the architecture tests see it: files, syntax trees, module names."""
+"""The source of both distributions as the architecture tests see it: files, trees, module names."""
 
 import ast
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The folders of the distributions `abstain` and `abstain-bench`.
 SRC = ROOT / "src" / "abstain"
+BENCH = ROOT / "bench" / "src" / "abstain_bench"
 
 #: The layers that may only compute (DESIGN section 4).
 NUMERICS = (
@@ -25,19 +27,30 @@ NUMERICS = (
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One Python file of the package."""
+    """One Python file of a distribution."""
 
     path: Path
+    folder: Path = SRC
 
     @property
     def name(self) -> str:
-        """Path below src/abstain, with forward slashes."""
-        return self.path.relative_to(SRC).as_posix()
+        """Path below the folder of its distribution, with forward slashes."""
+        return self.path.relative_to(self.folder).as_posix()
+
+    @property
+    def module(self) -> str:
+        """The name that it is imported by."""
+        parts = (self.folder.name, *self.name.removesuffix(".py").split("/"))
+        return ".".join(part for part in parts if part != "__init__")
 
     @property
     def top(self) -> str:
         """The layer it belongs to."""
         return Path(self.name).parts[0].removesuffix(".py")
+
+    @property
+    def is_command(self) -> bool:
+        return self.top in {"cli", "commands"}
 
     @cached_property
     def text(self) -> str:
@@ -65,7 +78,8 @@ class SourceFile:
 
     def at(self, line: int) -> str:
         """Where, in the form that editors open."""
-        return f"src/abstain/{self.name}:{line}"
+        return f"{self.path.relative_to(ROOT)}:{line}"
 
 
-FILES = [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
+ABSTAIN_FILES = [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
+FILES = [*ABSTAIN_FILES, *(SourceFile(path, BENCH) for path in sorted(BENCH.rglob("*.py")))]

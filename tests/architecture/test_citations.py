@@ -10,7 +10,7 @@ from tests.architecture.source import ROOT
 
 from abstain._foundation.extras import has
 from abstain.metrics import METRICS
-from abstain.studies import STUDIES
+from abstain_bench.studies import STUDIES
 
 #: Whose paper a study is about: how its file and its page begin.
 STUDIES_OF = {
@@ -25,7 +25,7 @@ OF_ONE_PAPER = {
     f"{folder}/{study}": author
     for author, studies in STUDIES_OF.items()
     for study in studies
-    for folder in ("docs/studies", "src/abstain/studies")
+    for folder in ("docs/studies", "bench/src/abstain_bench/studies")
 } | {"docs/estimators.md": "Zhou", "docs/choosing-a-metric.md": "Traub"}
 
 _NUMBER = r"(?:[A-Z](?:\.\d+)+|S?\d+(?:\.\d+)*|[A-J])\b"
@@ -90,6 +90,7 @@ def citations(text, place, default=None):
 def in_files():
     for folder, endings in (
         ("src", (".py", ".toml")),
+        ("bench", (".py", ".toml")),
         ("docs", (".md",)),
         ("tests", (".py",)),
         ("examples", (".py", ".toml")),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.architecture.source import ROOT
 
+import abstain as ab
+
 SAID = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, BUILD = SAID["project"], SAID["build-system"]["requires"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -58,6 +60,7 @@ def of_extras(names: set[str]) -> set[str]:
     return set().union(*(packages(EXTRAS[name]) for name in names))
 
 
+BENCH = tomllib.loads((ROOT / "bench/pyproject.toml").read_text(encoding="utf-8"))["project"]
 USERS = packages(PROJECT["dependencies"]) | of_extras(set(EXTRAS) - DEVELOPERS)
 OURS = of_extras(DEVELOPERS)
 
@@ -67,8 +70,20 @@ def test_the_package_imports_what_its_users_install():
     assert not {package for package in USERS if module(package) not in there}
 
 
+def test_abstain_bench_imports_what_its_users_install():
+    there = imported_below("bench/src")
+    assert not {p for p in packages(BENCH["dependencies"]) if module(p) not in there}
+
+
+def test_abstain_bench_needs_the_abstain_of_the_same_commit():
+    import abstain_bench
+
+    assert abstain_bench.__version__ == ab.__version__
+    assert f"abstain=={ab.__version__}" in BENCH["dependencies"]
+
+
 def test_developers_install_nothing_that_is_not_used():
-    there = imported_below("src", "tests", "tools", "benchmarks", "examples", "docs")
+    there = imported_below("src", "bench", "tests", "tools", "benchmarks", "examples", "docs")
     assert not {p for p in OURS - NEVER_IMPORTED if module(p) not in there}
     assert OURS >= NEVER_IMPORTED, "take it out of the ledger"
 

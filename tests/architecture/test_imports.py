@@ -8,8 +8,7 @@ import sys
 from importlib import import_module
 
 import pytest
-from tests.architecture.modules import module_name
-from tests.architecture.source import FILES, ROOT
+from tests.architecture.source import ABSTAIN_FILES, ROOT
 
 import abstain as ab
 from abstain.cli.app import all_commands, complete_application
@@ -24,7 +23,7 @@ EXTRAS = {
     "dask", "distributed", "lightning_fabric", "mlxtend", "numba", "pandas", "pooch", "pyarrow",
     "torch", "torchmetrics",
 }  # fmt: skip
-OF_EXTRAS = {"benchmark", "integrations", "streaming", "studies", "training"}
+OF_EXTRAS = {"integrations", "streaming", "training"}
 # These import numba, and are imported when numba is there.
 COMPILED = {"_foundation/compiled.py", "inference/resampling/compiled.py"}
 
@@ -35,12 +34,10 @@ HEAVY_PARTS = {"scipy.optimize", "scipy.sparse", "scipy.stats"}
 
 # What a table of an evaluation needs nothing of.
 WITHOUT_A_PAGE = (
-    "abstain.benchmark", "abstain.calibration", "abstain.evaluation.calibration",
-    "abstain.evaluation.comparison", "abstain.evaluation.rules", "abstain.inference.permutation",
-    "abstain.inference.rank_tests", "abstain.published", "abstain.report.subjects.comparison",
-    "abstain.report.subjects.benchmark", "abstain.report.subjects.rule",
-    "abstain.report.subjects.study", "abstain.simulate", "abstain.studies",
-    "abstain.thresholds", "abstain.training",
+    "abstain.calibration", "abstain.evaluation.calibration", "abstain.evaluation.comparison",
+    "abstain.evaluation.rules", "abstain.inference.permutation", "abstain.inference.rank_tests",
+    "abstain.report.subjects.comparison", "abstain.report.subjects.rule", "abstain.simulate",
+    "abstain.thresholds", "abstain.training", "abstain_bench",
 )  # fmt: skip
 
 
@@ -115,7 +112,7 @@ def test_help_and_version_load_no_command():
 
 
 def test_the_help_of_a_command_loads_nothing_that_reads_or_computes():
-    for command in ("evaluate", "benchmark", "data", "list"):
+    for command in ("evaluate", "list"):
         loaded = modules_after(f"from abstain.cli.main import run\nrun(['{command}', '--help'])")
         assert not loaded & ((HEAVY | HEAVY_PARTS | {"numpy", "scipy"}) - {"cyclopts", "rich"})
     for words in (["compare", "--help"], ["threshold", "--help"], ["list", "metrics"]):
@@ -159,7 +156,9 @@ def test_a_page_is_written_without_what_draws_figures_and_writes_other_formats(t
 
 def test_the_base_install_can_import_every_module_that_is_not_of_an_extra():
     # The minimal CI job skips doctests of modules that it cannot import; this keeps that honest.
-    files = [f for f in FILES if f.top not in OF_EXTRAS | {"__main__"} and f.name not in COMPILED]
+    files = [
+        f for f in ABSTAIN_FILES if f.top not in OF_EXTRAS | {"__main__"} and f.name not in COMPILED
+    ]
     absent = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRAS)}))"
-    names = ", ".join(module_name(file) for file in files)
+    names = ", ".join(file.module for file in files)
     modules_after(f"{absent}\nimport {names}")

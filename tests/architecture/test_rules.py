@@ -51,7 +51,7 @@ def asserts(file: SourceFile) -> list[int]:
 
 
 def prints(file: SourceFile) -> list[int]:
-    if file.top == "cli":
+    if file.is_command:
         return []
     calls = [n for n in file.walk() if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
     return [n.lineno for n in calls if n.func.id == "print"]
@@ -110,9 +110,8 @@ def test_no_module_is_a_drawer():
         (late_annotations, "from __future__ import annotations"),
     ],
 )
-def test_the_rules_see_what_they_forbid(rule, code, tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.architecture.source.SRC", tmp_path)
+def test_the_rules_see_what_they_forbid(rule, code, tmp_path):
     (tmp_path / "metrics").mkdir()
     path = tmp_path / "metrics" / "bad.py"
     path.write_text(code, encoding="utf-8")
-    assert rule(SourceFile(path))
+    assert rule(SourceFile(path, tmp_path))

@@ -17,7 +17,6 @@ from cyclopts import App, CycloptsError
 from cyclopts.exceptions import MissingArgumentError
 from tests.docs.blocks import PAGES, ROOT, blocks
 
-import abstain as ab
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
 from abstain.cli.app import complete_application
@@ -25,7 +24,8 @@ from abstain.cli.main import run
 from abstain.errors import UnknownNameError
 from abstain.tables.files import SUFFIXES
 
-PACKAGE = Path(ab.__file__).parent
+PACKAGE = ROOT / "src" / "abstain"
+BENCH = ROOT / "bench" / "src" / "abstain_bench"
 CODE = re.compile(r"`(abstain [a-z][^`]*)`")
 IN_A_PAGE = re.compile(r"<code>(abstain [a-z][^<]*)</code>")
 #: What stands for a value in a message, as for the parser.
@@ -59,7 +59,7 @@ def advised():
     def add(line, place):
         lines.setdefault(" ".join(line.split()), place)
 
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted([*PACKAGE.rglob("*.py"), *BENCH.rglob("*.py")]):
         for text in texts(path):
             for line in CODE.findall(text):
                 add(line, f"{path.relative_to(ROOT)}")
@@ -157,13 +157,13 @@ def test_wrong_advice_is_seen(line):
 
 
 def catalogues() -> list[Catalogue]:
-    for name in ("studies", "simulate", "thresholds", "confidence", "benchmark.data.fetching"):
+    for name in ("simulate", "thresholds", "confidence"):
         importlib.import_module(f"abstain.{name}")
-    importlib.import_module("abstain.benchmark.methods")
-    importlib.import_module("abstain.benchmark.tasks")
+    for name in ("studies", "data.fetching", "runs.methods", "runs.tasks"):
+        importlib.import_module(f"abstain_bench.{name}")
     if has("torch"):
         importlib.import_module("abstain.training")
-        importlib.import_module("abstain.benchmark.models")
+        importlib.import_module("abstain_bench.networks")
     found = [one for one in gc.get_objects() if type(one) is Catalogue]
     # Those of other tests have no entry, or one of their own.
     return [one for one in found if len(one) > 2]

@@ -24,7 +24,12 @@ WRITTEN = sorted(
         *NOTEBOOKS.glob("*.ipynb"),
     ]
 )
-SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.toml")])
+SOURCES = sorted(
+    path
+    for folder in ("src", "bench/src")
+    for ending in ("py", "toml")
+    for path in (ROOT / folder).rglob(f"*.{ending}")
+)
 
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)")
 #: A bracket that is opened in one is closed in it.

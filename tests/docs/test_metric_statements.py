@@ -12,8 +12,8 @@ from tests.docs.blocks import ROOT
 import abstain as ab
 from abstain._foundation.scored import scored
 from abstain.metrics import METRICS, metric_named
-from abstain.studies.requirements.decisions import JudgedMetric, judged
-from abstain.studies.requirements.verdicts import COMPLETE, NEVER_WORSE, PAIRS
+from abstain_bench.studies.requirements.decisions import JudgedMetric, judged
+from abstain_bench.studies.requirements.verdicts import COMPLETE, NEVER_WORSE, PAIRS
 
 #: All orders of up to so many samples decide a verdict.
 SIZE: Final = 5

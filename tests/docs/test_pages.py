@@ -16,9 +16,9 @@ from abstain.confidence import SCORES
 from abstain.evaluation import Result
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
-from abstain.studies import STUDIES
 from abstain.tables._choice import USUAL
 from abstain.tables.files import SUFFIXES
+from abstain_bench.studies import STUDIES
 
 
 def page(name):

@@ -62,7 +62,7 @@ def test_the_make_targets_exist():
 
 def test_the_extras_exist():
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for extra in ("fast", "torch", "scale", "benchmark", "demo", "all"):
+    for extra in ("fast", "torch", "scale", "all"):
         assert re.search(rf"^{extra} = \[", pyproject, re.MULTILINE)
 
 

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.conftest import ROOT
+from tests.architecture.source import ROOT
 
 import abstain as ab
 from abstain.errors import MissingInputError, UnknownNameError

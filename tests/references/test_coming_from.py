@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.conftest import ROOT
+from tests.architecture.source import ROOT
 from tests.peers import folder_of_peer, import_peer
 from tests.references import fd_shifts_facts
 from tests.references.import_files import import_files

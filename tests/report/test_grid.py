@@ -7,9 +7,7 @@ import pytest
 from rich.console import Console
 
 from abstain.report import document as doc
-from abstain.report import study_terminal
 from abstain.report.render.grid import FittedTable
-from abstain.studies import StudyResult, study_label_noise, study_rankings, study_weights
 
 
 def printed(table, width):
@@ -99,25 +97,3 @@ def test_words_share_what_is_left_by_how_long_they_are():
     text = printed(doc.Table(heads, doc.rows_of([(claim, evidence)])), 60)
     assert "short words" in text
     assert len(text.splitlines()) <= 2 + 6
-
-
-RESULTS = {
-    "weights": lambda: study_weights(sizes=[8, 128], points=9),
-    "rankings": lambda: study_rankings(bootstrap=20, n=200),
-    "label noise": lambda: study_label_noise(n=500),
-}
-
-
-@pytest.mark.parametrize("name", RESULTS)
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_numbers_of_studies_are_those_of_a_terminal_without_end(name, width):
-    def numbers(columns):
-        console = Console(width=columns)
-        with console.capture() as shown:
-            console.print(study_terminal(result))
-        lines = shown.get().splitlines()
-        return {n for line in lines for n in re.findall(r"(?<![\w.])[−]?\d\.\d{3,}(?![\w.])", line)}
-
-    result: StudyResult = RESULTS[name]()
-    # A number that a line or a column breaks is none of these.
-    assert numbers(width) <= numbers(300)

@@ -2,8 +2,6 @@
 
 import pytest
 from tests.plots.comparisons import made_up
-from tests.report.made_benchmark import made_results
-from tests.report.test_study_page import bias
 from tests.report.test_threshold_page import plain as rule
 
 from abstain import report
@@ -21,16 +19,10 @@ def results(plain):
             report.write_comparison,
         ),
         "rule": (rule(), report.threshold_html, report.write_threshold),
-        "study": (bias(), report.study_html, report.write_study),
-        "benchmark": (
-            made_results(("msr", "pe"), metrics=("augrc",), severities=()),
-            report.benchmark_html,
-            report.write_benchmark,
-        ),
     }
 
 
-@pytest.mark.parametrize("kind", ["evaluation", "comparison", "rule", "study", "benchmark"])
+@pytest.mark.parametrize("kind", ["evaluation", "comparison", "rule"])
 def test_the_ending_says_the_format(kind, results, tmp_path):
     result, page, write = results[kind]
     document = report.document_of(result, title="Mine")
@@ -49,9 +41,9 @@ def test_the_functions_of_a_subject_refuse_the_others(results):
 
 
 def test_what_only_others_have_is_refused(plain, results, tmp_path):
-    none, benchmark = report.Pictures(reason="no torch"), results["benchmark"][0]
+    none = report.Pictures(reason="no torch")
     with pytest.raises(InputError, match=r"`beside` cannot be used with Evaluation"):
-        report.write(plain, tmp_path / "a.html", beside=[benchmark])
+        report.write(plain, tmp_path / "a.html", beside=[plain])
     with pytest.raises(InputError, match=r"`pictures` cannot be used with RuleChecks"):
         report.write(results["rule"][0], tmp_path / "a.html", pictures=none)
     with pytest.raises(InputError, match="figures beside its page; got Evaluation"):
@@ -60,9 +52,7 @@ def test_what_only_others_have_is_refused(plain, results, tmp_path):
 
 
 def test_figures_of_any_result_that_has_some(results, tmp_path):
-    for kind, named in (("rule", report.write_rule_figures), ("study", report.write_study_figures)):
-        result = results[kind][0]
-        left = [
-            path.name for path in report.write_figures(result, tmp_path / kind, formats=["svg"])
-        ]
-        assert left == [path.name for path in named(result, tmp_path / kind, formats=["svg"])]
+    rule = results["rule"][0]
+    left = [path.name for path in report.write_figures(rule, tmp_path, formats=["svg"])]
+    named = report.write_rule_figures(rule, tmp_path, formats=["svg"])
+    assert left == [path.name for path in named]

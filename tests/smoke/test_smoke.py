@@ -37,9 +37,7 @@ def frame():
 
 
 def test_every_module_that_needs_no_extra_is_imported():
-    extras = (
-        "training", "benchmark", "__main__", "integrations.torchmetrics", "studies.finetuning",
-    )  # fmt: skip
+    extras = ("training", "__main__", "integrations.torchmetrics")
     # By their names alone: walking would import the packages of the extras.
     files = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
     names = [".".join(file.parts).removesuffix(".__init__") for file in files]
@@ -93,7 +91,7 @@ def test_every_list_is_printed(capsys, what):
     assert said.out or said.err
 
 
-@pytest.mark.parametrize("command", ["", "evaluate", "compare", "threshold", "study", "benchmark"])
+@pytest.mark.parametrize("command", ["", "evaluate", "compare", "threshold", "study"])
 def test_every_help_is_printed(capsys, command):
     assert run([*command.split(), "--help"]) == 0
     assert "Usage: abstain" in capsys.readouterr().out

@@ -28,8 +28,8 @@ class ListedCatalogue:
     describe: Callable[[Any], Iterable[str]]
     #: Entries in addition to those of `entries`.
     extra_entries: tuple[Any, ...] = ()
-    #: The extra of abstain that installs torch for it, or empty.
-    torch_extra: str = ""
+    #: Whether importing the entries needs torch.
+    needs_torch: bool = False
     #: Returns the end of `usage`, where only the module of the entries knows it.
     usage_suffix: Callable[[], str] = str
     #: Why it cannot be loaded; empty if it can.
@@ -155,7 +155,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
             "`abstain study finetune`",
             "abstain.training:OBJECTIVES",
             lambda k: (k.meaning, names_sentence("Options", k.options), k.source),
-            torch_extra="torch",
+            needs_torch=True,
         ),
     ),
     "rank-weights": (
@@ -164,7 +164,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
             "For abstain.training.RankWeightedLoss",
             "abstain.training:RANK_WEIGHTS",
             lambda w: (f"Metric: {w.metric}.", w.source),
-            torch_extra="torch",
+            needs_torch=True,
         ),
     ),
 }

@@ -52,8 +52,8 @@ def _sections(name: str, width: int) -> Iterator[Text]:
 def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
     if section.error:
         raise InputError(section.error)
-    if section.torch_extra and not has("torch"):
-        msg = f"{section.title}: they need torch; pip install 'abstain[{section.torch_extra}]'"
+    if section.needs_torch and not has("torch"):
+        msg = f"{section.title}: they need torch: pip install torch"
         raise MissingInputError(msg)
     try:
         entries = resolve_name(section.entries)

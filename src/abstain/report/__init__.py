@@ -1,7 +1,7 @@
 """Results as something to read: an HTML page, a terminal table, Markdown, LaTeX.
 
-Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleChecks` or a
-`StudyResult` and are formatted.
+Nothing here computes: numbers come from an `Evaluation`, a `Comparison` or `RuleChecks` and are
+formatted.
 """
 
 from typing import TYPE_CHECKING
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from abstain.report.output import write_threshold as write_threshold
     from abstain.report.pictures import Pictures as Pictures
     from abstain.report.pictures import sample_pictures as sample_pictures
-    from abstain.report.subjects.benchmark.output import benchmark_html as benchmark_html
-    from abstain.report.subjects.benchmark.output import benchmark_latex as benchmark_latex
-    from abstain.report.subjects.benchmark.output import benchmark_markdown as benchmark_markdown
-    from abstain.report.subjects.benchmark.output import benchmark_site as benchmark_site
-    from abstain.report.subjects.benchmark.output import benchmark_terminal as benchmark_terminal
-    from abstain.report.subjects.benchmark.output import write_benchmark as write_benchmark
-    from abstain.report.subjects.benchmark.output import write_tables as write_tables
-    from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
-    from abstain.report.subjects.study import study_html as study_html
-    from abstain.report.subjects.study import study_terminal as study_terminal
-    from abstain.report.subjects.study import write_study as write_study
-    from abstain.report.subjects.study import write_study_figures as write_study_figures
     from abstain.report.tables import comparison_latex as comparison_latex
     from abstain.report.tables import comparison_markdown as comparison_markdown
     from abstain.report.tables import latex_table as latex_table
@@ -65,17 +53,6 @@ else:
         ),
         pictures=("Pictures", "sample_pictures"),
         render=("render",),
-        subjects__benchmark__output=(
-            "benchmark_html",
-            "benchmark_latex",
-            "benchmark_markdown",
-            "benchmark_site",
-            "benchmark_terminal",
-            "write_benchmark",
-            "write_tables",
-        ),
-        subjects__benchmark__pictures=("benchmark_pictures",),
-        subjects__study=("study_html", "study_terminal", "write_study", "write_study_figures"),
         tables=(
             "comparison_latex",
             "comparison_markdown",

@@ -212,13 +212,13 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Comparison, RuleChecks, CascadeChecks, Monitor or StudyResult
+        result : Comparison, RuleChecks, CascadeChecks or Monitor
             What is drawn; of a name with a subject, that subject.
         folder : path-like
             Made when it does not exist.
         formats : sequence of str, optional
-            Some of "svg", "pdf" and "png"; by default all, but no "pdf" by `write_rule_figures`
-            and "svg" alone by `write_study_figures`.
+            Some of "svg", "pdf" and "png"; by default all, but no "pdf" by
+            `write_rule_figures`.
 
         Returns
         -------
@@ -233,13 +233,14 @@ class Subject(Generic[ResultT]):
         Examples
         --------
         >>> import tempfile
+        >>> import abstain as ab
         >>> from abstain.report import write_figures
-        >>> from abstain.studies import STUDIES
-        >>> found = STUDIES["precision"].run()
+        >>> rule = ab.thresholds.DecisionRule("confidence", 0.5, target=0.5)
+        >>> data = ab.Predictions(confidence=[0.9, 0.8, 0.4], loss=[0, 1, 0])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     files = write_figures(found, folder, formats=["svg"])
+        ...     files = write_figures(ab.check_rule(rule, data), folder, formats=["svg"])
         >>> [path.name for path in files]
-        ['loss.svg', 'loss.csv']
+        []
         """
         files = self.files(result, self.formats if formats is None else formats)
         place = Path(folder)

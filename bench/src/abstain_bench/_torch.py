@@ -1,0 +1,34 @@
+"""torch, or one line that says what is missing; and torch in one thread."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+try:
+    import torch
+except Exception as error:  # noqa: BLE001  a library that breaks on import raises anything
+    if not isinstance(error, ModuleNotFoundError) or error.name != "torch":
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        msg = f"torch cannot be imported ({first})"
+        raise ImportError(msg) from None
+    msg = "abstain-bench needs torch: pip install torch"
+    raise ModuleNotFoundError(msg, name="torch") from None
+
+__all__ = ["accelerators", "one_thread", "torch"]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute in one thread: two that compete for a core are slower than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def accelerators(device: Any) -> list[Any]:
+    """Return the devices whose generators must be put back beside that of the CPU."""
+    where = torch.device(device)
+    return [] if where.type == "cpu" else [where]

@@ -1,0 +1,1 @@
+"""The commands `abstain benchmark`, `abstain study` and `abstain data`."""

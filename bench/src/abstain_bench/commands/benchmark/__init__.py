@@ -1,0 +1,20 @@
+"""`abstain benchmark`: train, score, expose, rank and report; one command from each file."""
+
+from cyclopts import App
+
+from abstain_bench.commands.benchmark.report import report
+from abstain_bench.commands.benchmark.run import run
+from abstain_bench.commands.benchmark.scores import add_scores, export, import_runs, remove_scores
+from abstain_bench.commands.benchmark.status import status
+
+benchmark = App(
+    name="benchmark",
+    help="Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
+)
+benchmark.command(run, name="run")
+benchmark.command(status, name="status")
+benchmark.command(report, name="report")
+benchmark.command(add_scores, name="add-scores")
+benchmark.command(remove_scores, name="remove-scores")
+benchmark.command(export, name="export")
+benchmark.command(import_runs, name="import")

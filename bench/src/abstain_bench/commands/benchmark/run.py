@@ -1,0 +1,349 @@
+"""`abstain benchmark run`: from a task or a configuration to a folder of runs."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from abstain._foundation.extras import has
+from abstain.cli.console import console, interruptible, progress, say, working
+from abstain.cli.options import PrintConfig, in_a_row
+from abstain.errors import AbstainError, InputError, MissingInputError
+from abstain.plots.words import visible
+from abstain_bench.commands.benchmark.budget import show_budget
+from abstain_bench.commands.job_lines import JobLines
+
+if TYPE_CHECKING:
+    from abstain_bench.runs.jobs import Outcome
+    from abstain_bench.runs.specification import Config
+    from abstain_bench.runs.store import Store
+
+#: Jobs at a time, at most, unless more are asked for: what others do on the machine goes on.
+_JOBS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What is asked for otherwise than the task or the file says."""
+
+    seeds: Annotated[int | None, Parameter(help="how many networks of each setting")] = None
+    data: Annotated[
+        Path | None, Parameter(help="folder with the files of a published data set")
+    ] = None
+    model: Annotated[str | None, Parameter(help="the network (`abstain list models`)")] = None
+    epochs: Annotated[
+        int | None, Parameter(help="of every training (default: by the task or file)")
+    ] = None
+    samples: Annotated[int | None, Parameter(help="passes with dropout on; 0 for none")] = None
+    methods: Annotated[
+        tuple[str, ...], in_a_row("confidence scores (default: all; `abstain list scores`)")
+    ] = ()
+    metrics: Annotated[
+        tuple[str, ...], in_a_row("metrics, each with settings of its own (`abstain list metrics`)")
+    ] = ()
+    arms: Annotated[tuple[str, ...], in_a_row("of the ways to train, only these")] = ()
+    corruptions: Annotated[
+        tuple[str, ...], in_a_row("only these (`abstain list corruptions`)")
+    ] = ()
+    severities: Annotated[
+        tuple[int, ...], in_a_row("of the corruptions, 1 to 5 (default: all)")
+    ] = ()
+    precision: Annotated[
+        Literal["32-true", "16-mixed", "bf16-mixed"] | None, Parameter(help="of training")
+    ] = None
+    weights: Annotated[
+        Path | None, Parameter(help="file of trained weights that every network begins with")
+    ] = None
+    side: Annotated[
+        int | None, Parameter(help="height and width that the network sees pictures at")
+    ] = None
+    protocol: Annotated[
+        str | None,
+        Parameter(help="settings of a published benchmark (`abstain list protocols`)"),
+    ] = None
+
+    def changes(self) -> dict[str, Any]:
+        """Return what was asked for, as `abstain_bench.runs.specification.changed` takes it."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found["folder"] = found.pop("data")
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in found.items()
+            if value not in {None, ()}
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """What the jobs run on."""
+
+    device: Annotated[str, Parameter(help="where torch computes: cpu, cuda, or cuda:0,cuda:1")] = (
+        "cpu"
+    )
+    jobs: Annotated[
+        int | None,
+        Parameter(help="jobs at a time, each a process with one thread (default: 2, or one core)"),
+    ] = None
+    engine: Annotated[
+        Literal["processes", "dask"], Parameter(help="who runs them; dask needs abstain[scale]")
+    ] = "processes"
+    address: Annotated[
+        str, Parameter(help="of a dask scheduler (default: workers on this machine)")
+    ] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """Whether anything is done, and how fast the GPU is that it would be done by."""
+
+    dry_run: Annotated[
+        bool, Parameter(help="print jobs, hours on one GPU and disk, and do nothing", negative=())
+    ] = False
+    teraflops: Annotated[
+        float, Parameter(help="of --dry-run: what the GPU keeps up, 10^12 operations a second")
+    ] = 10.0
+
+
+_AS_IT_IS, _THIS_MACHINE, _DONE = RunOptions(), Workers(), DryRun()
+
+
+def run(
+    task: Annotated[str, Parameter(help="a task (`abstain list tasks`) or a TOML file")],
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="folder that everything is kept in")] = Path("runs"),
+    asked: Annotated[RunOptions, Parameter(name="*")] = _AS_IT_IS,
+    machine: Annotated[Workers, Parameter(name="*")] = _THIS_MACHINE,
+    dry: Annotated[DryRun, Parameter(name="*")] = _DONE,
+    print_config: PrintConfig = False,
+) -> None:
+    """Train networks, choose settings on validation data, and test what was chosen.
+
+    Says which job is done, and what each network reached. The same command goes on after a kill.
+    The exit status is 1 when jobs failed; what the others found is still there.
+    """
+    if not dry.dry_run:
+        _refuse_torchless()
+    from abstain_bench.runs.store import JOBS
+
+    config = config_of(task, asked.changes())
+    if print_config or dry.dry_run:
+        _tell(config, None if print_config else dry)
+        return
+    _say_changes(out, config)
+    with (
+        interruptible("the same command goes on from here."),
+        progress() as bar,
+        JobLines(bar, found=numbers, folder=out / JOBS) as lines,
+    ):
+        from abstain_bench.runs.run import run_benchmark
+
+        store, outcomes = run_benchmark(
+            config,
+            out,
+            device=machine.device,
+            jobs=min(_JOBS, _cores()) if machine.jobs is None else machine.jobs,
+            engine=machine.engine,
+            address=machine.address,
+            on_outcome=lines,
+        )
+    _show_all(store)
+    _end(outcomes, out)
+
+
+def _show_all(store: "Store") -> None:
+    """Say what the jobs noted, and print what was found."""
+    for note in store.facts.get("notes", ()):
+        _note(f"Note: {note}")
+    try:
+        _show(store)
+    except AbstainError as error:
+        # What was run is there all the same: scores of others may be of networks that have changed.
+        _note(f"There is no summary: {error}")
+
+
+def _refuse_torchless() -> None:
+    if not has("torch"):
+        msg = "a benchmark trains networks and needs torch: pip install torch"
+        raise MissingInputError(msg)
+
+
+def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
+    """Return the configuration of a task, or that of a file."""
+    from abstain_bench.runs.specification import changed, default_config, read_config
+    from abstain_bench.runs.tasks import TASKS
+
+    if task in TASKS:
+        return default_config(task, **changes)
+    if protocol := changes.get("protocol"):
+        msg = (
+            f"the protocol {protocol!r} is of a task (`abstain list tasks`); got {task!r}. A file "
+            "says all itself: begin with one that --print-config wrote"
+        )
+        raise InputError(msg)
+    path = Path(task)
+    if path.suffix.lower() == ".toml" or path.is_file():
+        return changed(read_config(path), **changes)
+    try:
+        _ = TASKS[task]
+    except InputError as error:
+        msg = f"{error} A configuration is a file whose name ends in '.toml'."
+        raise InputError(msg) from None
+    raise AssertionError
+
+
+def _tell(config: "Config", dry: DryRun | None) -> None:
+    """Print what a run would take, or its configuration."""
+    from abstain._foundation.toml import toml_text
+    from abstain_bench.runs.specification import tables_of
+
+    if dry is None:
+        sys.stdout.write(toml_text(tables_of(config)))
+    else:
+        show_budget(config, dry.teraflops)
+
+
+def _say_changes(out: Path, config: "Config") -> None:
+    """Refuse a folder of another task; say what is otherwise than it was in the folder."""
+    from abstain_bench.runs.specification import plain
+    from abstain_bench.runs.store import MANIFEST, Store, lost
+
+    if not (out / MANIFEST).is_file() or lost(out):
+        return
+    before = Store.read(out).config
+    if "task" not in before:
+        # Runs from elsewhere.
+        return
+    if (task := before["task"]) != config.task:
+        msg = (
+            f"the folder {str(out)!r} holds runs of the task {task!r}; choose another one for "
+            f"{config.task!r} with --out"
+        )
+        raise InputError(msg)
+    said = changes_in(before, plain(config))
+    if said:
+        words = (
+            "The folder has runs of another configuration. They are kept, and used again where "
+            "nothing that they depend on has changed:"
+        )
+        for line in [words, *(f"  {one}" for one in said)]:
+            _note(line)
+
+
+def numbers(outcome: "Outcome") -> str:
+    """Return the numbers of a network that was just tested, on i.i.d. pictures."""
+    from abstain.confidence.registry import BASELINE
+    from abstain.metrics import METRICS
+    from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+    from abstain_bench.runs.methods import METHODS
+
+    first = outcome.facts.get("first")
+    if outcome.status != "done" or not isinstance(first, dict) or not first:
+        return ""
+    known = [name for name in first if name in METHODS]
+    # Its own confidence and the softmax say most; those by several passes are in the tables.
+    one_pass = [name for name in known if not METHODS[name].averages] or known
+    own = [name for name in one_pass if "own" in METHODS[name].needs]
+    softmax = [name for name in one_pass if name.rpartition("-")[2] == BASELINE][:1]
+    shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
+    beside, primary = METRICS[OF_CLASSIFIER], METRICS[PRIMARY]
+    right = first[shown[0]].get(beside.name) if shown else None
+    said = [] if right is None else [f"{beside.title} {right:.3f}"]
+    values = {METHODS[name].title: first[name].get(primary.name) for name in shown}
+    said += [
+        f"{primary.title} {value:.4f} ({title})"
+        for title, value in values.items()
+        if value is not None
+    ]
+    return ", ".join(said)
+
+
+def _show(store: "Store") -> None:
+    """Print the summary, where anything was tested."""
+    if not store.tested:
+        return
+    from abstain_bench.pages import benchmark_terminal
+    from abstain_bench.results import results_of
+    from abstain_bench.runs.protocol import studies_of
+
+    # The report has all metrics, and each severity; this is to be seen at once.
+    studies = [study.name for study in studies_of(store.exposures) if study.headline]
+    with working("Comparing"):
+        found = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
+    console().print(benchmark_terminal(found))
+
+
+def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
+    """Name the logs of jobs that failed, and what makes the report."""
+    from abstain_bench.runs.store import JOBS
+
+    failed = [outcome for outcome in outcomes if not outcome.there]
+    if failed:
+        logs = [
+            str(path) for one in failed if (path := one.job.place(out / JOBS, ".log")).is_file()
+        ]
+        words = f"{len(failed)} of {len(outcomes)} jobs failed or were left out. "
+        words += f"Their logs: {', '.join(logs)}. " if logs else ""
+        words += "The same command tries them again."
+        _note(words)
+    said = f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
+    say(said)
+    if failed:
+        sys.stdout.flush()
+        raise SystemExit(1)
+
+
+def _note(words: str) -> None:
+    """Say something beside the results: on standard error, and with no markup read from it."""
+    Console(stderr=True).print(visible(words), markup=False, highlight=False, soft_wrap=True)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+#: Where the files are is no part of what a run depends on.
+_SAME = {"folder"}
+
+
+def changes_in(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return a line for each field that differs."""
+    old, new = dict(_fields(before, "")), dict(_fields(now, ""))
+    names = [name for name in {**old, **new} if name not in _SAME]
+    return [
+        f"{name}: {_difference(old.get(name), new.get(name))}"
+        for name in names
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _fields(found: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _fields(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _difference(old: Any, new: Any) -> str:
+    """Say what came and went of two lists, or both values."""
+    if isinstance(old, list) and isinstance(new, list):
+        came = [value for value in new if value not in old]
+        went = [value for value in old if value not in new]
+        said = [
+            f"{word} {_said(some)}" for word, some in (("with", came), ("without", went)) if some
+        ]
+        return ", ".join(said) or "in another order"
+    return f"{_said(old)} -> {_said(new)}"
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return "not there"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,77 @@
+"""`abstain data`: published data sets, what there is and how to have it."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from abstain.cli.console import console, moving, say
+
+#: What is said where nothing better than this is published to check files by.
+_WEAKER = {
+    "md5": "no SHA-256 is published for it; it has the published MD5, which can be forged",
+    "size": "no checksum is published for it; it has the published size",
+    "archive": "no checksum is published for it; the archive is whole by its own, which say "
+    "nothing about where it is from",
+}
+
+data = App(name="data", help="Fetch published data sets, and list them.")
+
+
+@data.command(name="fetch")
+def fetch_data(
+    name: Annotated[str, Parameter(help="A data set that `abstain data list` names")],
+    /,
+    *,
+    folder: Annotated[Path, Parameter(help="Where its files go")],
+    mirror: Annotated[
+        str | None, Parameter(help="Address (http, https) of a folder with copies of the files")
+    ] = None,
+    keep: Annotated[bool, Parameter(help="Keep archives once they are unpacked")] = True,
+) -> None:
+    """Fetch a data set, check it and unpack it; a stopped run goes on where it was."""
+    from abstain_bench.data.fetching import SOURCES, fetch
+
+    err = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=err, disable=moving() is None) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(file: str, done: int, whole: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file, total=whole or None)
+            bar.update(tasks[file], completed=done, total=whole or None)
+
+        place = fetch(name, folder, mirror=mirror, keep=keep, progress=tell)
+    if weaker := _WEAKER.get(SOURCES[name].checked):
+        err.print(f"Note: {weaker}", soft_wrap=True)
+    say(f"Read it from {place}")
+
+
+@data.command(name="list")
+def list_data() -> None:
+    """List the data sets that can be fetched, or say how to have them."""
+    from abstain_bench.data.fetching import SOURCES
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "what it is", "size", "checked by", "license"):
+        table.add_column(column, no_wrap=column in {"name", "size"}, overflow="fold")
+    for source in SOURCES.values():
+        size = f"{source.size / 1e9:.1f} GB" if source.size >= 1e8 else ""
+        checked = source.checked or "by hand only"
+        table.add_row(source.name, source.title, size, checked, source.license)
+    table.caption = (
+        "For `abstain data fetch NAME --folder DIR`; docs/data.md says what each needs. What is "
+        "checked by less than SHA-256 has none published; archive: by what it holds of its own"
+    )
+    console().print(table)

@@ -1,0 +1,89 @@
+"""The commands and the catalogues of the benchmark, the studies and the data sets.
+
+They are found through entry points (`pyproject.toml`), as those of any other package.
+"""
+
+from typing import Any, Final
+
+from abstain.cli.app import Command
+from abstain.cli.catalogues import ListedCatalogue, describe_meaning, names_sentence
+
+BENCHMARK_COMMAND: Final = Command(
+    "Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
+    "abstain_bench.commands.benchmark:benchmark",
+)
+DATA_COMMAND: Final = Command(
+    "Fetch published data sets, and list them.", "abstain_bench.commands.data:data"
+)
+STUDY_COMMAND: Final = Command(
+    "Run a study of the literature: tables, figures and a verdict.",
+    "abstain_bench.commands.study:study",
+)
+
+
+def _benchmark_score(score: Any) -> tuple[str, ...]:
+    fitted = f", fitted on {score.fitted_on}" if score.fitted_on else ""
+    return f"Of a network trained by {score.objective}{fitted}.", score.source
+
+
+def _model(model: Any) -> tuple[str, ...]:
+    side = f"{model.side} x {model.side}" if model.side else f"from {model.least} px"
+    return f"Pictures: {side}.", model.source
+
+
+SCORES: Final = ListedCatalogue(
+    "Scores of the networks of a benchmark",
+    "For `abstain benchmark run --methods`; in Python: abstain_bench.runs.methods",
+    "abstain_bench.runs.methods:METHODS",
+    _benchmark_score,
+)
+
+STUDIES: Final = ListedCatalogue(
+    "Studies of the literature",
+    "For `abstain study NAME`",
+    "abstain_bench.studies:STUDIES",
+    lambda s: (s.question, s.source),
+)
+
+MODELS: Final = ListedCatalogue(
+    "Networks",
+    "For `abstain benchmark run --model` and `abstain study finetune --model`",
+    "abstain_bench.networks:MODELS",
+    _model,
+    needs_torch=True,
+)
+
+DATASETS: Final = ListedCatalogue(
+    "Data sets",
+    "For configurations of `abstain study finetune`; in Python: abstain_bench.data",
+    "abstain_bench.data:DATASETS",
+    describe_meaning,
+)
+
+PROTOCOLS: Final = ListedCatalogue(
+    "Settings of published benchmarks",
+    "For `abstain benchmark run --protocol`",
+    "abstain_bench.runs.specification:PROTOCOLS",
+    lambda p: (p.meaning, names_sentence("Tasks", p.tasks), p.source),
+)
+
+CORRUPTIONS: Final = ListedCatalogue(
+    "Corruptions of pictures, in five severities",
+    "For `abstain benchmark run --corruptions`; in Python: abstain_bench.data.corruptions.corrupt",
+    "abstain_bench.data.corruptions:CORRUPTIONS",
+    describe_meaning,
+)
+
+TASKS: Final = ListedCatalogue(
+    "Tasks of the benchmark",
+    "For `abstain benchmark run TASK`; in Python: abstain_bench.runs.tasks",
+    "abstain_bench.runs.tasks:TASKS",
+    describe_meaning,
+)
+
+PUBLISHED: Final = ListedCatalogue(
+    "Tables of the literature, as facts",
+    "For abstain_bench.published.table(NAME)",
+    "abstain_bench.published:tables",
+    lambda one: (f"Scale: {one.scale}.", *(d.text for d in one.doubts), one.source),
+)

@@ -1,0 +1,15 @@
+"""The corruption shift: 15 ways to spoil pictures, each in five severities.
+
+Those of Hendrycks & Dietterich (2019), written anew for pictures of about 32 x 32 pixels.
+"""
+
+from abstain_bench.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS
+from abstain_bench.data.corruptions.catalogue import SEVERITIES as SEVERITIES
+from abstain_bench.data.corruptions.catalogue import Corruption as Corruption
+from abstain_bench.data.corruptions.catalogue import corrupt as corrupt
+from abstain_bench.data.corruptions.entries import ENTRIES
+
+__all__ = ["CORRUPTIONS", "SEVERITIES", "Corruption", "corrupt"]
+
+for _entry in ENTRIES:
+    CORRUPTIONS.add(_entry)

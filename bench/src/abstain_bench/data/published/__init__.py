@@ -1,0 +1,61 @@
+"""Published data sets, read from a local folder in their official formats.
+
+Small ones come as `Images`; large ones as files first (`PictureFiles`), which are made small as
+they are read. Nothing is ever unpickled, and every error names the file and what to do.
+"""
+
+from abstain_bench.data.images import held_out as held_out
+from abstain_bench.data.images import held_out_classes as held_out_classes
+from abstain_bench.data.published.catalogue import NEW_CLASS as NEW_CLASS
+from abstain_bench.data.published.catalogue import new_class_kind as new_class_kind
+from abstain_bench.data.published.cifar import CORRUPTIONS as CORRUPTIONS
+from abstain_bench.data.published.cifar import EXTRA_CORRUPTIONS as EXTRA_CORRUPTIONS
+from abstain_bench.data.published.cifar import read_cifar10_c as read_cifar10_c
+from abstain_bench.data.published.cifar import read_cifar100_c as read_cifar100_c
+from abstain_bench.data.published.image_folder import find_image_folder as find_image_folder
+from abstain_bench.data.published.image_folder import read_image_folder as read_image_folder
+from abstain_bench.data.published.mnist import read_emnist as read_emnist
+from abstain_bench.data.published.mnist import read_fashion_mnist as read_fashion_mnist
+from abstain_bench.data.published.mnist import read_idx as read_idx
+from abstain_bench.data.published.mnist import read_mnist as read_mnist
+from abstain_bench.data.published.pictures import FileParts as FileParts
+from abstain_bench.data.published.pictures import PictureFiles as PictureFiles
+from abstain_bench.data.published.pictures import PublishedPictures as PublishedPictures
+from abstain_bench.data.published.sub_classes import ENTITY13 as ENTITY13
+from abstain_bench.data.published.sub_classes import HELD_OUT_FINE as HELD_OUT_FINE
+from abstain_bench.data.published.sub_classes import find_entity13 as find_entity13
+from abstain_bench.data.published.sub_classes import read_cifar100_super as read_cifar100_super
+from abstain_bench.data.published.svhn import read_svhn as read_svhn
+from abstain_bench.data.published.tiny_imagenet import find_tiny_imagenet as find_tiny_imagenet
+from abstain_bench.data.published.tiny_imagenet import read_tiny_imagenet as read_tiny_imagenet
+from abstain_bench.data.published.wilds import find_camelyon17 as find_camelyon17
+from abstain_bench.data.published.wilds import find_iwildcam as find_iwildcam
+
+__all__ = [
+    "CORRUPTIONS",
+    "ENTITY13",
+    "EXTRA_CORRUPTIONS",
+    "HELD_OUT_FINE",
+    "NEW_CLASS",
+    "FileParts",
+    "PictureFiles",
+    "PublishedPictures",
+    "find_camelyon17",
+    "find_entity13",
+    "find_image_folder",
+    "find_iwildcam",
+    "find_tiny_imagenet",
+    "held_out",
+    "held_out_classes",
+    "new_class_kind",
+    "read_cifar10_c",
+    "read_cifar100_c",
+    "read_cifar100_super",
+    "read_emnist",
+    "read_fashion_mnist",
+    "read_idx",
+    "read_image_folder",
+    "read_mnist",
+    "read_svhn",
+    "read_tiny_imagenet",
+]

@@ -1,0 +1,323 @@
+"""MNIST, Fashion-MNIST and EMNIST, in IDX files."""
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+from typing import IO, Literal, cast
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.errors import FileFormatError, InputError
+from abstain.typing import Array
+from abstain_bench.data.downloads import Layout, refuse_labels
+from abstain_bench.data.embedded import DIGITS
+from abstain_bench.data.entry import DataSet
+from abstain_bench.data.images import Images
+
+_UBYTE = 8
+_MAX_AXES = 4
+#: gzip makes nothing smaller than this.
+_MOST_COMPRESSED = 1100
+
+
+def read_idx(path: str | Path) -> Array:
+    """Read one IDX file of bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; a name that ends in ``.gz`` is decompressed.
+
+    Returns
+    -------
+    uint8 ndarray
+        With the axes that the file states.
+
+    Raises
+    ------
+    InputError
+        There is no such file.
+    FileFormatError
+        It is no IDX file of bytes, or cut off, or longer than it says.
+
+    References
+    ----------
+    .. [1] LeCun, Cortes, Burges, The MNIST database, http://yann.lecun.com/exdb/mnist/
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import read_idx
+    >>> read_idx("t10k-labels-idx1-ubyte.gz").shape  # doctest: +SKIP
+    (10000,)
+    """
+    where = Path(path)
+    if not where.is_file():
+        msg = f"there is no file {str(where)!r}"
+        raise InputError(msg)
+    try:
+        compressed = where.name.endswith(".gz")
+        with gzip.open(where, "rb") if compressed else where.open("rb") as file:
+            return _content(cast("IO[bytes]", file), where)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        msg = f"{where.name} is cut off or no gzip file ({error}); get it again"
+        raise FileFormatError(msg) from None
+
+
+def _content(file: IO[bytes], path: Path) -> Array:
+    head = file.read(4)
+    axes = head[3] if len(head) == 4 else 0
+    if head[:3] != bytes([0, 0, _UBYTE]) or not 1 <= axes <= _MAX_AXES:
+        shown = head.hex() or "nothing"
+        msg = f"{path.name} is no IDX file of bytes: it begins with {shown}, not with 000008"
+        raise FileFormatError(msg)
+    lengths = file.read(4 * axes)
+    if len(lengths) < 4 * axes:
+        msg = f"{path.name} is cut off inside its first {4 + 4 * axes} bytes; get it again"
+        raise FileFormatError(msg)
+    shape = tuple(int(x) for x in np.frombuffer(lengths, ">u4"))
+    count = math.prod(shape)
+    size = path.stat().st_size * (_MOST_COMPRESSED if path.name.endswith(".gz") else 1)
+    # A damaged length may ask for more memory than there is. One byte more than there must be
+    # tells of a file that is too long.
+    found = file.read(min(count, size) + 1)
+    if len(found) != count:
+        how = "is cut off (half extracted?)" if len(found) < count else "is too long"
+        there = f"it has {len(found):,}" if len(found) < count else "it has more"
+        sides = " x ".join(f"{x:,}" for x in shape)
+        msg = f"{path.name} {how}: it promises {sides} = {count:,} bytes, and {there}; get it again"
+        raise FileFormatError(msg)
+    return np.frombuffer(found, np.uint8).reshape(shape).copy()
+
+
+EmnistSplit = Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"]
+
+_CLOTHES = (
+    "T-shirt/top", "trouser", "pullover", "dress", "coat",
+    "sandal", "shirt", "sneaker", "bag", "ankle boot",
+)  # fmt: skip
+_EMNIST_SPLITS = ("balanced", "byclass", "bymerge", "digits", "letters", "mnist")
+#: What each part is called in MNIST's own files; some copies write a dot for the second hyphen.
+_PARTS = ("train", "t10k")
+#: How other libraries store the digits.
+_PICKLED = ("training.pt", "mnist.pkl.gz", "mnist.pkl")
+
+
+def read_mnist(folder: str | Path) -> tuple[Images, Images]:
+    """Read MNIST, 60,000 and 10,000 handwritten digits of 28 x 28.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``.
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist.
+    FileFormatError
+        A file is cut off or no IDX file, or pictures and labels do not belong together.
+
+    References
+    ----------
+    .. [1] LeCun et al. (1998), Gradient-based learning applied to document recognition
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import read_mnist
+    >>> train, test = read_mnist("data/mnist")  # doctest: +SKIP
+    """
+    return _pair(folder, "MNIST", DIGITS)
+
+
+def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
+    """Read Fashion-MNIST, 60,000 and 10,000 articles of clothing of 28 x 28.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``:
+        ``/usr/share/datasets/fashion-mnist`` once Debian's ``dataset-fashion-mnist`` is installed.
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist.
+    FileFormatError
+        A file is cut off or no IDX file, or pictures and labels do not belong together.
+
+    Notes
+    -----
+    The files are named as those of MNIST are, so nothing but the pictures tells them apart.
+
+    References
+    ----------
+    .. [1] Xiao et al. (2017), Fashion-MNIST, https://arxiv.org/abs/1708.07747
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import read_fashion_mnist
+    >>> train, test = read_fashion_mnist("/usr/share/datasets/fashion-mnist")  # doctest: +SKIP
+    """
+    return _pair(folder, "Fashion-MNIST", _CLOTHES)
+
+
+def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple[Images, Images]:
+    """Read a split of EMNIST, handwritten letters and digits of 28 x 28, upright.
+
+    Parameters
+    ----------
+    folder : str or Path
+        ``gzip`` as it comes out of ``gzip.zip``, or the folder that holds it.
+    split : str, default="balanced"
+        "balanced", "byclass", "bymerge", "digits", "letters" or "mnist".
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing. The files hold each picture with rows and columns
+        exchanged; here they are exchanged back.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist, or there is no such split.
+    FileFormatError
+        A file is cut off or no IDX file, or pictures, labels and mapping do not belong together.
+
+    References
+    ----------
+    .. [1] Cohen et al. (2017), EMNIST: extending MNIST to handwritten letters,
+       https://arxiv.org/abs/1702.05373
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import read_emnist
+    >>> train, test = read_emnist("data/emnist", split="letters")  # doctest: +SKIP
+    """
+    checks.one_of(split, "split", _EMNIST_SPLITS)
+    stem = f"emnist-{split}-"
+    layout = Layout(
+        "emnist",
+        f"EMNIST ({split})",
+        (f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
+        archives=("emnist.zip",),
+    )
+    where = layout.place(folder)
+    numbers, names = _mapping(where / f"{stem}mapping.txt", layout)
+    parts = []
+    for part in ("train", "test"):
+        pixels, labels = _files(where, f"{stem}{part}", layout)
+        what = f"{stem}{part}-labels-idx1-ubyte does not belong to {stem}mapping.txt"
+        refuse_labels(what, labels, ~np.isin(labels, numbers), "which it does not name")
+        upright = np.ascontiguousarray(pixels.transpose(0, 2, 1))
+        parts.append(Images(upright[:, None], np.searchsorted(numbers, labels), names))
+    return parts[0], parts[1]
+
+
+def _pair(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Images, Images]:
+    layout = Layout(
+        title.lower(),
+        title,
+        tuple(f"{part}-images{end}" for part in _PARTS for end in _ends(3)),
+        inside=("raw",),
+        pickled=dict.fromkeys(_PICKLED, "the IDX files (train-images-idx3-ubyte and three more)"),
+    )
+    where = layout.place(folder)
+    parts = []
+    for part in _PARTS:
+        pixels, labels = _files(where, part, layout)
+        rule = f"and the last class is {len(classes) - 1}"
+        what = f"the labels of {part} are not those of {title}"
+        refuse_labels(what, labels, labels >= len(classes), rule)
+        parts.append(Images(pixels[:, None], labels.astype(np.int64), classes))
+    return parts[0], parts[1]
+
+
+def _ends(axes: int) -> tuple[str, ...]:
+    return tuple(f"{dot}idx{axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
+
+
+def _files(where: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
+    """Read the pictures and the labels of a part, and see that they belong together."""
+    pixels = read_idx(_file(where, f"{stem}-images", 3, layout))
+    labels = read_idx(_file(where, f"{stem}-labels", 1, layout))
+    if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
+        msg = (
+            f"the files {stem} in {str(where)!r} are not those of {layout.title}: pictures have "
+            f"28 x 28 pixels, and these have the axes {pixels.shape} and labels {labels.shape}"
+        )
+        raise FileFormatError(msg)
+    if len(pixels) != len(labels):
+        msg = (
+            f"the files {stem} in {str(where)!r} do not belong together: {len(pixels):,} pictures "
+            f"and {len(labels):,} labels"
+        )
+        raise FileFormatError(msg)
+    return pixels, labels
+
+
+def _file(where: Path, stem: str, axes: int, layout: Layout) -> Path:
+    for end in _ends(axes):
+        if (where / f"{stem}{end}").is_file():
+            return where / f"{stem}{end}"
+    msg = f"{stem}-idx{axes}-ubyte (or .gz) is missing in {str(where)!r}; {layout.how}, again"
+    raise InputError(msg)
+
+
+def _mapping(path: Path, layout: Layout) -> tuple[Array, tuple[str, ...]]:
+    """Read which characters each label stands for."""
+    if not path.is_file():
+        msg = f"{path.name} is missing in {str(path.parent)!r}; {layout.how}, again"
+        raise InputError(msg)
+    lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+    rows = [line.split() for line in lines if line.strip()]
+    if not rows or any(len(row) < 2 or not all(x.isdigit() for x in row) for row in rows):
+        msg = f"{path.name} must have a label and its character codes in every line"
+        raise FileFormatError(msg)
+    rows.sort(key=lambda row: int(row[0]))
+    numbers = np.array([int(row[0]) for row in rows])
+    return numbers, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
+
+
+ENTRIES = (
+    DataSet(
+        "mnist",
+        "MNIST",
+        "70,000 handwritten digits, 28 x 28, from a folder with its IDX files.",
+        "LeCun et al. 1998",
+        lambda folder, _: read_mnist(folder),
+        needs_folder=True,
+        # Some letters look like digits.
+        new={"fashion-mnist": "far-new-class", "emnist-letters": "new-class"},
+    ),
+    DataSet(
+        "fashion-mnist",
+        "Fashion-MNIST",
+        "70,000 pieces of clothing, 28 x 28, from a folder with its IDX files.",
+        "Xiao et al. 2017",
+        lambda folder, _: read_fashion_mnist(folder),
+        needs_folder=True,
+        new={"mnist": "far-new-class", "emnist-letters": "far-new-class"},
+    ),
+    DataSet(
+        "emnist-letters",
+        "EMNIST, letters",
+        "145,600 handwritten letters, 28 x 28, from a folder with the IDX files of EMNIST.",
+        "Cohen et al. 2017",
+        lambda folder, _: read_emnist(folder, split="letters"),
+        needs_folder=True,
+        fetched="emnist",
+    ),
+)

@@ -1,0 +1,101 @@
+"""A vision transformer, which timm defines."""
+
+from importlib import import_module
+from typing import Any
+
+from abstain._foundation.extras import has
+from abstain.errors import DomainError, InputError, MissingInputError
+from abstain_bench.networks.backbone import Backbone, Tensor, dropped
+
+_PATCH = 16
+_NAME = "vit_base_patch16_224"
+_POSITIONS = "pos_embed"
+
+
+class ViT(Backbone):
+    """ViT-B/16: twelve layers of attention over patches of 16 x 16; needs timm.
+
+    Parameters
+    ----------
+    channels : int, default=3
+        Of the pictures.
+    dropout : float, default=0
+        The chance that a unit is left out: of the embedded patches, and after the fully connected
+        layers of each block.
+    side : int, default=224
+        Height and width of the pictures, a multiple of 16.
+
+    Raises
+    ------
+    MissingInputError
+        timm is not installed: ``pip install timm``.
+    DomainError
+        `side` is no multiple of 16, or `dropout` is not in [0, 1).
+
+    Notes
+    -----
+    Weights are random: nothing is ever downloaded. Trained ones are read from a file that you
+    have, by ``MODELS["vit-b16"].make(..., weights="model.safetensors")``; its embedded positions
+    are resampled where it was made for pictures of another size. Dropout stands where
+    FD-Shifts [2]_ has it, where its rate is 0.1.
+
+    References
+    ----------
+    .. [1] Dosovitskiy et al. (2021), An image is worth 16x16 words,
+       https://arxiv.org/abs/2010.11929
+    .. [2] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
+       in image classification, https://arxiv.org/abs/2211.15259
+
+    Examples
+    --------
+    >>> from abstain_bench.networks import ViT
+    >>> ViT(side=100)
+    Traceback (most recent call last):
+        ...
+    abstain.errors.DomainError: `side` must be a multiple of 16 (the patches); got 100
+    """
+
+    def __init__(self, channels: int = 3, dropout: float = 0.0, side: int = 224) -> None:
+        super().__init__(768)
+        if side < _PATCH or side % _PATCH:
+            msg = f"`side` must be a multiple of {_PATCH} (the patches); got {side!r}"
+            raise DomainError(msg)
+        dropped(dropout)
+        self.model = _timm().create_model(
+            _NAME,
+            pretrained=False,
+            num_classes=0,
+            in_chans=channels,
+            img_size=side,
+            pos_drop_rate=dropout,
+            proj_drop_rate=dropout,
+        )
+
+    def features(self, pictures: Tensor) -> Tensor:
+        """Return the features of pictures, of the class token, as (n, 768)."""
+        return self.model(pictures)
+
+    def renamed(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of timm's model under the names of this one, positions resampled."""
+        out = dict(weights)
+        grid, found = self.model.patch_embed.grid_size, out.get(_POSITIONS)
+        own = self.model.pos_embed.shape
+        if found is not None and found.ndim == 3 and found.shape[1] != own[1]:
+            out[_POSITIONS] = _timm().layers.resample_abs_pos_embed(found, new_size=list(grid))
+        return {f"model.{name}": tensor for name, tensor in out.items()}
+
+
+def _timm() -> Any:
+    if not has("timm"):
+        msg = "the model 'vit-b16' comes with timm: pip install timm"
+        raise MissingInputError(msg)
+    try:
+        timm: Any = import_module("timm")
+    except Exception as error:  # noqa: BLE001  a library that breaks on import raises anything
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        msg = (
+            f"the model 'vit-b16' needs timm, which cannot be imported ({first}); its torchvision "
+            "must be the one made for this torch"
+        )
+        raise InputError(msg) from None
+    return timm

@@ -1,0 +1,310 @@
+"""All that is said of a benchmark: one document, for a page and for a terminal, and its words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from abstain.evaluation.records import Finding
+from abstain.plots.words import percent
+from abstain.report import document as doc
+from abstain.report.glossary import metric_words
+from abstain.report.words import count, metric_of, remarks, seconds_said, short_title
+from abstain_bench.pages.benchmark.corruption import corruption_section
+from abstain_bench.pages.benchmark.costs import costs_section
+from abstain_bench.pages.benchmark.front import front_blocks, front_curve
+from abstain_bench.pages.benchmark.grids import TOP, back, head_of, inlier_tables, main_tables
+from abstain_bench.pages.benchmark.leaderboard import (
+    Grid,
+    Leaderboard,
+    kind_title,
+)
+from abstain_bench.pages.benchmark.methods import (
+    backbones_section,
+    calibration_section,
+    methods_section,
+)
+from abstain_bench.pages.benchmark.published import published_brief, published_section
+from abstain_bench.pages.benchmark.studies import change_figure, studies_section
+from abstain_bench.pages.benchmark.verdict import verdict_of
+from abstain_bench.results import BenchmarkResults
+from abstain_bench.runs.protocol import ERRORS
+from abstain_bench.runs.selection import on_probabilities
+
+#: Rows of the table of ranks on a terminal; the files have all of them.
+_MOST: Final = 8
+
+_LEAD: Final = (
+    (
+        "A method (a row) is a confidence score: it should be low where a network is wrong, so "
+        "that such answers are not accepted. A study (a column) is one source of failures. Methods "
+        "stand by their mean ranks; of each the setting is shown that was best on validation data "
+        "by the metric of the table. The stronger the blue, the better the rank in the column. The "
+    ),
+    doc.Span("glossary", link="#glossary"),
+    " explains the words.",
+)
+
+
+def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Document:
+    """Return all that is said of a benchmark, and of others of the same task with other models."""
+    board = Leaderboard(results)
+    task = results.task
+    first, *verdict = verdict_of(board)
+    return doc.Document(
+        origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
+        "Benchmark of confidence scores",
+        lambda: _sections(board, origin),
+        lambda: _brief(board),
+        verdict=(doc.Span(first, "strong"), *verdict),
+        facts=(*facts_of(results), ("Source", origin.source)),
+        findings=findings_of(results, origin.notes),
+    )
+
+
+def _sections(board: Leaderboard, origin: doc.Origin) -> Iterator[doc.Block]:
+    """Return all of one page: what one screen shows, the tables, and every study."""
+    glance = tuple(front_blocks(board, origin.pictures))
+    yield doc.Section("glance", "At a glance", glance, only=doc.PAGE)
+    yield from compared(board, origin, (studies_section(board, origin.pictures),))
+
+
+def compared(
+    board: Leaderboard, origin: doc.Origin, between: Sequence[doc.Block] = ()
+) -> Iterator[doc.Block]:
+    """Return what is said of all methods together, with something before what each of them is."""
+    results = board.results
+    yield _controls(board)
+    change = change_figure(board, None, "change", "By the mean rank over all studies. ")
+    blocks = (*main_tables(board), *change)
+    yield doc.Section("tables", "Who leads where", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    yield from published_section(results)
+    yield from corruption_section(board)
+    inliers = tuple(inlier_tables(board))
+    if inliers:
+        title = "New classes: what counts as a failure"
+        yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav="New classes")
+    yield from between
+    yield methods_section(board)
+    yield from calibration_section(board)
+    yield from backbones_section(board, [Leaderboard(other) for other in origin.beside])
+    yield from costs_section(results.costs)
+    if results.left_out:
+        entries = tuple(doc.Entry(name, why) for name, why in results.left_out.items())
+        title = "Methods left out, and why"
+        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav="Left out")
+    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
+    yield doc.reproduce(origin.command)
+
+
+def _controls(board: Leaderboard) -> doc.Controls:
+    heads = (head_of(board.grid(metric)) for metric in board.results.comparisons)
+    studies = tuple((board.places[study.name], study.title) for study in board.results.headline)
+    methods = tuple((board.place(method), method.name) for method in board.results.methods)
+    return doc.Controls(
+        (
+            doc.Choice(
+                "metric", "Metric", tuple(doc.Option(str(i), head) for i, head in enumerate(heads))
+            ),
+            doc.Switch("with-intervals", "Intervals"),
+            doc.Jump("a study or method", (("Studies", studies), ("Methods", methods))),
+        ),
+        "What the tables show, and where to go",
+        sticky=True,
+    )
+
+
+# -------------------------------------------------------------------------------------- terminal
+def _brief(board: Leaderboard) -> Iterator[doc.Block]:
+    """Return the verdict, the leaders of each study, and the best methods over all studies."""
+    results = board.results
+    yield from map(doc.Prose, verdict_of(board))
+    if board.metrics:
+        grid = board.grid(board.metrics[0])
+        yield from (doc.Prose(""), _leaders(grid, board.baseline), doc.Prose(""))
+        if board.means(grid.metric):
+            yield from (_overall(board, grid), doc.Prose(""))
+        alpha = percent(round(1 - results.level, 10))
+        yield doc.Prose(
+            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
+            f"cannot be told from the best at {alpha}; the level holds for all pairs of a study "
+            "together.",
+            "notes",
+        )
+    yield from published_brief(results)
+    if results.left_out:
+        yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
+    yield from (doc.Prose(""), doc.Findings(findings_of(results)))
+    yield from front_curve(board)
+
+
+def _leaders(grid: Grid, base: str) -> doc.Table:
+    """Return one row a study: its leader, who is not told from it, and the baseline."""
+    rows: list[tuple[doc.Cell, ...]] = []
+    for study in grid.studies:
+        best, known = grid.standing(study), grid.column(study)
+        plain = {n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in known.items()}
+        alike = doc.Number(len(grid.standing(study, "not told apart")), form="count")
+        rows.append(
+            (
+                study.title,
+                doc.Span(", ".join(best), "best") if best else None,
+                replace(plain[best[0]], stands="") if best else None,
+                alike if grid.is_tested(study) else None,
+                plain.get(base),
+            )
+        )
+    columns = (
+        doc.Column("Study"),
+        doc.Column("Best"),
+        *map(doc.numbers, ("Value", "Alike", "Baseline")),
+    )
+    return doc.Table(columns, doc.rows_of(rows), title=head_of(grid))
+
+
+def _overall(board: Leaderboard, grid: Grid) -> doc.Table:
+    """Return the methods with the best mean ranks, and in how many studies each is best."""
+    means = {metric: board.means(metric) for metric in board.metrics}
+    stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
+    rows: list[tuple[doc.Cell, ...]] = [
+        (
+            name,
+            *(doc.Number(own.get(name, doc.NAN), form="two") for own in means.values()),
+            doc.Number(stands[name].count("best"), form="count"),
+            doc.Number(stands[name].count("not told apart"), form="count"),
+        )
+        for name in means[grid.metric]
+    ]
+    heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
+    return doc.Table(
+        (doc.Column("Method"), *map(doc.numbers, heads)),
+        doc.rows_of(rows),
+        title="The best mean ranks over all studies",
+        most=_MOST,
+        more="more methods in the report",
+    )
+
+
+# ----------------------------------------------------------------------- facts, findings, words
+#: Packages whose versions stand among the facts.
+_PACKAGES: Final = ("abstain", "torch", "numpy")
+
+#: Facts of the folder that are shown as they are.
+_SHOWN: Final = {
+    "python": "Python",
+    "device": "Device",
+    "precision": "Precision of training",
+    "dtype": "Numbers kept as",
+}
+
+
+def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
+    """Return what the benchmark was run with; empty where that is not known."""
+    own = results.facts
+    arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
+    numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
+    known = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
+    told = own.get("versions")
+    versions: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    return (
+        ("Task", results.task),
+        ("Model", results.model),
+        ("Seeds", _seeds(own.get("seeds") or results.asked("seeds"))),
+        ("Trained by", ", ".join(arms)),
+        ("Methods", str(len(results.methods))),
+        ("Studies", str(len(results.headline))),
+        ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
+        ("Training pictures", count(known["train"]) if "train" in known else ""),
+        ("Validation pictures", count(known["validation"]) if "validation" in known else ""),
+        *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
+        ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
+        ("Time of all jobs", seconds_said(known["seconds"]) if known.get("seconds") else ""),
+    )
+
+
+def _seeds(values: object) -> str:
+    """Say how many seeds there are, and which: a lone 0 would read as none."""
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        return f"{count(len(values))} ({', '.join(map(str, values))})" if values else ""
+    return "" if values is None else str(values)
+
+
+def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[doc.Remark, ...]:
+    """Return the findings, with the titles of studies, and the notes."""
+    titles = {study.name: study.title for study in results.studies}
+
+    def where(finding: Finding) -> str:
+        places = (titles.get(value, value) for _, value in finding.split)
+        return ", ".join(part for part in (finding.score, *places) if part)
+
+    return remarks(results.findings, notes, where)
+
+
+_FIRST: Final = {
+    "Method": (
+        "a confidence score: a number for each picture that should be low where the network is "
+        "wrong. Below some threshold the answer is not accepted."
+    ),
+    "Failure": "a wrong answer, or an answer to a picture of a class that nobody taught.",
+    "Coverage, selective risk": (
+        "the share of pictures whose answer is accepted at a threshold, and the share of failures "
+        "among these."
+    ),
+    "Study": "one source of failures, and the pictures that show it: a column of the tables.",
+}
+
+_KINDS: Final = {
+    "iid": "new pictures of the same kind as those of training (i.i.d.).",
+    "corruption": (
+        "the same pictures with noise, blur, fog and the like; severity 5 is the worst. Values are "
+        "means over the severities, as in FD-Shifts; thresholds meet the pictures of all together."
+    ),
+    "sub-class": "known classes that look different from what training had of them.",
+    "new-class": (
+        "pictures of the same sort whose classes training did not have, mixed with known ones; no "
+        "answer to a new one is right."
+    ),
+    "far-new-class": "the same with pictures of another sort altogether.",
+}
+
+#: Stands for the titles of the metrics that read a confidence as a probability.
+_OF_PROBABILITIES: Final = ""
+
+_LAST: Final = {
+    "× 1000": "AURC and AUGRC are printed so where the head says it, as in the literature.",
+    _OF_PROBABILITIES: (
+        "of confidences that were calibrated by Platt scaling on validation data, since most "
+        "confidences are no probabilities."
+    ),
+    "Settings": (
+        "of each method those that were best on validation data by the metric of the table. Rows, "
+        "and the tables of two metrics, may be of different networks."
+    ),
+    "Predictions": (
+        "methods of dropout passes or of several networks are judged by the answers of the mean "
+        "probabilities, the others by those of the network itself. So their failures differ."
+    ),
+    "Rank": "1 is best; methods with equal values share the mean of their ranks.",
+    "†": (
+        "cannot be told from the best of its column: the paired test of both on the same samples, "
+        "adjusted for the number of pairs. It does not mean equal."
+    ),
+    "Interval": "where the value may lie on new data of the same kind, for the same networks.",
+    "Errors on known classes": "; ".join(f"“{name}”: {said}" for name, said in ERRORS.items())
+    + ".",
+    "Threshold": (
+        "set on validation data by selection with guaranteed risk (SGR), once for each network; "
+        "what it promises holds for data like those only."
+    ),
+}
+
+
+def words_of(results: BenchmarkResults) -> Iterator[doc.Entry]:
+    """Return the words of the whole, then the metrics, then what stands in tables."""
+    kinds = dict.fromkeys(study.kind for study in results.headline)
+    known = {kind_title(kind): said for kind, said in _KINDS.items() if kind in kinds}
+    yield from (doc.Entry(title, said) for title, said in (_FIRST | known).items())
+    yield from metric_words(list(results.comparisons))
+    metrics = filter(None, map(metric_of, results.comparisons))
+    titles = [short_title(m.name) for m in metrics if on_probabilities(m)]
+    for title, said in _LAST.items():
+        yield from (doc.Entry(own, said) for own in ([title] if title else titles))

@@ -1,0 +1,179 @@
+"""What a benchmark says to who never heard of it: the task, its shifts, one curve, five methods."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from abstain.plots import Series, SeriesDisplay
+from abstain.plots.words import percent, sentence
+from abstain.report import document as doc
+from abstain.report.pictures import Pictures
+from abstain.report.words import count, short_title
+from abstain_bench.data.exposures import KINDS
+from abstain_bench.pages.benchmark.grids import figure, method_link
+from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
+from abstain_bench.pages.benchmark.pictures import pictured
+from abstain_bench.runs.protocol import Study
+
+#: Rows of the table, and the share that is accepted in the sentences.
+_ROWS: Final = 5
+_KEPT: Final = 0.8
+
+_CURVE: Final = (
+    "Each line is one source of failures. Left only the answers that the method is most sure of "
+    "are accepted, right all of them; the higher, the more of the accepted are wrong."
+)
+
+
+def best_method(board: Leaderboard) -> str:
+    """Return the method with the best mean rank, or else the best of the first study."""
+    means = board.means(board.metrics[0]) if board.metrics else {}
+    if means:
+        return min(means, key=lambda name: means[name])
+    studies = board.results.headline
+    return next(iter([*(board.order(studies[0]) if studies else []), board.baseline]))
+
+
+def first_words(board: Leaderboard) -> tuple[str, ...]:
+    """Say what was done, who is best, and what that means, in three sentences."""
+    results, best = board.results, best_method(board)
+    shifts = sum(study.kind != "iid" for study in results.headline)
+    asked = (
+        f"{count(len(results.methods))} ways to tell how sure a classifier is of an answer were "
+        f"compared: on pictures like those it was trained on, and on {count(shifts)} other sources "
+        "of failures."
+    )
+    return tuple(filter(None, (asked, _best_said(board, best), _kept_said(board, best))))
+
+
+def _best_said(board: Leaderboard, best: str) -> str:
+    means = board.means(board.metrics[0]) if board.metrics else {}
+    if best not in means:
+        return ""
+    grid = board.grid(board.metrics[0])
+    wins = sum(best in grid.standing(study) for study in grid.studies)
+    return (
+        f"“{best}” is best on average: its mean rank is {means[best]:.2f} of {len(means)}, and it "
+        f"leads on {wins} of {len(grid.studies)}."
+    )
+
+
+def _kept_said(board: Leaderboard, best: str) -> str:
+    """Say how many of the accepted are wrong where most answers are, without and with shifts."""
+    wrong = {study.name: risk for study, risk in _risks(board, best)}
+    plain = next((s.name for s in board.results.headline if s.kind == "iid"), None)
+    others = [risk for name, risk in wrong.items() if name != plain]
+    if plain not in wrong or not others:
+        return ""
+    low, high = percent(round(min(others), 2)), percent(round(max(others), 2))
+    between = low if low == high else f"{low} to {high}"
+    return (
+        f"Where it may refuse {percent(round(1 - _KEPT, 2))} of the answers, "
+        f"{percent(round(wrong[plain], 2))} of the others are wrong on pictures like those of "
+        f"training, and {between} elsewhere."
+    )
+
+
+def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
+    for study in board.results.headline:
+        curve = board.results.curves.get((study.name, method))
+        if curve is not None and len(curve.coverage):
+            yield study, float(np.interp(_KEPT, curve.coverage, curve.selective_risk))
+
+
+def front_blocks(board: Leaderboard, pictures: Pictures | None) -> Iterator[doc.Block]:
+    """Return the pictures of the task and its shifts, the curve, and the table of the best."""
+    if not board.metrics:
+        return
+    best = best_method(board)
+    shots = tuple(_shots(board.results.headline, pictures))
+    if shots:
+        yield doc.Shots("", shots, look="strip", only=doc.PAGE)
+    elif pictures and pictures.reason:
+        why = f"The pictures are not shown: {pictures.reason.rstrip('.')}."
+        yield doc.Prose(why, "about", only=doc.PAGE)
+    about = f"By “{best}”. "
+    display = _curve(board, best)
+    figures = figure(display, "front", "Wrong among the accepted", f"{about}{_CURVE}")
+    yield doc.Box((*figures, _table(board)), "side")
+
+
+def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
+    """Yield the one figure of a notebook: the curves of the best method."""
+    display = _curve(board, best_method(board))
+    for drawn in figure(display, "front", "Wrong among the accepted", _CURVE):
+        yield replace(drawn, only=doc.NOTEBOOK)
+
+
+def _shots(studies: Sequence[Study], pictures: Pictures | None) -> Iterator[doc.Shot]:
+    for study in studies:
+        source = pictures.sources.get(pictured(study), "") if pictures else ""
+        if source:
+            name = kind_title("iid") if study.kind == "iid" else sentence(study.title)
+            said = f"A picture of {KINDS.get(study.kind, study.kind)}"
+            yield doc.Shot(source, said, name, "", "")
+
+
+def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
+    """Return the first study of each source of failures, by its title."""
+    firsts: dict[str, Study] = {}
+    for study in studies:
+        firsts.setdefault(kind_title(study.kind), study)
+    return firsts
+
+
+def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
+    """Return risk against coverage of one method on a study of each kind."""
+    firsts = _first_of_each_kind(board.results.headline)
+    curves = {
+        f"{title}: {study.title}": board.results.curves.get((study.name, method))
+        for title, study in firsts.items()
+    }
+    series = tuple(
+        Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
+        for name, curve in curves.items()
+        if curve is not None and len(curve.coverage)
+    )
+    if not series:
+        return None
+    return SeriesDisplay(
+        series,
+        f"Wrong among the accepted, {method}",
+        "Share of the answers that is accepted",
+        "Share of these that is wrong",
+        log_x=False,
+    )
+
+
+def _table(board: Leaderboard) -> doc.Table:
+    """Return the methods with the best mean ranks."""
+    metric = board.metrics[0]
+    grid, means = board.grid(metric), board.means(metric)
+    methods = {method.name: method for method in grid.methods}
+    order = sorted(means, key=lambda name: means[name]) or list(methods)
+    rows: list[tuple[doc.Cell, ...]] = [
+        (
+            method_link(board, methods[name]),
+            methods[name].title,
+            doc.Number(means.get(name, doc.NAN), form="two"),
+            doc.Number([name in grid.standing(s) for s in grid.studies].count(True), form="count"),
+        )
+        for name in order[:_ROWS]
+        if name in methods
+    ]
+    title = f"The best {len(rows)} of {len(grid.methods)} by mean rank"
+    return doc.Table(
+        (
+            doc.METHOD,
+            doc.Column("What it is", "words"),
+            doc.numbers("Mean rank"),
+            doc.numbers("Best in"),
+        ),
+        doc.rows_of(rows),
+        title=title,
+        caption=f"{title}, over {len(grid.studies)} sources of failures ({short_title(metric)}); "
+        "1 would be best everywhere.",
+        look="leads",
+    )

@@ -1,0 +1,266 @@
+"""Methods x studies as tables: the main ones, severities, new classes judged in four ways."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.metrics.failure_ranking import FAILURE_AUROC
+from abstain.plots.drawable import Drawable
+from abstain.plots.words import percent
+from abstain.report import document as doc
+from abstain.report.glossary import metric_words
+from abstain_bench.pages.benchmark.leaderboard import (
+    NEW,
+    Grid,
+    GridEntry,
+    Leaderboard,
+    arm_title,
+    kind_title,
+)
+from abstain_bench.results import MethodFacts
+from abstain_bench.runs.protocol import Study
+
+_MIX: Final = (
+    "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "
+    "there are."
+)
+
+_INLIERS: Final = (
+    "The same pictures, judged in four ways. Removed: wrong answers about known classes are left "
+    "out, so that only accepting a new class is a failure. Kept: both are failures. By cost: both "
+    "are, and accepting a new class costs {cost}. As outliers: only accepting a new class is one, "
+    "and answers about known classes count as right, wrong ones too, as in out-of-distribution "
+    "detection. A method that leads in one need not in the others."
+)
+_JUDGED: Final = {
+    "removed": "errors removed",
+    "kept": "errors kept",
+    "scod": "by cost",
+    "outlier": "as outliers",
+}
+#: What FD-Shifts sets side by side, and what a reader should know of it.
+_PROTOCOLS: Final = ("removed", "outlier")
+_RANKED: Final = (
+    "1 is best. With errors removed a method is not blamed for trusting a wrong answer about a "
+    "known class little; as outliers it is."
+)
+
+#: Where a reader can go back to: an anchor, and its words.
+TOP: Final = ("verdict", "Back to the top")
+
+
+def back(*places: tuple[str, str]) -> doc.Prose:
+    """Return links to what a part belongs to."""
+    links = [doc.Span(words, link=f"#{place}") for place, words in places]
+    return doc.Prose(
+        tuple(part for link in links for part in (" · ", link))[1:], "back", only=doc.PAGE
+    )
+
+
+def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
+    """Return a figure of the page, where there is something to draw."""
+    return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
+
+
+def wide_table(
+    title: str,
+    columns: Iterable[doc.Column],
+    rows: Iterable[Sequence[doc.Cell]],
+    caption: str = "",
+) -> doc.Table:
+    """Return a table of one row of heads that can be sorted."""
+    about = (title, caption or title)
+    return doc.Table(tuple(columns), doc.rows_of(rows), *about, look="wide", sortable=True)
+
+
+def value_of(entry: GridEntry | None) -> doc.Cell:
+    """Return the value of an entry as a cell."""
+    return entry.number if entry else None
+
+
+def rank_of(entry: GridEntry | None) -> doc.Cell:
+    """Return the rank of an entry as a cell, in the color of its value."""
+    return doc.Number(entry.rank, form="rank", shade=entry.number.shade) if entry else None
+
+
+def grid_table(
+    board: Leaderboard,
+    grid: Grid,
+    cell: Callable[[GridEntry | None], doc.Cell] = value_of,
+    *,
+    means: Mapping[str, float] | None = None,
+    paper: bool = False,
+) -> doc.Table:
+    """Lay a grid out; mean ranks stand in the last column where they are given.
+
+    In a paper the first head names the metric, rows stand by training, and the notes below; a page
+    has them by their mean ranks.
+    """
+    last = [doc.Column("Mean rank", "number")] if means else []
+
+    def row(method: MethodFacts) -> doc.Row:
+        name, rank = method_link(board, method), (means or {}).get(method.name)
+        added: doc.Text = (
+            (name, " ", doc.Span("added", "small")) if method.added and not paper else name
+        )
+        ranks = [None if rank is None else doc.Number(rank, form="two") for _ in last]
+        return doc.Row((added, *map(cell, grid.row(method)), *ranks))
+
+    several = _rows(grid, None if paper else means)
+    notes = footnote(grid, board.results.level, intervals=False, ranked=bool(means))
+    first = doc.Column(grid.label if paper else "Method", "name")
+    return doc.Table(
+        (first, *columns_of(board, grid.studies), *last),
+        tuple(doc.Rows(tuple(map(row, own)), title) for title, own in several),
+        title=grid.label.text,
+        caption="" if paper else notes,
+        look="grid",
+        spans=spans_of(grid.studies),
+    )
+
+
+def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequence[MethodFacts]]]:
+    """Return the methods by their mean ranks, or by what their networks were trained by."""
+    if not means:
+        return [(arm_title(arm), own) for arm, own in grid.groups.items()]
+    return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
+
+
+def paper(
+    board: Leaderboard, metric: str | None, *, intervals: bool, shades: bool = False
+) -> tuple[doc.Table, doc.Prose]:
+    """Return the table of a metric, and the sentences under it."""
+    grid = board.grid(board.metric(metric))
+    means = board.means(grid.metric)
+
+    def cell(entry: GridEntry | None) -> doc.Cell:
+        if entry is None:
+            return None
+        number = entry.number if intervals else replace(entry.number, low=doc.NAN, high=doc.NAN)
+        return number if shades else replace(number, shade=None)
+
+    notes = footnote(grid, board.results.level, intervals=intervals, ranked=bool(means))
+    return grid_table(board, grid, cell, means=means, paper=True), doc.Prose(notes, "notes")
+
+
+def columns_of(
+    board: Leaderboard, studies: Sequence[Study], heads: Sequence[str] = ()
+) -> list[doc.Column]:
+    """Return the columns of studies, linked where a study has a part of its own."""
+    titles = heads or [study.title for study in studies]
+    places = [board.places.get(study.name, "") for study in studies]
+    return [
+        doc.Column(doc.Label(title, link=place and f"#{place}"), "number")
+        for title, place in zip(titles, places, strict=True)
+    ]
+
+
+def spans_of(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
+    """Return the kinds of studies over their columns."""
+    kinds = itertools.groupby(studies, lambda study: study.kind)
+    return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
+
+
+def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
+    """Return the name of a method, which leads to what is said of it."""
+    return doc.Span(method.name, link=f"#{board.place(method)}", title=method.title)
+
+
+def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
+    """Return the sentences under a table."""
+    stands = {entry.stands for method in grid.methods for entry in grid.row(method) if entry}
+    said = ["The arrow points to where better is; bold marks the best value of a column."]
+    said.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
+    if "not told apart" in stands:
+        alpha = percent(round(1 - level, 10))
+        said.append(
+            f"†: cannot be told from the best at {alpha}; the level holds for all pairs of a "
+            "column together."
+        )
+    if "untested" in stands:
+        rest = "Values without a mark" if "not told apart" in stands else "Differences"
+        said.append(f"{rest} were not tested.")
+    if ranked:
+        said.append("Mean rank: over the columns; 1 is best.")
+    if grid.of_classifier and any(study.kind in NEW for study in grid.studies):
+        said.append(_MIX)
+    if intervals:
+        said.append(f"In brackets: {percent(level)} intervals.")
+    return " ".join(said)
+
+
+def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
+    """Return for each metric its values and its ranks; a page shows those of one metric."""
+    for i, metric in enumerate(board.results.comparisons):
+        grid, means = board.grid(metric), board.means(metric)
+        reading = reading_of(metric, grid.label)
+        ranks = replace(
+            grid_table(board, grid, rank_of, means=means),
+            title=f"{grid.label.text}: ranks",
+            caption=f"Ranks by {grid.label.text}; 1 is best.",
+        )
+        shown = (
+            *([doc.Prose(reading, "about")] if reading else []),
+            grid_table(board, grid, means=means),
+            doc.Fold(f"Ranks by {grid.label.text}", (ranks,)),
+        )
+        part = doc.Section(f"metric-{i}", head_of(grid), shown, level=3)
+        yield doc.Box((part,), tags={"metric": str(i)})
+
+
+def head_of(grid: Grid) -> str:
+    """Return the metric with its unit and where better is, for a head that is no column's."""
+    # A line break would part the arrow from what it is about.
+    return f"{grid.label.text}{grid.label.unit}\u00a0{grid.label.arrow}"
+
+
+def reading_of(metric: str, label: doc.Label) -> str:
+    """Say how a value of a metric is read; nothing for a metric of the caller."""
+    meaning = doc.joined(metric_words([metric])[0].meaning).rstrip(".")
+    if not meaning:
+        return ""
+    unit = ", printed times 1000" if label.scale > 1 else ""
+    return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.better} is better."
+
+
+def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
+    """Return the studies of new classes judged in every way side by side."""
+    new = [study for study in board.results.studies if study.kind in NEW]
+    if len({study.errors for study in new}) < 2:
+        return
+    cost = board.results.facts.get("outlier_cost")
+    said = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
+    yield doc.Prose(_INLIERS.format(cost=said), "lead")
+    # Each family of three stands together, under one head that is the title of the first.
+    families: dict[tuple[str, ...], list[Study]] = {}
+    for study in new:
+        families.setdefault(study.exposures, []).append(study)
+    for metric in board.metrics:
+        grid, table = _side_by_side(board, metric, families.values())
+        yield doc.Fold(head_of(grid), (table,), open=metric == board.metrics[0])
+    auroc = FAILURE_AUROC.name
+    pairs = [[one for one in own if one.errors in _PROTOCOLS] for own in families.values()]
+    if auroc in board.results.comparisons and any(len(own) == len(_PROTOCOLS) for own in pairs):
+        grid, table = _side_by_side(board, auroc, pairs, rank_of)
+        title = f"Ranks by {grid.label.text}: errors removed, and as outliers"
+        yield doc.Fold(title, (replace(table, title=title, caption=f"{title}; {_RANKED}"),))
+
+
+def _side_by_side(
+    board: Leaderboard,
+    metric: str,
+    families: Iterable[Sequence[Study]],
+    cell: Callable[[GridEntry | None], doc.Cell] = value_of,
+) -> tuple[Grid, doc.Table]:
+    """Return a column for each way to judge the same pictures, under the title of the first."""
+    whole = board.whole(metric)
+    own = [(family[0].title, whole.only(family).studies) for family in families]
+    grid = whole.only([study for _, studies in own for study in studies])
+    table = grid_table(board, grid, cell)
+    heads = [_JUDGED.get(study.errors, study.errors) for study in grid.studies]
+    columns = (table.columns[0], *columns_of(board, grid.studies, heads))
+    spans = tuple((title, len(studies)) for title, studies in own if studies)
+    title = f"{table.title} of new classes, judged in several ways"
+    return grid, replace(table, columns=columns, spans=spans, title=title)

@@ -1,0 +1,252 @@
+"""One method of a benchmark in all studies, its settings, its calibration, and other networks."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.metrics import metric_named
+from abstain.metrics.areas.selective import AURC
+from abstain.metrics.classifier import ACCURACY
+from abstain.metrics.failure_ranking import FAILURE_AUROC
+from abstain.plots.backbones import BackboneDisplay, BackboneValue
+from abstain.plots.words import sentence
+from abstain.report import document as doc
+from abstain.report.words import linked, number, short_title, spelled
+from abstain_bench.pages.benchmark.grids import (
+    TOP,
+    back,
+    columns_of,
+    figure,
+    method_link,
+    spans_of,
+    wide_table,
+)
+from abstain_bench.pages.benchmark.leaderboard import (
+    NEW,
+    GridEntry,
+    Leaderboard,
+    arm_title,
+)
+from abstain_bench.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
+from abstain_bench.results.records import MEAN
+
+_CALIBRATION: Final = (
+    "The expected calibration error (ECE) says how far confidences are from the share of right "
+    "answers: 0 is best. Before the arrow it is that of the confidences as they are, behind it "
+    "after Platt scaling on validation data; confidences that are no probabilities have the second "
+    "only. What was calibrated without a shift need not be under it. Fractions{means}."
+)
+
+
+def methods_section(board: Leaderboard) -> doc.Section:
+    """Return every method, one after another, folded."""
+    methods = board.results.methods
+    lead = (
+        "What each confidence is, the setting that validation data chose for each metric, and its "
+        f"values in all studies with its rank among {len(methods)}."
+    )
+    places = tuple((board.place(method), method.name) for method in methods)
+    parts = (
+        doc.Fold(
+            _summary(board, one), tuple(_about(board, one)), anchor=board.place(one), look="part"
+        )
+        for one in methods
+    )
+    return doc.Section(
+        "methods",
+        "Method by method",
+        (doc.Prose(lead, "lead"), doc.Links(places), *parts, back(TOP)),
+        nav="Methods",
+    )
+
+
+def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
+    ranks = [
+        f"{short_title(metric)} {spelled(means[method.name], 'two')}"
+        for metric in board.metrics
+        if method.name in (means := board.means(metric))
+    ]
+    said = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
+    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *said)
+
+
+def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
+    meaning = sentence(method.meaning.rstrip("."))
+    added = "Added to these runs from a file; higher means more trusted"
+    yield doc.Prose(f"{meaning or (added if method.added else 'No description was given')}.")
+    trained = f"{arm_title(method.arm)}."
+    source = (f"{trained} Source: ", *linked(method.source)) if method.source else trained
+    yield doc.Prose(source, "source")
+    yield from _across(board, method)
+    yield from _chosen(board.results, method.name)
+    yield back(("methods", "All methods"), ("tables", "Main tables"))
+
+
+def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
+    """Return the values and ranks of a method in all studies that some metric has."""
+    grids = [board.grid(metric) for metric in board.results.comparisons]
+    studies = max((grid.studies for grid in grids), key=len, default=())
+    rows = [
+        (grid.label, *map(_with_rank, replace(grid, studies=studies).row(method)))
+        for grid in grids
+        if method in grid.methods
+    ]
+    if studies:
+        yield doc.Table(
+            (doc.Column("Metric", "name"), *columns_of(board, studies)),
+            doc.rows_of(rows),
+            title=f"{method.name} in all studies",
+            caption=f"“{method.name}” in all studies: value and rank",
+            look="grid",
+            spans=spans_of(studies),
+        )
+
+
+def _with_rank(entry: GridEntry | None) -> doc.Cell:
+    if entry is None:
+        return None
+    rank = "–" if math.isnan(entry.rank) else spelled(entry.rank, "rank")
+    return replace(entry.number, low=doc.NAN, high=doc.NAN, note="", beside=f"rank {rank}")
+
+
+def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
+    """Return the setting of each metric, with the values of those that were tried."""
+    own = [one for one in results.chosen if one.method == name]
+    if not own:
+        return
+    title = f"Settings of “{name}” chosen on validation data"
+    several = any(one.seeds > 1 for one in own)
+    over = "means over the seeds, as fractions" if several else "fractions"
+    notes = dict.fromkeys(one.note for one in own if one.note)
+    value = doc.numbers("On validation data")
+    columns = (doc.Column("Metric"), doc.Column("Chosen"), value, doc.Column("Tried"))
+    rows = (
+        (
+            short_title(one.metric),
+            f"{one.arm}, {one.setting}" if one.setting else one.arm,
+            doc.Number(one.value),
+            _tried(one),
+        )
+        for one in own
+    )
+    yield wide_table(title, columns, rows, " ".join([f"{title}: {over}.", *notes]))
+
+
+def _tried(one: Chosen) -> str:
+    if len(one.tried) < 2:
+        return "nothing else"
+    return "; ".join(
+        f"{label or 'the only one'}: {'–' if math.isnan(value) else number(value)}"
+        for label, value in one.tried.items()
+    )
+
+
+def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
+    """Return ECE before and after calibration, methods x studies."""
+    results = board.results
+    # The mean over the seeds, or where a method has one seed, that.
+    rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
+    known = {(row.method, row.study): row for row in rows}
+    studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
+    methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
+    if not studies or not methods:
+        return
+    columns = (
+        doc.METHOD,
+        *(doc.Column(study.title, "number") for study in studies),
+    )
+    body = (
+        (method_link(board, m), *(_calibrated(known.get((m.name, s.name))) for s in studies))
+        for m in methods
+    )
+    table = wide_table("ECE as it is → after Platt scaling", columns, body)
+    lead = _CALIBRATION.format(means=", means over the seeds" if rows[-1].run == MEAN else "")
+    yield doc.Section("calibration", "Calibration", (doc.Prose(lead, "lead"), table, back(TOP)))
+
+
+def _calibrated(row: CalibrationRow | None) -> doc.Cell:
+    if row is None or math.isnan(row.platt):
+        return None
+    if row.raw is None or math.isnan(row.raw):
+        return doc.Number(row.platt, said=f"{row.platt:.3f}")
+    return doc.Number(row.platt, said=f"{row.raw:.3f} → {row.platt:.3f}")
+
+
+# ------------------------------------------------------------------------------- other networks
+#: What is compared.
+_METRICS: Final = tuple(metric.name for metric in (ACCURACY, FAILURE_AUROC, AURC))
+
+_LEAD: Final = (
+    "Filled marks are the baseline “{base}”, hollow ones the best method of each model by that "
+    "metric. Compare accuracy first: a network that errs less leaves less to a confidence score. "
+    "Accuracy is shown where all classes are known."
+)
+_ABOUT: Final = "Values are fractions; the arrow points to where better is."
+_APART: Final = "These benchmarks have no study and metric in common that could be compared."
+
+
+def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iterator[doc.Section]:
+    """Return the same task with several networks, where there are several."""
+    if not beside:
+        return
+    display = backbones_of(board, beside)
+    lead = _LEAD.format(base=board.baseline) if display else _APART
+    figures = figure(display, "backbones", "Models side by side", _ABOUT)
+    tables = [_table(display)] if display else []
+    blocks = (doc.Prose(lead, "lead"), *figures, *tables, back(TOP))
+    yield doc.Section("backbones", "Backbones", blocks)
+
+
+def _table(display: BackboneDisplay) -> doc.Table:
+    columns = (
+        *(doc.Column(head) for head in ("Metric", "Study", "Model")),
+        *map(doc.numbers, ("Baseline", "Best")),
+        doc.Column("Best method"),
+    )
+    rows = (
+        (v.metric, v.data, v.model, doc.Number(v.plain), doc.Number(v.best), v.best_method)
+        for v in display.values
+    )
+    return wide_table("Baseline and best method of each model, fractions", columns, rows)
+
+
+def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneDisplay | None:
+    """Return the models of several benchmarks side by side; None for one only."""
+    values = tuple(
+        value
+        for metric in _METRICS
+        for study in board.results.headline
+        if not (metric_named(metric).of_classifier and study.kind in NEW)
+        for model, one in _named([board, *beside]).items()
+        if metric in one.results.comparisons
+        for value in _backbone(one, metric, study.name, model, board.baseline)
+    )
+    if not beside or not values:
+        return None
+    return BackboneDisplay(values, f"{board.baseline} (baseline)", "Backbones")
+
+
+def _named(every: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
+    """Return benchmarks by the name of their networks; equal names get a number."""
+    models: dict[str, Leaderboard] = {}
+    for one in every:
+        own = one.results.model or "model"
+        names = (own if i == 1 else f"{own} ({i})" for i in itertools.count(1))
+        models[next(name for name in names if name not in models)] = one
+    return models
+
+
+def _backbone(
+    board: Leaderboard, metric: str, name: str, model: str, base: str
+) -> list[BackboneValue]:
+    grid = board.grid(metric)
+    study = next((study for study in grid.studies if study.name == name), None)
+    own = grid.column(study) if study else {}
+    if study is None or base not in own or math.isnan(own[base].number.value):
+        return []
+    best = grid.standing(study)
+    top, first = (own[best[0]].number.value, best[0]) if best else (doc.NAN, "")
+    title = f"{grid.label.text}\u00a0{grid.label.arrow}"
+    return [BackboneValue(model, study.title, title, own[base].number.value, top, first)]

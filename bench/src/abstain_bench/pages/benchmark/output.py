@@ -1,0 +1,252 @@
+"""A benchmark as one page, several pages, the table of a paper, and files of all its tables."""
+
+import io
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from abstain._foundation.files import make_folder, write_atomically
+from abstain.report.document import Origin
+from abstain.report.output import Subject
+from abstain.report.pictures import Pictures
+from abstain.report.render import latex, markdown
+from abstain.report.render.html import html
+from abstain.report.site import linked
+from abstain.tables.results import result_files
+from abstain_bench.pages.benchmark import grids
+from abstain_bench.pages.benchmark.document import benchmark_document
+from abstain_bench.pages.benchmark.leaderboard import Leaderboard
+from abstain_bench.pages.benchmark.pages import benchmark_pages
+from abstain_bench.results import BenchmarkResults
+
+BENCHMARK: Final[Subject[BenchmarkResults]] = Subject(
+    benchmark_document, options=frozenset({"pictures", "beside"})
+)
+
+benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
+benchmark_terminal = BENCHMARK.terminal
+
+#: Columns that a page upright has room for.
+_WIDE: Final = 8
+
+#: The files, and the table of the results that each holds.
+_TABLES: Final = {
+    "values": "estimates",
+    "ranks": "standings",
+    "pairs": "pairs",
+    "chosen": "chosen",
+    "thresholds": "thresholds",
+    "calibration": "calibration",
+    "extremes": "extremes",
+    "curves": "curves",
+    "methods": "methods",
+    "studies": "studies",
+    "left_out": "left_out",
+    "findings": "findings",
+    "costs": "costs",
+    "published": "published",
+    "published-orders": "published_orders",
+}
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def benchmark_markdown(
+    results: BenchmarkResults, metric: str | None = None, *, intervals: bool = False
+) -> str:
+    """Write one metric as a table: studies as columns, methods as rows grouped by training.
+
+    Parameters
+    ----------
+    results : BenchmarkResults
+        What `results_of` returned.
+    metric : str, optional
+        By default AUGRC, or else the first that was computed.
+    intervals : bool, default=False
+        Write the interval behind each value.
+
+    Returns
+    -------
+    str
+        Markdown with a trailing line that explains the marks. Names are escaped.
+
+    Raises
+    ------
+    InputError
+        If `results` is something else.
+    UnknownNameError
+        If the benchmark has no such metric.
+
+    Examples
+    --------
+    >>> from abstain_bench.pages import benchmark_markdown
+    >>> benchmark_markdown({})
+    Traceback (most recent call last):
+    abstain.errors.InputError: `results` must be what `results_of` returned; got dict
+    """
+    return _markdown(Leaderboard(results), metric, intervals=intervals)
+
+
+def _markdown(board: Leaderboard, metric: str | None, *, intervals: bool = False) -> str:
+    table, notes = grids.paper(board, metric, intervals=intervals)
+    return markdown.written((replace(table, spans=()), notes))
+
+
+def benchmark_latex(
+    results: BenchmarkResults,
+    metric: str | None = None,
+    *,
+    intervals: bool = False,
+    shades: bool = False,
+) -> str:
+    r"""Write one metric as a table: studies as columns, methods as rows grouped by training.
+
+    Parameters
+    ----------
+    results : BenchmarkResults
+        What `results_of` returned.
+    metric, intervals
+        As for `benchmark_markdown`.
+    shades : bool, default=False
+        Color the cells by rank; needs ``\usepackage[table]{xcolor}``.
+
+    Returns
+    -------
+    str
+        A ``tabular`` (booktabs) with a footnote that explains the marks. Names are escaped.
+
+    Raises
+    ------
+    InputError
+        If `results` is something else.
+    UnknownNameError
+        If the benchmark has no such metric.
+
+    Examples
+    --------
+    >>> from abstain_bench.pages import benchmark_latex
+    >>> benchmark_latex({})
+    Traceback (most recent call last):
+    abstain.errors.InputError: `results` must be what `results_of` returned; got dict
+    """
+    return _latex(Leaderboard(results), metric, intervals=intervals, shades=shades)
+
+
+def _latex(
+    board: Leaderboard, metric: str | None, *, intervals: bool = False, shades: bool = False
+) -> str:
+    table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
+    needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
+    head = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
+    if len(table.columns) > _WIDE:
+        head += "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
+    return latex.written((table, notes), head=head)
+
+
+def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write all tables of a benchmark.
+
+    Parameters
+    ----------
+    results : BenchmarkResults
+        What `results_of` returned.
+    folder : path-like
+        Made when it does not exist.
+
+    Returns
+    -------
+    list of pathlib.Path
+        ``values``, ``ranks``, ``pairs``, ``chosen``, ``thresholds``, ``calibration`` and others
+        as ``.csv`` and ``.parquet``, one row a number, fractions in double precision; the points
+        of the ``curves`` as Parquet only; tables without a row are left out. For each metric the
+        main table as ``.tex`` and ``.md``.
+
+    Raises
+    ------
+    InputError
+        If `results` is something else, or a file cannot be written.
+
+    Examples
+    --------
+    >>> from abstain_bench.pages import write_tables
+    >>> write_tables({}, "tables")
+    Traceback (most recent call last):
+    abstain.errors.InputError: `results` must be what `results_of` returned; got dict
+    """
+    content, place = table_files(results), Path(folder)
+    make_folder(place)
+    for name, held in content.items():
+        write_atomically(place / name, held)
+    return [place / name for name in content]
+
+
+def table_files(results: BenchmarkResults) -> dict[str, bytes]:
+    """Return the content of the files of `write_tables`, by their names."""
+    board = Leaderboard(results)
+    known = board.results
+    files: dict[str, bytes] = {}
+    for name, table in _TABLES.items():
+        frame = known.frame(table)
+        if frame.height and name == "curves":
+            # Points to draw, a hundred thousand of them: as text ten times as large.
+            points = io.BytesIO()
+            frame.write_parquet(points)
+            files[f"{name}.parquet"] = points.getvalue()
+        elif frame.height:
+            files |= result_files(frame, name)
+    for metric in known.comparisons:
+        name = _UNSAFE.sub("-", metric).strip("-") or "metric"
+        files[f"table-{name}.tex"] = _latex(board, metric).encode()
+        files[f"table-{name}.md"] = _markdown(board, metric).encode()
+    return files
+
+
+def benchmark_site(
+    results: "BenchmarkResults",
+    *,
+    title: str = "",
+    source: str = "",
+    notes: Sequence[str] = (),
+    command: str = "",
+    pictures: Pictures | None = None,
+    beside: Sequence[BenchmarkResults] = (),
+) -> dict[str, str]:
+    """Write a benchmark as several HTML pages: a first one for everybody, and those behind it.
+
+    Parameters
+    ----------
+    results : BenchmarkResults
+        What `abstain_bench.runs.results_of` returned.
+    title, source, notes, command, pictures, beside
+        As for `document_of`.
+
+    Returns
+    -------
+    dict of str to str
+        The text of each page by its address: "benchmark.html" is the first, with the task and its
+        shifts, one curve and the best five methods; "pages/methods.html" has all methods by every
+        metric, "pages/study-1.html" and so on each study. They lead to each other as files of one
+        folder, and load nothing from the network.
+
+    Raises
+    ------
+    InputError
+        If `results` is something else.
+
+    See Also
+    --------
+    benchmark_html : The same as one page.
+
+    Examples
+    --------
+    >>> from abstain_bench.pages import benchmark_site
+    >>> benchmark_site({})
+    Traceback (most recent call last):
+    abstain.errors.InputError: `results` must be what `results_of` returned; got dict
+    """
+    origin = Origin(title, source, notes, command, pictures=pictures, beside=beside)
+    pages = linked(benchmark_pages(results, origin))
+    return {address: html(page) for address, page in pages.items()}

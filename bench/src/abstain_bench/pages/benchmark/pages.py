@@ -1,0 +1,77 @@
+"""A benchmark as several pages: the first one, the tables of all methods, and one a study."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from abstain.report import document as doc
+from abstain_bench.pages.benchmark.document import benchmark_document, compared
+from abstain_bench.pages.benchmark.front import first_words, front_blocks
+from abstain_bench.pages.benchmark.grids import back
+from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
+from abstain_bench.pages.benchmark.studies import said_of, study_blocks
+from abstain_bench.results import BenchmarkResults
+from abstain_bench.runs.protocol import Study
+
+#: The first page, and that of all methods.
+HOME: Final = "benchmark.html"
+METHODS: Final = "pages/methods.html"
+
+
+def benchmark_pages(results: BenchmarkResults, origin: doc.Origin) -> dict[str, doc.Document]:
+    """Return the pages by their addresses, from the folder of the first."""
+    board = Leaderboard(results)
+    whole = benchmark_document(results, origin)
+    methods = replace(
+        whole,
+        title=f"{whole.title}: all methods",
+        sections=lambda: compared(board, origin),
+    )
+    studies = {
+        f"pages/{board.places[study.name]}.html": _of_study(board, study, whole, origin)
+        for study in results.headline
+    }
+    return {HOME: _first(board, whole, origin), METHODS: methods, **studies}
+
+
+def _first(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> doc.Document:
+    first, *others = first_words(board)
+    return replace(
+        whole,
+        sections=lambda: _front(board, whole, origin),
+        verdict=(doc.Span(first, "strong"), *others),
+        facts=(),
+        findings=(),
+    )
+
+
+def _of_study(
+    board: Leaderboard, study: Study, whole: doc.Document, origin: doc.Origin
+) -> doc.Document:
+    def sections() -> Iterator[doc.Block]:
+        blocks = (
+            back(("glance", "The benchmark"), ("tables", "All methods")),
+            *study_blocks(board, study, origin.pictures),
+        )
+        yield doc.Section(board.places[study.name], "Values, ranks and curves", blocks)
+
+    eyebrow = f"{whole.title}: {kind_title(study.kind)}"
+    said = (said_of(board, study),)
+    return doc.Document(study.title, eyebrow, sections, whole.brief, verdict=said)
+
+
+def _front(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> Iterator[doc.Block]:
+    """Return what one screen shows, where to read on, and what to know before trusting it."""
+    yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.pictures)))
+    places = tuple((board.places[s.name], s.title) for s in board.results.headline)
+    more = (
+        " by every metric, sorted by their mean ranks, with what each of them is; and each source "
+        "of failures by itself:"
+    )
+    words = doc.Prose((doc.Span("All methods", link="#tables"), more))
+    yield doc.Section("studies", "Read on", (words, doc.Links(places)), nav="Read on")
+    if whole.findings:
+        known = (doc.Findings(whole.findings),)
+        yield doc.Section("warnings", "Before you trust the numbers", known, nav="Warnings")
+    yield doc.Section("facts", "What was run", (doc.Facts(whole.facts),), nav=None)
+    yield doc.reproduce(origin.command)

@@ -1,0 +1,112 @@
+"""The numbers of a benchmark beside those that papers print for the same task."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.report import document as doc
+from abstain.report.words import metric_of, printed_x1000, short_title
+from abstain_bench.pages.benchmark.grids import TOP, back, wide_table
+from abstain_bench.results import BenchmarkResults, PublishedNumber
+
+_LEAD: Final = (
+    "What the papers print for the methods, studies and metrics of both. Ratio: here over "
+    "published. Ranks are among the methods of both, 1 is best, and equal numbers share the best "
+    "rank. Tau: Kendall's, 1 where the order of the methods is the same, 0 where it has nothing "
+    "to do with it, -1 where it is the reverse. The findings above say what differs."
+)
+
+#: Rows of the numbers on a terminal.
+_MOST: Final = 12
+
+
+def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
+    """Return the published numbers beside these; nothing where there are none."""
+    if not results.published:
+        return
+    first, *others = numbers_tables(results)
+    folds = [doc.Fold(table.title, (table,)) for table in others]
+    shown = doc.Section("published-first", first.title, (first,), level=3)
+    orders = [orders_table(results)] if results.published_orders else []
+    blocks = (doc.Prose(_LEAD, "lead"), *orders, shown, *folds, back(TOP))
+    yield doc.Section("published", "Beside the published numbers", blocks, nav="Published")
+
+
+def published_brief(results: BenchmarkResults) -> Iterator[doc.Block]:
+    """Return the orders, and the numbers of the first metric, for a terminal."""
+    if results.published_orders:
+        yield from (doc.Prose(""), orders_table(results))
+    if results.published:
+        first = numbers_tables(results)[0]
+        yield from (doc.Prose(""), replace(first, most=_MOST, more="more in the report"))
+
+
+def orders_table(results: BenchmarkResults) -> doc.Table:
+    """Return one row a metric and study: how alike both rank, and what is best."""
+    titles = _titles(results)
+    columns = (
+        doc.Column("Metric", "name", once=True),
+        doc.Column("Study", "name"),
+        *map(doc.numbers, ("Methods", "Tau")),
+        *(doc.Column(head, "name", drop=True) for head in ("Best here", "Best published")),
+        doc.Column("Published in", drop=True),
+    )
+    rows = [
+        (
+            short_title(order.metric),
+            titles.get(order.study, order.study),
+            doc.Number(order.methods, form="count"),
+            doc.Number(order.tau, form="two"),
+            _listed(order.best),
+            _listed(order.published_best),
+            order.source,
+        )
+        for order in results.published_orders
+    ]
+    return wide_table("The order of the methods here and in print", columns, rows)
+
+
+def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
+    """Return a table a metric, one row a study and method."""
+    titles = _titles(results)
+    by = itertools.groupby(results.published, key=lambda number: number.metric)
+    return [_numbers(metric, tuple(own), titles) for metric, own in by]
+
+
+def _numbers(
+    metric: str, numbers: Sequence[PublishedNumber], titles: Mapping[str, str]
+) -> doc.Table:
+    scale = 1000 if printed_x1000(metric) else 1
+    known = metric_of(metric)
+    lower = known is None or known.lower_is_better
+    label = doc.Label(short_title(metric), "lower" if lower else "higher", scale)
+    columns = (
+        doc.Column("Study", "name", once=True),
+        doc.Column("Method", "name"),
+        *map(doc.numbers, ("Here", "Published", "Ratio", "Rank", "Published rank")),
+    )
+    rows = [
+        (
+            titles.get(number.study, number.study),
+            number.method,
+            doc.Number(number.value, scale=scale),
+            doc.Number(number.published, scale=scale, note=number.doubt),
+            doc.Number(number.ratio, form="two"),
+            doc.Number(number.rank, form="rank"),
+            doc.Number(number.published_rank, form="rank"),
+        )
+        for number in numbers
+    ]
+    title = f"{label.text}{label.unit}\u00a0{label.arrow}: here and published"
+    source = " and ".join(dict.fromkeys(number.source for number in numbers))
+    about = f"{title} ({source}). Ranks among the methods of both."
+    return wide_table(title, columns, rows, about)
+
+
+def _titles(results: BenchmarkResults) -> dict[str, str]:
+    return {study.name: study.title for study in results.studies}
+
+
+def _listed(methods: Iterable[str]) -> str:
+    return ", ".join(methods)

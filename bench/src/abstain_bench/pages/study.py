@@ -1,0 +1,263 @@
+"""What a study found, in blocks: its tables, figures and words."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from abstain.errors import InputError
+from abstain.metrics import METRICS
+from abstain.metrics.catalogue import FAMILIES
+from abstain.plots.drawable import Drawable
+from abstain.report import document as doc
+from abstain.report.output import Subject
+from abstain.report.words import count, linked, seconds_said, unique
+from abstain_bench.studies import StudyResult
+
+#: Rows of a table that the page holds, and that a terminal prints; the files have all of them.
+_PAGE, _SCREEN = 200, 24
+
+#: The endings of columns that hold the standard error, or the standard deviation, of the numbers
+#: in the column before.
+_ERRORS: Final = ("_se", "_deviation")
+_LOW, _HIGH = "_low", "_high"
+
+#: Characters of a word that is not broken on a page.
+_WORD: Final = 20
+
+#: How a note begins that is a warning.
+_WARNING: Final = "Warning: "
+
+#: Names that a fact lists before the rest is only counted.
+_LISTED: Final = 5
+
+#: Numbers that a fact lists before it says from where to where they go.
+_NUMBERS: Final = 6
+
+#: The blank before a percent sign.
+_PERCENT = re.compile(r"(?<=[0-9]) %")
+
+#: What the name of a figure may hold: it becomes part of identifiers and of file names.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+
+#: Words that heads keep as they are spelled in the literature.
+_SPELLED: Final = {
+    **{metric.name: metric.title for metric in METRICS.values() if metric.title.isupper()},
+    **{
+        made.name.partition("@")[0]: word
+        for family in FAMILIES
+        if (made := family.named(family.shown))
+        and (word := made.title.partition(" at ")[0]).isupper()
+    },
+    "mse": "MSE",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "sd": "SD",
+    "n": "n",
+    "u": "u",
+    "csf": "CSF",
+}
+
+
+def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
+    """Return what a study found, in blocks."""
+    known = checked_study(result)
+    said = enumerate(known.verdict)
+    return doc.Document(
+        origin.title or known.title,
+        "Study",
+        lambda: _sections(known, origin.command),
+        lambda: _brief(known),
+        verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
+        facts=tuple(_facts(known)),
+        findings=tuple(_remarks(map(_prose, [*known.notes, *origin.notes]))),
+    )
+
+
+def checked_study(result: StudyResult) -> StudyResult:
+    """Refuse what is no result of a study."""
+    given: object = result
+    if not isinstance(given, StudyResult):
+        msg = f"`result` must be a StudyResult, as studies return it; got {type(given).__name__}"
+        raise InputError(msg)
+    return result
+
+
+def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
+    """Return the figures of a study, each with its name; refuse a name that is no file name."""
+    for name in checked_study(result).figures:
+        if not _NAME.fullmatch(name):
+            msg = f"the name of a figure must be letters, digits and hyphens; got {name!r}"
+            raise InputError(msg)
+    return list(result.figures.items())
+
+
+def _prose(text: str) -> str:
+    """Keep a percent sign beside its number where a line ends."""
+    return _PERCENT.sub("\u00a0%", text)
+
+
+def _remarks(notes: Iterable[str]) -> list[doc.Remark]:
+    """Tell the notes that are warnings, which come first, from the others."""
+    said = [
+        doc.Remark("warning", note.removeprefix(_WARNING))
+        if note.startswith(_WARNING)
+        else doc.Remark("note", note)
+        for note in notes
+    ]
+    return sorted(said, key=lambda remark: remark.level != "warning")
+
+
+def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
+    filled = [name for name in result.tables if result.rows(name)]
+    shown = [name for name in result.open_tables if name in filled]
+    tables: list[doc.Block] = [_table(result, name) for name in shown]
+    if len(shown) > 1:
+        tables = [
+            doc.Section(f"table-{i}", _title(name), (table,), level=3)
+            for i, (name, table) in enumerate(zip(shown, tables, strict=True))
+        ]
+    if tables:
+        lead = doc.Prose(_prose(result.question), "lead")
+        yield doc.Section("tables", "What was found", (lead, *tables))
+    if result.figures:
+        drawn = tuple(_figure(result, *named) for named in study_figures(result))
+        yield doc.Section("figures", "Figures", (doc.Box(drawn, look="figures"),))
+    folded = tuple(
+        doc.Fold(f"{_title(name)}: {count(len(result.rows(name)))} rows", (_table(result, name),))
+        for name in filled
+        if name not in shown
+    )
+    if folded:
+        # A page folds them away, a paper cannot; all of them are in the files.
+        yield doc.Section("all", "All numbers", folded, only=doc.PAGE)
+    words = [doc.Entry(word, _prose(said)) for word, said in result.glossary.items()]
+    words += [doc.Entry("Published", linked(result.source))] if result.source else []
+    if words:
+        yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)),))
+    yield doc.reproduce(command)
+
+
+def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
+    title = getattr(display, "title", "") or head(name)
+    about = _prose(result.captions.get(name, ""))
+    return doc.Figure(f"figure-{name}".replace(".", "-"), title, display, about)
+
+
+def _brief(result: StudyResult) -> Iterator[doc.Block]:
+    gap = doc.Prose("")
+    yield from (doc.Prose(result.title, "strong"), doc.Prose(result.question, "lead"), gap)
+    yield from map(doc.Prose, result.verdict)
+    for name in result.open_tables:
+        if result.rows(name):
+            yield from (gap, _table(result, name, brief=True))
+    if result.notes:
+        yield from (gap, doc.Findings(tuple(_remarks(result.notes)), whole=True))
+    yield from (gap, doc.Facts(tuple(_facts(result))))
+
+
+# --------------------------------------------------------------------------------- the tables
+def _title(table: str) -> str:
+    return head(table.replace("-", "_"))
+
+
+def _table(result: StudyResult, name: str, *, brief: bool = False) -> doc.Table:
+    """Lay one table out, its standard errors and intervals beside what they belong to."""
+    rows, caption = result.rows(name), result.captions.get(name, "")
+    # What this data has nothing for is no column.
+    columns = unique(c for row in rows for c, value in row.items() if value != "")
+    shown = [column for column in columns if not _belongs(column, columns)]
+    kept = rows if brief else rows[:_PAGE]
+    body = [[_cell(row, column, result.labels) for column in shown] for row in kept]
+    heads = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(shown))
+    if brief:
+        more = "more rows with --out"
+        return doc.Table(heads, doc.rows_of(body), title=caption, most=_SCREEN, more=more)
+    body = [[_prose(c) if isinstance(c, str) else c for c in row] for row in body]
+    left = len(rows) - len(kept)
+    said = f" The first rows; {count(left)} more are in {name}.csv." if left else ""
+    about = f"{_prose(caption) or _title(name)}{said}"
+    return doc.Table(heads, doc.rows_of(body), title=_title(name), caption=about, look="study")
+
+
+def _belongs(column: str, columns: Sequence[str]) -> bool:
+    """Tell whether a column is written beside another one."""
+    return any(
+        column.endswith(ending) and column.removesuffix(ending) in columns
+        for ending in (*_ERRORS, _LOW, _HIGH)
+    )
+
+
+def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
+    """Return a column of numbers, of words that stay whole, or of names that may be broken."""
+    if any(isinstance(cell, doc.Number) for cell in cells):
+        return doc.Column(head(name), "number")
+    words = [word for cell in cells if isinstance(cell, str) for word in cell.split()]
+    return doc.Column(head(name), "name" if max(map(len, words), default=0) > _WORD else "text")
+
+
+def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc.Cell:
+    value = row.get(column)
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return labels.get(value, value)
+    whole = isinstance(value, int)
+    spreads = (_finite(row.get(f"{column}{ending}")) for ending in _ERRORS)
+    return doc.Number(
+        value if whole else float(value),
+        _finite(row.get(f"{column}{_LOW}")),
+        _finite(row.get(f"{column}{_HIGH}")),
+        next((spread for spread in spreads if not math.isnan(spread)), math.nan),
+        form="count" if whole else "minus",
+    )
+
+
+def _finite(value: Any) -> float:
+    return value if isinstance(value, float) and math.isfinite(value) else math.nan
+
+
+def head(column: str) -> str:
+    """Write the name of a column as a head.
+
+    Examples
+    --------
+    >>> head("mse"), head("sd_ratio"), head("estimator")
+    ('MSE', 'SD ratio', 'Estimator')
+    """
+    words = [_SPELLED.get(word, word) for word in column.split("_")]
+    first = words[0]
+    words[0] = first if first in _SPELLED.values() else first[:1].upper() + first[1:]
+    return " ".join(words)
+
+
+# ---------------------------------------------------------------------------------- the facts
+def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
+    """Yield what the study was run with, and for how long."""
+    yield from ((head(name), _parameter(value)) for name, value in result.parameters.items())
+    yield "Time of this run", seconds_said(result.seconds)
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        if len(value) > _NUMBERS and all(isinstance(v, int | float) for v in value):
+            return f"{_parameter(value[0])} to {_parameter(value[-1])} ({len(value)} values)"
+        mark = "; " if any("," in str(v) for v in value) else ", "
+        shown = mark.join(_parameter(v) for v in value[:_LISTED])
+        return shown if len(value) <= _LISTED else f"{shown} and {len(value) - _LISTED} more"
+    if value is None or isinstance(value, bool):
+        return {None: "–", True: "yes", False: "no"}[value]
+    if isinstance(value, timedelta):
+        return seconds_said(value.total_seconds())
+    if isinstance(value, int):
+        return count(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+STUDY: Final[Subject[StudyResult]] = Subject(study_document, study_figures, ("svg",))
+
+study_html, write_study, study_terminal = STUDY.html, STUDY.write, STUDY.terminal
+write_study_figures = STUDY.write_figures

@@ -1,0 +1,29 @@
+"""Results of a benchmark: tables, thresholds, curves and pictures worth a look, from a store."""
+
+from abstain_bench.results.published import PublishedNumber, PublishedOrder
+from abstain_bench.results.records import (
+    BenchmarkResults,
+    CalibrationRow,
+    CurvePoints,
+    Extreme,
+    MethodFacts,
+    ThresholdRow,
+)
+from abstain_bench.results.results import results_of, with_published
+from abstain_bench.results.rotations import rotated_results
+from abstain_bench.runs.selection import Chosen
+
+__all__ = [
+    "BenchmarkResults",
+    "CalibrationRow",
+    "Chosen",
+    "CurvePoints",
+    "Extreme",
+    "MethodFacts",
+    "PublishedNumber",
+    "PublishedOrder",
+    "ThresholdRow",
+    "results_of",
+    "rotated_results",
+    "with_published",
+]

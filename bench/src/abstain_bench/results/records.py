@@ -1,0 +1,359 @@
+"""`BenchmarkResults`: all that a folder of runs says, in plain records and tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from abstain._foundation.frames import AnyFrame, Backend, in_library, of_rows
+from abstain._foundation.notebook import InNotebook
+from abstain.errors import InputError, suggest
+from abstain.evaluation import Comparison, Finding
+from abstain.evaluation.comparison import MEAN
+from abstain.typing import FloatArray
+from abstain_bench.results.published import PublishedNumber, PublishedOrder
+from abstain_bench.runs.costs import Cost
+from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.selection import Chosen
+
+__all__ = [
+    "MEAN",
+    "BenchmarkResults",
+    "CalibrationRow",
+    "CurvePoints",
+    "Extreme",
+    "MethodFacts",
+    "ThresholdRow",
+]
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """What is known of a method.
+
+    Attributes
+    ----------
+    name, title : str
+        For scripts and for people.
+    arm : str
+        The arm whose networks it scores; of several the first that was chosen.
+    source, meaning : str
+        Where it is defined and what its confidence is; empty for what was added.
+    added : bool
+        Whether it is none of the catalogue.
+    averages : bool
+        Whether it belongs to the averaged prediction of passes or networks.
+    """
+
+    name: str
+    title: str
+    arm: str
+    source: str = ""
+    meaning: str = ""
+    added: bool = False
+    averages: bool = False
+
+
+@dataclass(frozen=True)
+class ThresholdRow:
+    """What a threshold that was set on validation data achieves in a study.
+
+    Attributes
+    ----------
+    study, method : str
+        Names.
+    run : str
+        The seed, or "mean" for the means over the seeds at which something is accepted.
+    risk, delta : float
+        What was asked for: a selective risk of at most `risk`, but with a chance of `delta`.
+    threshold : float or None
+        On the scale of the method; None where the target is unattainable, and for means.
+    bound : float
+        The upper bound of the risk on validation data; NaN where the target is unattainable.
+    n, accepted : int
+        Samples, and those accepted; sums over the seeds for means.
+    coverage, coverage_low, coverage_high : float
+        Share accepted, with its interval; none (NaN) for means.
+    selective_risk, selective_risk_low, selective_risk_high : float
+        Share of failures among the accepted.
+    excess : float
+        Selective risk minus `risk`: positive is worse than promised.
+    verdict : str
+        As in `abstain.thresholds.RuleCheck`: "holds", "broken", "cannot tell", "nothing
+        accepted" or "unattainable". For means the one that all seeds share, else "differs".
+    holds, broken, runs : int
+        For means: how many seeds hold, are broken, and there are.
+    note : str
+        Why there is no threshold, or what to be careful about.
+    """
+
+    study: str
+    method: str
+    run: str
+    risk: float
+    delta: float
+    threshold: float | None
+    bound: float
+    n: int
+    accepted: int
+    coverage: float
+    coverage_low: float
+    coverage_high: float
+    selective_risk: float
+    selective_risk_low: float
+    selective_risk_high: float
+    excess: float
+    verdict: str
+    holds: int = 0
+    broken: int = 0
+    runs: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """How far confidences are from the chance of being right, in one study.
+
+    Attributes
+    ----------
+    study, method, run : str
+        Names; the run is a seed, or "mean" over the seeds.
+    raw : float or None
+        ECE of the confidences as they are; None for a method whose confidence is no probability.
+    platt : float
+        ECE of the confidences that were calibrated by Platt scaling on validation data.
+    """
+
+    study: str
+    method: str
+    run: str
+    raw: float | None
+    platt: float
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """One picture that a method is most wrong about.
+
+    Attributes
+    ----------
+    study, method : str
+        Names.
+    run, seed : str and int
+        The run that said so.
+    kind : {"overconfident", "underconfident"}
+        A failure with a high confidence, or a success with a low one.
+    rank : int
+        1 for the most extreme.
+    exposure, row : str and int
+        Which picture: the key of the exposure, and its row there.
+    label, prediction : int
+        Classes; the label -1 is no known class.
+    confidence : float
+        As the method gives it.
+    quantile : float
+        Share of the samples of the study that are less confident, ties half.
+    """
+
+    study: str
+    method: str
+    run: str
+    seed: int
+    kind: str
+    rank: int
+    exposure: str
+    row: int
+    label: int
+    prediction: int
+    confidence: float
+    quantile: float
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePoints:
+    """A risk-coverage curve, thinned to what a picture can show.
+
+    Attributes
+    ----------
+    coverage, selective_risk, generalized_risk : float64 ndarray of shape (points,)
+        From the lowest coverage to 1.
+    run : str
+        The seed it is of.
+    """
+
+    coverage: FloatArray
+    selective_risk: FloatArray
+    generalized_risk: FloatArray
+    run: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkResults(InNotebook):
+    """All that a folder of runs says.
+
+    Attributes
+    ----------
+    facts : mapping
+        The configuration ("config"), versions and seeds, as plain values.
+    studies : tuple of Study
+        The columns of the tables.
+    methods : tuple of MethodFacts
+        The rows, in the order of the catalogue, those that were added last.
+    metrics : tuple of str
+        In the order asked for.
+    chosen : tuple of Chosen
+        The setting of each method, by metric.
+    comparisons : mapping from str to Comparison
+        By metric; data are ``(("study", name),)``, runs the seeds.
+    thresholds : tuple of ThresholdRow
+        Thresholds set on validation data, in the headline studies.
+    curves : mapping from (study, method) to CurvePoints
+        Of the first seed.
+    extremes : tuple of Extreme
+        The most confident failures and least confident successes, in the headline studies.
+    left_out : mapping from str to str
+        Methods that gave no numbers, and why.
+    findings : tuple of Finding
+        What the reader should know, warnings first.
+    calibration : tuple of CalibrationRow
+        ECE with and without calibration.
+    undefined : mapping from (metric, study) to str
+        Metrics that have no values in a study, and why.
+    level : float
+        Of the intervals.
+    costs : tuple of Cost
+        What each stage of the run took, as its jobs measured it.
+    published : tuple of PublishedNumber
+        What the papers print beside these numbers, where `with_published` was asked.
+    published_orders : tuple of PublishedOrder
+        How alike they and these runs rank the methods of both.
+
+    Examples
+    --------
+    >>> from abstain_bench.results import results_of
+    >>> from abstain_bench.runs.store import Store
+    >>> results = results_of(Store.read("runs"))  # doctest: +SKIP
+    >>> results.frame("estimates").filter(run="mean")  # doctest: +SKIP
+    """
+
+    facts: Mapping[str, Any]
+    studies: tuple[Study, ...]
+    methods: tuple[MethodFacts, ...]
+    metrics: tuple[str, ...]
+    chosen: tuple[Chosen, ...]
+    comparisons: Mapping[str, Comparison]
+    thresholds: tuple[ThresholdRow, ...]
+    curves: Mapping[tuple[str, str], CurvePoints]
+    extremes: tuple[Extreme, ...]
+    left_out: Mapping[str, str]
+    findings: tuple[Finding, ...]
+    calibration: tuple[CalibrationRow, ...] = ()
+    undefined: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    level: float = 0.95
+    costs: tuple[Cost, ...] = ()
+    published: tuple[PublishedNumber, ...] = ()
+    published_orders: tuple[PublishedOrder, ...] = ()
+
+    #: The tables of `rows`: fields of this record, and those of its comparisons.
+    OWN: ClassVar[tuple[str, ...]] = (
+        "studies",
+        "methods",
+        "chosen",
+        "thresholds",
+        "calibration",
+        "extremes",
+        "curves",
+        "left_out",
+        "findings",
+        "costs",
+        "published",
+        "published_orders",
+    )
+    TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *OWN)
+
+    @property
+    def headline(self) -> tuple[Study, ...]:
+        """The columns of the main table."""
+        return tuple(study for study in self.studies if study.headline)
+
+    def asked(self, name: str) -> Any:
+        """Return an entry of the configuration, in its table or not; empty where there is none."""
+        known = self.facts.get("config", {})
+        config: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
+        inner = config.get("benchmark")
+        found = inner.get(name) if isinstance(inner, Mapping) else None
+        return found or config.get(name, "")
+
+    @property
+    def task(self) -> str:
+        """The name of the task; empty where it is not known."""
+        return str(self.asked("task"))
+
+    @property
+    def model(self) -> str:
+        """The name of the networks' backbone; empty where it is not known."""
+        model = self.asked("model") or self.facts.get("model", "")
+        return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+
+    def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
+        """Return one table as flat rows.
+
+        Parameters
+        ----------
+        table : str, default="estimates"
+            One of `TABLES`; those of a `Comparison` hold all metrics.
+
+        Returns
+        -------
+        list of dict
+            Plain values, one number a column.
+
+        Raises
+        ------
+        InputError
+            There is no such table.
+        """
+        if table in Comparison.TABLES:
+            return [row for own in self.comparisons.values() for row in own.rows(table)]
+        if table not in self.OWN:
+            known = ", ".join(map(repr, self.TABLES))
+            msg = f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+            raise InputError(msg)
+        if table == "curves":
+            return [row for place, own in self.curves.items() for row in _points(place, own)]
+        if table == "left_out":
+            return [{"method": name, "reason": why} for name, why in self.left_out.items()]
+        return [
+            {each.name: _text(getattr(record, each.name)) for each in fields(record)}
+            for record in getattr(self, table)
+        ]
+
+    def frame(self, table: str = "estimates", *, backend: Backend = "polars") -> AnyFrame:
+        """Return one table as a tidy dataframe; see `rows`."""
+        import polars as pl
+
+        if table not in Comparison.TABLES:
+            return of_rows(self.rows(table), backend)
+        # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
+        frames = [own.frame(table) for own in self.comparisons.values()]
+        filled = [frame for frame in frames if frame.height]
+        whole = pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
+        return in_library(whole, backend)
+
+
+def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:
+    study, method = place
+    names = ("coverage", "selective_risk", "generalized_risk")
+    columns = zip(*(getattr(own, name).tolist() for name in names), strict=True)
+    return [
+        {"study": study, "method": method, "run": own.run, **dict(zip(names, point, strict=True))}
+        for point in columns
+    ]
+
+
+def _text(value: Any) -> Any:
+    """Return a text for a tuple or a mapping."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name or '(the only one)'}: {own:.6g}" for name, own in value.items())
+    if isinstance(value, tuple):
+        return "; ".join(" = ".join(v) if isinstance(v, tuple) else str(v) for v in value)
+    return value

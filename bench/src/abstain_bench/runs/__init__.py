@@ -1,0 +1,1 @@
+"""Runs of a benchmark: what is specified, trained, stored and read again."""

@@ -1,0 +1,21 @@
+"""Scores and runs of others: exported, added, imported."""
+
+from abstain_bench.runs.importing.added_scores import AddedScores as AddedScores
+from abstain_bench.runs.importing.added_scores import add_scores as add_scores
+from abstain_bench.runs.importing.added_scores import remove_scores as remove_scores
+from abstain_bench.runs.importing.imported_run import Imported as Imported
+from abstain_bench.runs.importing.imported_run import import_fd_shifts as import_fd_shifts
+from abstain_bench.runs.importing.rows import Exported as Exported
+from abstain_bench.runs.importing.rows import export as export
+from abstain_bench.runs.store import AddedFacts as AddedFacts
+
+__all__ = [
+    "AddedFacts",
+    "AddedScores",
+    "Exported",
+    "Imported",
+    "add_scores",
+    "export",
+    "import_fd_shifts",
+    "remove_scores",
+]

@@ -1,0 +1,303 @@
+"""The catalogue of methods, in the order of tables: each family with what its entries share."""
+
+from dataclasses import replace
+from typing import Any
+
+from abstain.confidence import FITTED, SCORES
+from abstain_bench.runs.methods.entry import Method
+from abstain_bench.runs.methods.fd_shifts import more_fd_shifts_methods
+from abstain_bench.runs.methods.fits import (
+    named,
+    on_nothing,
+    on_training,
+    on_validation,
+    own,
+    own_mean,
+    tempered,
+    unfitted,
+)
+
+# ----------------------------------------------------------------- logits of a plain classifier
+_PLAIN = "cross-entropy"
+_NONE: frozenset[str] = frozenset()
+_GUO = "temperature: Guo et al. (2017), https://arxiv.org/abs/1706.04599"
+#: Who calls the largest probability of tempered logits "TEMP-MLS".
+_TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
+
+
+def _named(name: str) -> Method:
+    known = SCORES[name]
+    return Method(
+        name, known.title, known.source, _PLAIN, _NONE, named(name), meaning=known.meaning
+    )
+
+
+def _renamed(method: Method, name: str, title: str, source: str) -> Method:
+    """Return a method under another name."""
+    meaning = f"`{method.name}` by another name: {method.meaning}"
+    return replace(
+        method, name=name, title=title, source=source, meaning=meaning, same_as=method.name
+    )
+
+
+_MSR = SCORES["msr"]
+_TEMP_MSR = Method(
+    "temp-msr",
+    f"{_MSR.title}, with a temperature",
+    f"{_MSR.source}; {_GUO}",
+    _PLAIN,
+    _NONE,
+    tempered("msr"),
+    "validation",
+    f"{_MSR.meaning}; the logits divided by the most likely temperature",
+)
+_NORM = FITTED["pnorm"]
+
+_POST_HOC = (
+    *map(_named, ("msr", "mls", "pe")),
+    _TEMP_MSR,
+    _renamed(_TEMP_MSR, "temp-mls", "TEMP-MLS of FD-Shifts", f"{_TRAUB}; {_GUO}"),
+    *map(_named, ("energy", "margin", "gini")),
+    Method(
+        "pnorm",
+        _NORM.title,
+        _NORM.source,
+        _PLAIN,
+        _NONE,
+        on_validation("pnorm"),
+        "validation",
+        f"{_NORM.meaning}; chosen by AUGRC",
+    ),
+    _named("gen"),
+)
+
+# ----------------------------------------------------------------------- passes with dropout on
+_GAL = "dropout: Gal & Ghahramani (2016), https://arxiv.org/abs/1506.02142"
+
+
+def _of_passes(short: str) -> Method:
+    known = SCORES[f"mcd_{short}"]
+    return Method(
+        f"mcd-{short}",
+        known.title if "Monte-Carlo" in known.title else f"Monte-Carlo {known.title.lower()}",
+        f"{known.source}; {_GAL}",
+        _PLAIN,
+        frozenset({"samples"}),
+        named(known.name, samples=True),
+        meaning=known.meaning,
+    )
+
+
+_DROPOUT = tuple(map(_of_passes, ("msr", "mls", "pe", "ee", "mi", "waic")))
+
+# ------------------------------------------------- networks trained to know when they are wrong
+_CORBIERE = "Corbière et al. (2019), https://arxiv.org/abs/1910.04851"
+_LIU = "Liu et al. (2019), https://arxiv.org/abs/1907.00208"
+_DEVRIES = "DeVries & Taylor (2018), https://arxiv.org/abs/1802.04865"
+_JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
+_OWN = frozenset({"own"})
+_GAMBLERS = "deep-gamblers"
+_RENORMALIZED = "of the classes without abstention"
+
+
+def _gamblers(name: str, title: str) -> Method:
+    known = SCORES[name]
+    return Method(
+        f"dg-{name.replace('_', '-')}",
+        f"DeepGamblers, {title}",
+        f"{_LIU}; {_JAEGER}",
+        _GAMBLERS,
+        frozenset({"samples"} if name.startswith("mcd_") else ()),
+        named(name, samples=name.startswith("mcd_")),
+        meaning=f"{known.meaning}; {_RENORMALIZED}",
+    )
+
+
+_DG_TEMP_MSR = Method(
+    "dg-temp-msr",
+    "DeepGamblers, maximum softmax response, with a temperature",
+    f"{_LIU}; {_JAEGER}",
+    _GAMBLERS,
+    frozenset(),
+    tempered("msr"),
+    "validation",
+    f"{SCORES['msr'].meaning}; {_RENORMALIZED}, divided by the most likely temperature",
+)
+
+_LEARNED = (
+    Method(
+        "confidnet",
+        "ConfidNet",
+        _CORBIERE,
+        "confidnet",
+        _OWN,
+        unfitted(own),
+        meaning="the learned probability of the true class, as log-odds",
+        external="ext",
+    ),
+    Method(
+        "mcd-confidnet",
+        "Monte-Carlo ConfidNet",
+        f"{_CORBIERE}; {_JAEGER} (in the code only: tcp_mcd)",
+        "confidnet",
+        _OWN | {"samples"},
+        unfitted(own_mean),
+        meaning="the mean of that probability over passes with dropout on, as log-odds",
+        external="ext_mcd",
+    ),
+    Method(
+        "dg-res",
+        "DeepGamblers, reservation score",
+        _LIU,
+        _GAMBLERS,
+        _OWN,
+        unfitted(own),
+        meaning="the probability of not abstaining, as log-odds",
+        external="ext",
+    ),
+    _gamblers("msr", "maximum softmax response"),
+    _gamblers("pe", "predictive entropy"),
+    _gamblers("mcd_msr", "Monte-Carlo maximum softmax response"),
+    _gamblers("mcd_pe", "Monte-Carlo predictive entropy"),
+    _gamblers("mcd_ee", "Monte-Carlo expected entropy"),
+    Method(
+        "dg-res-mcd",
+        "DeepGamblers, Monte-Carlo reservation score",
+        f"{_LIU}; {_JAEGER} (in the code only: dg_mcd)",
+        _GAMBLERS,
+        _OWN | {"samples"},
+        unfitted(own_mean),
+        meaning="the mean probability of not abstaining over passes with dropout on, as log-odds",
+        external="ext_mcd",
+    ),
+    _DG_TEMP_MSR,
+    _renamed(_DG_TEMP_MSR, "dg-temp-mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
+    Method(
+        "devries",
+        "DeVries & Taylor",
+        _DEVRIES,
+        "devries",
+        _OWN,
+        unfitted(own),
+        meaning="the output of the confidence branch, as log-odds",
+        external="ext",
+    ),
+)
+
+# ----------------------------------------------- what the last layer of a plain classifier sees
+# Features that are 0 for every training picture, as after a ReLU, leave no inverse without it.
+_SHRUNK: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
+
+
+def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **options: Any) -> Method:
+    known = FITTED[kind]
+    return Method(
+        kind.replace("_", "-"),
+        known.title,
+        known.source,
+        _PLAIN,
+        frozenset({"features", "last-layer"} if last_layer else {"features"}),
+        on_training(kind, last_layer=last_layer, **options),
+        "train",
+        f"{known.meaning}{also}",
+    )
+
+
+def _shaped(kind: str) -> Method:
+    """Return a score of features that are changed sample by sample, before the last layer."""
+    return replace(_of_features(kind, last_layer=True), fit=on_nothing(kind), fitted_on="")
+
+
+def _variant(name: str, title: str, meaning: str, source: str = "", **options: Any) -> Method:
+    """Return the Mahalanobis distance with other options under a name of its own."""
+    plain = _of_features("mahalanobis", **options)
+    return replace(
+        plain,
+        name=f"mahalanobis-{name}",
+        title=f"{plain.title}, {title}",
+        source=source or plain.source,
+        meaning=meaning,
+    )
+
+
+_FEATURE_SPACE = (
+    _of_features("mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
+    _variant(
+        "normalized",
+        "normalized features",
+        "the same of features divided by their length (Ledoit-Wolf shrinkage)",
+        normalize=True,
+        **_SHRUNK,
+    ),
+    _variant(
+        "margin",
+        "second minus first",
+        "how much farther the second nearest class mean is than the nearest (Ledoit-Wolf "
+        "shrinkage)",
+        to="margin",
+        **_SHRUNK,
+    ),
+    _variant(
+        "predicted",
+        "predicted class",
+        "minus the squared distance to the mean of the predicted class, by the pseudo-inverse of "
+        "the covariance of all features (MAHA of FD-Shifts)",
+        f"{_JAEGER}, as its code computes it",
+        shrinkage="pinv",
+        covariance="total",
+        to="predicted",
+    ),
+    _of_features("relative_mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
+    _of_features("knn"),
+    _of_features("vim", last_layer=True),
+    _of_features("react", last_layer=True),
+    _of_features("she"),
+    _shaped("ash"),
+    _shaped("scale"),
+)
+
+# -------------------------------------------------------- several networks from different seeds
+# `abstain_bench.runs.outputs.ensemble_outputs` puts together what they say; each network is then
+# what a pass with dropout is to the methods of one network.
+_LAKSHMINARAYANAN = "Lakshminarayanan et al. (2017), https://arxiv.org/abs/1612.01474"
+_ENSEMBLES = tuple(
+    Method(
+        f"ens-{short}",
+        f"Ensemble, {title}",
+        source,
+        _PLAIN,
+        frozenset({"ensemble"}),
+        named(f"mcd_{short}", samples=True),
+        meaning=meaning,
+    )
+    for short, title, source, meaning in (
+        (
+            "msr",
+            "maximum softmax response",
+            _LAKSHMINARAYANAN,
+            "log-odds of the largest mean probability",
+        ),
+        (
+            "pe",
+            "predictive entropy",
+            _LAKSHMINARAYANAN,
+            "minus the entropy of the mean probabilities",
+        ),
+        (
+            "mi",
+            "mutual information",
+            f"{_LAKSHMINARAYANAN}; Houlsby et al. (2011), https://arxiv.org/abs/1112.5745",
+            "whether the networks agree: minus their mutual information with the class",
+        ),
+    )
+)
+
+_BY_DEFAULT = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)
+_SOFTMAX_VARIANCE = replace(_of_passes("sv"), is_default=False)
+
+#: Every method, in the order of tables.
+ENTRIES = (
+    *_BY_DEFAULT,
+    _SOFTMAX_VARIANCE,
+    *more_fd_shifts_methods((*_BY_DEFAULT, _SOFTMAX_VARIANCE)),
+)

@@ -1,0 +1,207 @@
+"""The 22 scores that FD-Shifts computes for each network, by its names and by those of `METHODS`.
+
+Scores that trained networks have by default are in `catalogue.py`. The others are made here; they
+are computed for imported networks, and for trained ones that are asked for them by name.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from abstain.confidence import FITTED
+from abstain_bench.runs.methods.entry import Method
+from abstain_bench.runs.methods.fits import (
+    on_training,
+    own_mean,
+    own_waic,
+    rectified_with_temperature,
+    unfitted,
+)
+
+_CODE: Final = "the code of FD-Shifts, https://github.com/IML-DKFZ/fd-shifts"
+_FEATURES: Final = frozenset({"features"})
+_LAST_LAYER: Final = _FEATURES | {"last-layer"}
+#: The percentile at which FD-Shifts cuts features off, and the training samples that it compares
+#: features with.
+_PERCENTILE: Final = 99
+_NEIGHBORS: Final = 1000
+
+#: From its names of scores to those of a network that was trained by cross-entropy.
+_NAMES: Final[Mapping[str, str]] = {
+    "det_mcp": "msr",
+    "det_pe": "pe",
+    "det_mls": "mls",
+    "temp_mls": "temp-msr",
+    "energy_mls": "energy",
+    "mcd_mcp": "mcd-msr",
+    "mcd_pe": "mcd-pe",
+    "mcd_ee": "mcd-ee",
+    "mcd_mi": "mcd-mi",
+    "mcd_sv": "mcd-sv",
+    "mcd_waic": "mcd-waic",
+    "mcd_mls": "mcd-mls",
+    "maha": "mahalanobis-predicted",
+    "dknn": "knn-1000",
+    "vim": "vim-centered",
+    "react_det_mcp": "react-99-msr",
+    "react_det_mls": "react-99-mls",
+    "react_temp_mls": "react-99-temp-msr",
+    "react_energy_mls": "react-99-energy",
+}
+#: The same for the confidence that a network learned.
+_EXTERNAL: Final[Mapping[str, Mapping[str, str]]] = {
+    "confidnet": {"ext": "confidnet", "ext_mcd": "mcd-confidnet", "ext_waic": "confidnet-waic"},
+    "deep-gamblers": {"ext": "dg-res", "ext_mcd": "dg-res-mcd", "ext_waic": "dg-res-waic"},
+    "devries": {"ext": "devries", "ext_mcd": "mcd-devries", "ext_waic": "devries-waic"},
+}
+#: Objectives whose networks have a classifier of their own: prefixes of the names and titles of its
+#: scores, and what their descriptions end with.
+_PREFIXES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "deep-gamblers": ("dg-", "DeepGamblers", "; of the classes without abstention"),
+    "devries": ("devries-", "DeVries & Taylor", ""),
+}
+#: First words of titles that are names.
+_PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
+
+
+def fd_shifts_scores(objective: str) -> dict[str, str]:
+    """Return the scores of FD-Shifts for networks of an objective.
+
+    Parameters
+    ----------
+    objective : str
+        "cross-entropy", "confidnet", "deep-gamblers" or "devries".
+
+    Returns
+    -------
+    dict from str to str
+        From the name in its code to the name in `METHODS`.
+
+    Examples
+    --------
+    >>> from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
+    >>> found = fd_shifts_scores("devries")
+    >>> len(found), found["react_det_mls"], found["ext_waic"]
+    (22, 'devries-react-99-mls', 'devries-waic')
+    """
+    prefix = _PREFIXES[objective][0] if objective in _PREFIXES else ""
+    own = {name: prefix + method for name, method in _NAMES.items()}
+    return own | dict(_EXTERNAL.get(objective, {}))
+
+
+def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
+    """Yield the methods that FD-Shifts has beyond the existing ones of the catalogue."""
+    by_name = {method.name: method for method in existing}
+    plain = by_name | {method.name: method for method in _of_features(by_name["msr"].objective)}
+    yield from (method for name, method in plain.items() if name not in by_name)
+    for objective, (prefix, _, _) in _PREFIXES.items():
+        for name in _NAMES.values():
+            if prefix + name not in by_name:
+                yield _of_objective(plain[name], objective)
+    for own in ("confidnet", "dg-res", "devries"):
+        yield _waic(by_name[own])
+    yield replace(
+        by_name["devries"],
+        name="mcd-devries",
+        title="Monte-Carlo DeVries & Taylor",
+        source=f"{by_name['devries'].source}; {_CODE}",
+        needs=by_name["devries"].needs | {"samples"},
+        fit=unfitted(own_mean),
+        meaning="the mean output of the confidence branch over passes with dropout on, as log-odds",
+        external="ext_mcd",
+        is_default=False,
+    )
+
+
+def _of_features(objective: str) -> Iterator[Method]:
+    """Yield the scores of features, with the options that FD-Shifts gives them."""
+    knn, vim = FITTED["knn"], FITTED["vim"]
+    yield Method(
+        "knn-1000",
+        "Distance to the 50th neighbor among 1,000",
+        f"{knn.source}; as in {_CODE}",
+        objective,
+        _FEATURES,
+        on_training("knn", n_first=_NEIGHBORS, normalize=False),
+        "train",
+        "minus the distance to the 50th nearest of the first 1,000 training samples",
+        is_default=False,
+    )
+    yield Method(
+        "vim-centered",
+        "Virtual-logit matching (ViM), centered",
+        f"{vim.source}; as in {_CODE}",
+        objective,
+        _LAST_LAYER,
+        on_training("vim", last_layer=True, centered=True),
+        "train",
+        f"{vim.meaning}; about the mean of the training features",
+        is_default=False,
+    )
+    yield from _of_rectified_features(objective)
+
+
+def _of_rectified_features(objective: str) -> Iterator[Method]:
+    """Yield the scores of the logits of features that are cut off at a percentile."""
+    rectified = Method(
+        "react-99",
+        f"ReAct at {_PERCENTILE}%",
+        f"{FITTED['react'].source}; as in {_CODE}",
+        objective,
+        _LAST_LAYER,
+        rectified_with_temperature(_PERCENTILE),
+        is_default=False,
+    )
+    logits = "of the logits of features that are cut off at the 99th percentile"
+    for base, title in (
+        ("msr", "maximum softmax response"),
+        ("mls", "maximum logit"),
+        ("energy", "energy"),
+    ):
+        yield replace(
+            rectified,
+            name=f"{rectified.name}-{base}",
+            title=f"{rectified.title}, {title}",
+            fit=on_training("react", last_layer=True, base=base, percentile=_PERCENTILE),
+            fitted_on="train",
+            meaning=f"the {title} {logits}",
+        )
+    yield replace(
+        rectified,
+        name=f"{rectified.name}-temp-msr",
+        title=f"{rectified.title}, maximum softmax response, with a temperature",
+        fitted_on="train and validation",
+        meaning=f"the maximum softmax response {logits}, divided by their most likely temperature",
+    )
+
+
+def _of_objective(method: Method, objective: str) -> Method:
+    """Return a method for the networks of another objective."""
+    prefix, title, ending = _PREFIXES[objective]
+    own = method.title
+    own = own if own.startswith(_PROPER) else own[0].lower() + own[1:]
+    return replace(
+        method,
+        name=prefix + method.name,
+        title=f"{title}, {own}",
+        source=method.source if _CODE in method.source else f"{method.source}; as in {_CODE}",
+        objective=objective,
+        meaning=method.meaning + ending,
+        is_default=False,
+    )
+
+
+def _waic(method: Method) -> Method:
+    """Return the mean of a learned confidence over passes less its standard deviation."""
+    return replace(
+        method,
+        name=f"{method.name}-waic",
+        title=f"{method.title}, WAIC",
+        source=f"{method.source}; as in {_CODE} (ext_waic)",
+        needs=method.needs | {"samples"},
+        fit=unfitted(own_waic),
+        meaning="the mean of the learned confidence over passes with dropout on, less its standard "
+        "deviation",
+        external="ext_waic",
+        is_default=False,
+    )

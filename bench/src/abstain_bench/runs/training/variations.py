@@ -1,0 +1,339 @@
+"""Variations: how pictures to learn from are changed at random, by name and from plain values."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
+
+from abstain._foundation import checks
+from abstain._foundation.records import between, hold
+from abstain.errors import InputError
+from abstain_bench._torch import torch
+
+#: torch may be absent when types are checked.
+Tensor = Any
+Draws = Any
+
+#: Pixels; more than any picture here is wide.
+_MOST_PADDING = 256
+
+
+class Variation(ABC):
+    """A random change of pictures with values in [0, 1].
+
+    Attributes
+    ----------
+    of_task : bool
+        Whether it belongs to the task, so that pictures to validate and test on are changed too
+        (drawn once), or only helps to learn.
+    """
+
+    of_task: ClassVar[bool] = False
+
+    @abstractmethod
+    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+        """Return the pictures (n, channels, height, width), each changed on its own."""
+
+    def after(self, pictures: Tensor, draws: Draws) -> Tensor:  # noqa: ARG002
+        """Return pictures that were changed and scaled, changed again where 0 is their mean."""
+        return pictures
+
+    def fixed(self, pictures: Tensor) -> Tensor:
+        """Return what is validated and tested on, unless the variation belongs to the task."""
+        return pictures
+
+
+@dataclass(frozen=True)
+class CropFlip(Variation):
+    """Move each picture by up to a few pixels and mirror half of them, as usual on CIFAR.
+
+    Attributes
+    ----------
+    padding : int
+        Black pixels on each side, from which a part of the old size is cut.
+    mirror : bool
+        Whether to mirror left and right.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain_bench.runs.training import CropFlip
+    >>> draws = torch.Generator().manual_seed(0)
+    >>> CropFlip()(torch.ones(2, 3, 32, 32), draws).shape
+    torch.Size([2, 3, 32, 32])
+    """
+
+    padding: Annotated[int, between(1, _MOST_PADDING)] = 4
+    mirror: bool = True
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+        """Return the pictures (n, channels, height, width), each changed on its own."""
+        return moved(pictures, self.padding, mirror=self.mirror, draws=draws)
+
+
+def moved(pictures: Tensor, around: int, *, mirror: bool, draws: Draws) -> Tensor:
+    """Move each picture by up to so many pixels, and mirror half of them where asked for."""
+    n, _, height, width = pictures.shape
+    where = pictures.device
+    padded = torch.nn.functional.pad(pictures, (around,) * 4)
+    shift = torch.randint(0, 2 * around + 1, (2, n, 1), generator=draws, device=where)
+    rows = shift[0] + torch.arange(height, device=where)
+    columns = shift[1] + torch.arange(width, device=where)
+    if mirror:
+        flip = torch.rand(n, 1, generator=draws, device=where) < 0.5
+        columns = torch.where(flip, columns.flip(1), columns)
+    one = torch.arange(n, device=where)[:, None, None]
+    # Indexing puts the channels last.
+    cut = padded[one, :, rows[:, :, None], columns[:, None, :]]
+    return cut.permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
+class Distortion(Variation):
+    """Turn, scale, shear and shift each picture, lower its contrast and add noise.
+
+    It belongs to the task: pictures to validate and test on are distorted too.
+
+    Attributes
+    ----------
+    rotation : float
+        Degrees, at most, to either side.
+    scale : float
+        Pictures are scaled by a factor between 1 / (1 + scale) and 1 + scale.
+    shear : float
+        Shear, at most, to either side.
+    shift : float
+        Share of the picture's side, at most, in each direction.
+    contrast : float
+        The lowest contrast; 1 leaves it as it is.
+    noise : float
+        Standard deviation of normal noise; the pictures' values lie in [0, 1].
+    background : float
+        What is black gets a level of its own in each picture, from 0 to this; the rest is moved
+        up with it, so that white stays white.
+    side : int
+        Height and width of what comes out, sampled once from the pictures; 0 for theirs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain_bench.runs.training import Distortion
+    >>> draws = torch.Generator().manual_seed(0)
+    >>> Distortion(noise=0.0)(torch.zeros(2, 1, 28, 28), draws).abs().max()
+    tensor(0.)
+    """
+
+    rotation: float = 20.0
+    scale: float = 0.2
+    shear: float = 0.2
+    shift: float = 0.08
+    contrast: float = 0.4
+    noise: float = 0.25
+    background: float = 0.0
+    side: int = 0
+
+    of_task: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("rotation", "scale", "shear", "noise"):
+            checks.fraction(getattr(self, name), name, high=math.inf)
+        for name in ("shift", "contrast", "background"):
+            checks.fraction(getattr(self, name), name)
+        if self.side:
+            checks.positive_int(self.side, "side")
+
+    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+        """Return the pictures (n, channels, height, width), each changed on its own."""
+        n, where = len(pictures), pictures.device
+
+        def between(low: float, high: float) -> Tensor:
+            return low + (high - low) * torch.rand(n, generator=draws, device=where)
+
+        turn = between(-1, 1) * math.radians(self.rotation)
+        size = torch.exp(between(-1, 1) * math.log1p(self.scale))
+        shear = between(-1, 1) * self.shear
+        # The grid spans [-1, 1], so a share of the side counts twice.
+        across, down = (between(-2, 2) * self.shift for _ in range(2))
+        cos, sin = size * turn.cos(), size * turn.sin()
+        first = torch.stack([cos, shear * cos - sin, across], dim=1)
+        second = torch.stack([sin, shear * sin + cos, down], dim=1)
+        side = [self.side, self.side] if self.side else list(pictures.shape[2:])
+        grid = torch.nn.functional.affine_grid(
+            torch.stack([first, second], dim=1), [n, 1, *side], align_corners=False
+        )
+        moved = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)
+        out = moved * between(self.contrast, 1.0)[:, None, None, None]
+        if self.background:
+            level = between(0.0, self.background)[:, None, None, None]
+            out = level + (1 - level) * out
+        return out + self.noise * torch.randn(out.shape, generator=draws, device=where)
+
+
+#: Weights of red, green and blue in a gray level.
+_LUMA: Final = (0.299, 0.587, 0.114)
+
+
+@dataclass(frozen=True)
+class Augmentation(Variation):
+    """What FD-Shifts does to pictures to learn from: crop, mirror, turn, cut out, jitter.
+
+    Each is left out at its default.
+
+    Attributes
+    ----------
+    padding : int
+        Black pixels on each side, from which a part of the old size is cut.
+    mirror : bool
+        Whether to mirror left and right, half of the time.
+    rotation : float
+        Degrees, at most, to either side; what comes in from outside is black.
+    cutout : int
+        Side of the square around a random pixel that gets the mean of all pictures, in half of
+        the pictures.
+    side : int
+        Height and width of what comes out, less than that of the pictures: what is validated and
+        tested on is their center.
+    area : float
+        Of pictures to learn from, the least share of the area that is cut out at random and
+        scaled to `side`, with a ratio of its sides from 3/4 to 4/3; 1 for the center.
+    jitter : float
+        Brightness, contrast and saturation are multiplied by factors from 1 - jitter to
+        1 + jitter.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain_bench.runs.training.variations import Augmentation
+    >>> draws = torch.Generator().manual_seed(0)
+    >>> Augmentation(side=24, area=0.1)(torch.ones(2, 3, 32, 32), draws).shape
+    torch.Size([2, 3, 24, 24])
+    >>> some = Augmentation(cutout=4).after(torch.ones(64, 3, 32, 32), draws)
+    >>> 16 < int((some.amin((1, 2, 3)) == 0).sum()) < 48
+    True
+    """
+
+    padding: Annotated[int, between(0, _MOST_PADDING)] = 0
+    mirror: bool = False
+    rotation: Annotated[float, between(0.0, 180.0)] = 0.0
+    cutout: Annotated[int, between(0, 4096)] = 0
+    side: Annotated[int, between(0, 4096)] = 0
+    area: Annotated[float, between(0.01, 1.0)] = 1.0
+    jitter: Annotated[float, between(0.0, 1.0)] = 0.0
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+        """Return the pictures (n, channels, height, width), each changed on its own."""
+        out = self._jittered(pictures, draws) if self.jitter else pictures
+        out = self._cut(out, draws) if self.side and self.area < 1.0 else self.fixed(out)
+        if self.rotation:
+            out = self._turned(out, draws)
+        return moved(out, self.padding, mirror=self.mirror, draws=draws)
+
+    def after(self, pictures: Tensor, draws: Draws) -> Tensor:
+        """Return pictures that are scaled, half of them with a square set to the mean."""
+        if not self.cutout:
+            return pictures
+        n, _, height, width = pictures.shape
+        where, half = pictures.device, self.cutout // 2
+        hit = torch.rand(n, 1, generator=draws, device=where) < 0.5
+        inside = []
+        for size in (height, width):
+            middle = torch.randint(0, size, (n, 1), generator=draws, device=where)
+            places = torch.arange(size, device=where)
+            inside.append((places >= middle - half) & (places < middle + half) & hit)
+        square = inside[0][:, None, :, None] & inside[1][:, None, None, :]
+        return pictures.masked_fill(square, 0.0)
+
+    def fixed(self, pictures: Tensor) -> Tensor:
+        """Return the centers of pictures."""
+        if not self.side:
+            return pictures
+        height, width = pictures.shape[2:]
+        if min(height, width) < self.side:
+            msg = f"`variation.side` must be at most that of the pictures; got {self.side} of \
+{height} x {width}"
+            raise InputError(msg)
+        top, left = (height - self.side) // 2, (width - self.side) // 2
+        return pictures[:, :, top : top + self.side, left : left + self.side]
+
+    def _cut(self, pictures: Tensor, draws: Draws) -> Tensor:
+        """Cut a part of random size, shape and place, and scale it."""
+        n, where = len(pictures), pictures.device
+
+        def drawn(low: float, high: float) -> Tensor:
+            return low + (high - low) * torch.rand(n, generator=draws, device=where)
+
+        # Shares of the sides; the grid spans [-1, 1], so they are its factors too.
+        area, ratio = drawn(self.area, 1.0), torch.exp(drawn(-1, 1) * math.log(4 / 3))
+        wide, high = ((area * r).sqrt().clamp(max=1.0) for r in (ratio, 1 / ratio))
+        across, down = (drawn(-1, 1) * (1 - size) for size in (wide, high))
+        none = torch.zeros_like(wide)
+        rows = [torch.stack([wide, none, across], 1), torch.stack([none, high, down], 1)]
+        return _sampled(pictures, torch.stack(rows, 1), self.side)
+
+    def _turned(self, pictures: Tensor, draws: Draws) -> Tensor:
+        n, where = len(pictures), pictures.device
+        most = math.radians(self.rotation)
+        turn = (2 * torch.rand(n, generator=draws, device=where) - 1) * most
+        cos, sin, none = turn.cos(), turn.sin(), torch.zeros_like(turn)
+        rows = [torch.stack([cos, -sin, none], 1), torch.stack([sin, cos, none], 1)]
+        return _sampled(pictures, torch.stack(rows, 1), pictures.shape[2])
+
+    def _jittered(self, pictures: Tensor, draws: Draws) -> Tensor:
+        n, channels = pictures.shape[:2]
+        where = pictures.device
+
+        def factor() -> Tensor:
+            drawn = torch.rand(n, generator=draws, device=where)[:, None, None, None]
+            return 1 + self.jitter * (2 * drawn - 1)
+
+        def gray(of: Tensor) -> Tensor:
+            if channels != len(_LUMA):
+                return of.mean(1, keepdim=True)
+            weights = torch.tensor(_LUMA, device=where)[:, None, None]
+            return (of * weights).sum(1, keepdim=True)
+
+        out = (pictures * factor()).clamp(0, 1)
+        level = gray(out).mean((1, 2, 3), keepdim=True)
+        out = (level + (out - level) * factor()).clamp(0, 1)
+        level = gray(out)
+        return (level + (out - level) * factor()).clamp(0, 1)
+
+
+def _sampled(pictures: Tensor, maps: Tensor, side: int) -> Tensor:
+    """Sample pictures anew, each by its own affine map of the square."""
+    size = [*pictures.shape[:2], side, side]
+    grid = torch.nn.functional.affine_grid(maps, size, align_corners=False)
+    out: Tensor = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)
+    return out
+
+
+#: Every variation by the name that configurations use.
+VARIATIONS: dict[str, type[Variation]] = {
+    "crop-flip": CropFlip,
+    "distortion": Distortion,
+    "augmentation": Augmentation,
+}
+
+
+def variation_of(options: dict[str, Any] | None) -> Variation | None:
+    """Make a variation from its name and options, as a configuration has them; None for none."""
+    if not options:
+        return None
+    known = dict(options)
+    name = known.pop("name", None)
+    if not isinstance(name, str) or name not in VARIATIONS:
+        there = ", ".join(map(repr, VARIATIONS))
+        msg = f"`variation.name` must be one of {there}; got {name!r}"
+        raise InputError(msg)
+    kind = VARIATIONS[name]
+    fields = tuple(getattr(kind, "__dataclass_fields__", ()))
+    if unknown := sorted(set(known) - set(fields)):
+        msg = f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
+        raise InputError(msg)
+    return kind(**known)

@@ -1,0 +1,354 @@
+"""How jobs are done: `Trainer`, what all that train share, and the `Worker` of a benchmark."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from abstain._foundation.files import write_atomically
+from abstain.errors import InputError
+from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.training import OBJECTIVES, Network, Objective, make
+from abstain_bench._torch import one_thread
+from abstain_bench.data import Images
+from abstain_bench.networks import MODELS
+from abstain_bench.runs.costs import Stopwatch
+from abstain_bench.runs.jobs import Job
+from abstain_bench.runs.jobs.devices import device_of_this_process
+from abstain_bench.runs.jobs.steps import Steps
+from abstain_bench.runs.methods import METHODS, FittedMethods, Known, Method, fit_all
+from abstain_bench.runs.outputs import Outputs, ensemble_outputs
+from abstain_bench.runs.passes import outputs_of
+from abstain_bench.runs.pictures import InputPictures, LoadedTask, loaded
+from abstain_bench.runs.selection import validated
+from abstain_bench.runs.specification.arms import ENSEMBLE
+from abstain_bench.runs.specification.jobs import SCORES, stage_of
+from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, packed
+from abstain_bench.runs.tasks import Sizes
+from abstain_bench.runs.training import Inputs, Machine, Recipe, Saving, train
+from abstain_bench.runs.training.loop import load_state, save_state
+
+__all__ = ["Trainer", "Worker", "network_of", "start_from"]
+
+#: Where the state of a network has its classifier.
+_CLASSIFIER: Final = "head.classifier."
+
+#: What is told of a network as soon as it is tested.
+_TOLD: Final = (PRIMARY, OF_CLASSIFIER)
+
+
+@dataclass(frozen=True)
+class Trainer(ABC):
+    """Does jobs, those that train among them; it travels to other processes.
+
+    Attributes
+    ----------
+    folder : str
+        Where the files of the data set are.
+    devices : tuple of str
+        Where torch computes; the processes share them evenly.
+    save_every : float
+        Seconds between two savings of a training in progress.
+    """
+
+    folder: str = ""
+    devices: tuple[str, ...] = ("cpu",)
+    save_every: float = 30.0
+
+    def __call__(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Do one job."""
+        with one_thread():
+            return self.do(job, place)
+
+    @abstractmethod
+    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Do one job, with the files of the jobs that it needs; return what it found."""
+
+    @property
+    def device(self) -> str:
+        """Where this process computes."""
+        return device_of_this_process(self.devices)
+
+    def train(
+        self,
+        job: Job,
+        place: Path,
+        network: Network,
+        objective: Objective,
+        *,
+        images: Images,
+        inputs: Inputs,
+        recipe: Recipe,
+        seed: int,
+        precision: str = "32-true",
+        done: int = 0,
+    ) -> list[float]:
+        """Train a network as `abstain_bench.runs.training.train`, and go on after a kill."""
+        return train(
+            network,
+            images,
+            objective,
+            recipe,
+            inputs=inputs,
+            seed=seed,
+            machine=Machine(self.device, precision),
+            saving=Saving(
+                job.place(place, ".part"),
+                self.save_every,
+                start=place / job.start if job.start else None,
+            ),
+            on_step=Steps(job, place, "epoch", recipe.epochs),
+            done=done,
+        )
+
+
+def network_of(
+    model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **fresh: Any
+) -> Network:
+    """Make a network of a model and the head of an objective; `fresh` as `Model.make` takes it."""
+    backbone = MODELS[model].make(shape, **fresh)
+    with warnings.catch_warnings():
+        # The notes of a run name the rewards above the number of classes once, before training.
+        warnings.filterwarnings("ignore", message="`reward`")
+        return Network(backbone, objective.head(backbone.width, classes))
+
+
+def start_from(network: Network, path: Path) -> None:
+    """Give a network the backbone and the classifier of one that was trained."""
+    state = load_state(path)
+    for part, start in ((network.backbone, "backbone."), (network.head.classifier, _CLASSIFIER)):
+        own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+        part.load_state_dict(own)
+
+
+@dataclass(frozen=True)
+class Worker(Trainer):
+    """Does the jobs of a benchmark.
+
+    Attributes
+    ----------
+    weights : str
+        The file of the weights that networks begin with, for jobs that name its hash.
+    """
+
+    weights: str = ""
+
+    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Do one job."""
+        if stage_of(job) == "train":
+            return self._train(job, place)
+        if job.name.startswith(ENSEMBLE):
+            return _together(job, place)
+        return self._scored(job, place)
+
+    def _train(self, job: Job, place: Path) -> Mapping[str, Any]:
+        watch = Stopwatch()
+        with watch.of("pictures"):
+            task = self._task(job)
+        objective = _objective(job)
+        network = self._fresh(job, task, objective)
+        images = task.parts.train
+        recipe = Recipe(**job.spec["recipe"]).lasting(_staged(job)[1]).counted(images.n)
+        plan, done = objective.plan(recipe.epochs), 0
+        for need in job.needs:
+            # Its first phase was the whole training of another job.
+            start_from(network, need.place(place, ".pt"))
+            done = plan.count(plan[0])
+        with watch.of("training"):
+            losses = self.train(
+                job,
+                place,
+                network,
+                objective,
+                images=images,
+                inputs=task.inputs,
+                recipe=recipe,
+                seed=job.spec["seed"],
+                precision=job.spec["precision"],
+                done=done,
+            )
+        save_state(network.cpu().state_dict(), job.place(place, ".pt"))
+        return {"losses": losses, "took": watch.told}
+
+    def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Score the validation pictures, or the exposures, by every method."""
+        (first,) = job.needs
+        watch = JobWatch()
+        with watch.of("pictures"):
+            task = self._task(first)
+        objective = _objective(first)
+        network = self._fresh(first, task, objective, trained=True)
+        network.load_state_dict(load_state(first.place(place, ".pt")))
+        steps = Steps(job, place, "part", _parts(job))
+        asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps, watch)
+        samples = job.spec["samples"]
+        if stage_of(job) == "validate":
+            validation = asked.about(lambda: task.validation, samples)
+            fitted = watch.fitted(job, asked.known(job, task, validation))
+            scores = _run_scores(VALIDATION, validation, fitted, watch)
+            return _validation_of(job, place, scores, watch)
+        fitted = watch.fitted(job, asked.known(job, task))
+        exposures = {exposure.key: exposure for exposure in task.parts.exposures}
+        parts = [
+            _run_scores(
+                key, asked.about(partial(task.exposed, exposures[key]), samples), fitted, watch
+            )
+            for key in job.spec["exposures"]
+        ]
+        return _tests_of(job, place, parts, watch)
+
+    def _task(self, first: Job) -> LoadedTask:
+        spec = first.spec
+        data = Sizes(**spec["data"]) if "data" in spec else None
+        return loaded(spec["task"], self.folder, data, spec["variation"])
+
+    def _fresh(
+        self, first: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
+    ) -> Network:
+        """Make the network of a job; of one that is trained the weights come later."""
+        spec, classes = first.spec, task.parts.train.count
+        fresh = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
+        if "weights" in spec and not trained:
+            fresh["weights"] = self.weights
+        return network_of(spec["model"], task.shape, classes, objective, **fresh)
+
+
+class JobWatch(Stopwatch):
+    """Adds up the seconds of a job that scores, also of each score."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = Stopwatch()
+
+    def fitted(self, job: Job, known: Known) -> FittedMethods:
+        """Fit the methods of a job."""
+        found = fit_all(job.spec["methods"], known)
+        self.scores.add(found.seconds)
+        return found
+
+    @property
+    def took(self) -> dict[str, Any]:
+        """The seconds as a receipt keeps them."""
+        return {**self.told, "scores": self.scores.told}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A trained network that answers about pictures."""
+
+    network: Network
+    objective: Objective
+    seed: int
+    steps: Steps
+    watch: Stopwatch
+
+    def about(self, pictures: Callable[[], InputPictures], samples: int) -> Outputs:
+        with self.watch.of("pictures"):
+            seen = pictures()
+        with self.watch.of("passes"):
+            return outputs_of(
+                self.network,
+                self.objective,
+                seen.pictures,
+                seen.labels,
+                seen.places,
+                samples=samples,
+                seed=self.seed,
+                on_share=self.steps.part,
+            )
+
+    def known(self, job: Job, task: LoadedTask, validation: Outputs | None = None) -> Known:
+        """Return what the methods of a job are fitted on, and no more: passes are most of its work.
+
+        Asked about the validation pictures already, the network is not asked again.
+        """
+        train = self.about(lambda: task.train, 0) if _learning(job, "train") else None
+        learning = _learning(job, "validation")
+        if validation is None and learning:
+            looked_at = any("samples" in method.needs for method in learning)
+            samples = job.spec["samples"] if looked_at else 0
+            validation = self.about(lambda: task.validation, samples)
+        layer = getattr(self.network.head, "classifier", None)
+        last = (None, None) if layer is None else map(_plain, (layer.weight, layer.bias))
+        return Known(train, validation, *last)
+
+
+def _learning(job: Job, part: str) -> list[Method]:
+    """Return the methods of a job that are fitted on a part of what is known."""
+    methods = (METHODS[name] for name in job.spec["methods"])
+    return [method for method in methods if part in method.fitted_parts]
+
+
+def _parts(job: Job) -> int:
+    """Return how many sets of pictures a network is asked about in a job."""
+    asked = len(job.spec.get("exposures", ())) + bool(_learning(job, "train"))
+    return asked + (stage_of(job) == "validate" or bool(_learning(job, "validation")))
+
+
+def _together(job: Job, place: Path) -> Mapping[str, Any]:
+    """Put together what the networks of all seeds say."""
+    files = [ScoreFile(need.place(place, SCORES)) for need in job.needs]
+    keys = job.spec.get("exposures", [VALIDATION])
+    watch = JobWatch()
+    # Nothing is fitted on what several networks say.
+    fitted = watch.fitted(job, Known())
+    parts = []
+    for key in keys:
+        members = [_member(file.read(key)) for file in files]
+        outputs = ensemble_outputs(members)
+        parts.append(_run_scores(key, outputs, fitted, watch))
+    if stage_of(job) == "validate":
+        return _validation_of(job, place, parts[0], watch)
+    return _tests_of(job, place, parts, watch)
+
+
+def _member(scores: RunScores) -> Outputs:
+    if scores.logits is None:
+        msg = f"the scores of {scores.exposure!r} hold no logits to put together"
+        raise InputError(msg)
+    return Outputs(scores.logits, scores.labels, scores.places)
+
+
+def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
+    write_atomically(job.place(place, SCORES), packed([scores]))
+    with watch.of("evaluation"):
+        values = validated(scores, _averages(job), job.spec["metrics"])
+    return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
+
+
+def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) -> Mapping[str, Any]:
+    write_atomically(job.place(place, SCORES), packed(parts))
+    with watch.of("evaluation"):
+        # What is told as soon as it is there; tables are made by `results_of`.
+        first = validated(parts[0], _averages(job), _TOLD)
+    return {"pictures": sum(part.n for part in parts), "first": first, "took": watch.took}
+
+
+def _averages(job: Job) -> dict[str, bool]:
+    return {name: METHODS[name].averages for name in job.spec["methods"]}
+
+
+def _run_scores(key: str, outputs: Outputs, fitted: FittedMethods, watch: JobWatch) -> RunScores:
+    found = fitted.score(outputs)
+    watch.scores.add(found.seconds)
+    given = {name: x for name, x in found.items() if name not in found.reasons}
+    return RunScores.of(key, outputs, given, found.reasons)
+
+
+def _objective(first: Job) -> Objective:
+    spec = first.spec
+    return make(spec["objective"], rng=spec["seed"], **{**spec["options"], **_staged(first)[0]})
+
+
+def _staged(first: Job) -> tuple[dict[str, float], int]:
+    """Return the shares that the stages of a training are, and the length of all."""
+    spec = first.spec
+    length, stages = Recipe(**spec["recipe"]).length, spec.get("stages", {})
+    return OBJECTIVES[spec["objective"]].staged(length, stages)
+
+
+def _plain(tensor: Any) -> Any:
+    return tensor.detach().cpu().float().numpy()

@@ -1,0 +1,87 @@
+"""The sentences about a benchmark: what was not tested is not said to be found."""
+
+from dataclasses import replace
+
+from bench.tests.pages.made_benchmark import made_results
+from rich.console import Console
+
+from abstain.report.document import Label, Number
+from abstain_bench.pages import benchmark_terminal
+from abstain_bench.pages.benchmark.document import words_of
+from abstain_bench.pages.benchmark.leaderboard import Grid, GridEntry, Leaderboard
+from abstain_bench.pages.benchmark.verdict import baseline_of, leads_of, verdict_of
+from abstain_bench.results import MethodFacts
+from abstain_bench.runs.protocol import Study
+
+
+def grid(*columns, kind="sub-class"):
+    """Return methods a, b, ... that stand to the best of each study as told."""
+    names = "abcd"[: max(map(len, columns))]
+    studies = tuple(Study(str(i), str(i), kind, ("iid",)) for i in range(len(columns)))
+    entries = {
+        (name, study.name): GridEntry(Number(float(i)), own[i], i + 1.0)
+        for study, own in zip(studies, columns, strict=True)
+        for i, name in enumerate(names[: len(own)])
+    }
+    methods = tuple(MethodFacts(name, name, "arm") for name in names)
+    return Grid("augrc", Label("AUGRC", "lower", 1000), studies, methods, entries)
+
+
+def untested():
+    """Return results of a metric whose pairs were not tested."""
+    results = made_results(metrics=("failure_auroc",))
+    comparison = results.comparisons["failure_auroc"]
+    return replace(results, comparisons={"failure_auroc": replace(comparison, pairs=())})
+
+
+def test_several_studies_say_in_how_many_the_lead_is_more_than_chance():
+    apart, alike = ("best", "worse", "worse"), ("best", "worse", "not told apart")
+    some = "(the best can be told from all others in 1 of them)"
+    assert leads_of(grid(apart, alike)).endswith(f"“a” leads in 2 of 2 studies {some}.")
+    none = "(the best can be told from all others in none of them)"
+    assert none in leads_of(grid(alike, alike))
+    assert none in leads_of(grid(("best", "best", "worse"), alike))
+
+
+def test_methods_that_lead_together_are_no_others():
+    found = grid(("best", "best", "not told apart", "not told apart"))
+    assert "“a” and “b” lead (none of 2 others can be told from it)" in leads_of(found)
+    found = grid(("best", "best", "worse", "not told apart"))
+    assert "(1 of 2 others cannot be told from it)" in leads_of(found)
+
+
+def test_a_baseline_that_is_told_from_the_best_everywhere_is_said_to_be_worse():
+    def said(*columns):
+        return baseline_of(grid(*columns), "b")[0].removeprefix("The baseline “b” is best ")
+
+    worse, alike = ("best", "worse"), ("best", "not told apart")
+    assert said(worse, worse) == "in no study and worse than the best wherever that was tested."
+    found = said(worse, ("worse", "best"))
+    assert found.endswith("and worse than the best wherever else that was tested.")
+    assert said(worse, alike).startswith("in no study and cannot be told from the best in 1 of 2")
+    assert said(("worse", "best"), ("worse", "best")) == "in all 2 studies."
+
+
+def test_what_was_not_tested_is_not_said_to_be_found():
+    said = verdict_of(Leaderboard(untested()))
+    (leads,) = (one for one in said if one.startswith("By "))
+    assert leads.count("(not tested)") == len(Leaderboard(untested()).grid("failure_auroc").studies)
+    (base,) = (one for one in said if one.startswith("The baseline"))
+    assert base.endswith("differences were not tested.")
+    assert "told from" not in leads + base
+
+
+def test_the_terminal_counts_no_ties_where_nothing_was_tested():
+    console = Console(width=100, no_color=True)
+    with console.capture() as shown:
+        console.print(benchmark_terminal(untested()))
+    table = shown.get().split("Study")[1].split("\n\n")[0]
+    rows = [line.split() for line in table.splitlines()[2:] if line.strip()]
+    assert rows
+    assert all(row[-2] == "–" for row in rows)
+
+
+def test_the_page_says_where_networks_and_answers_differ():
+    said = {word.title: word.meaning for word in words_of(made_results())}
+    assert "may be of different networks" in said["Settings"]
+    assert "the answers of the mean probabilities" in said["Predictions"]

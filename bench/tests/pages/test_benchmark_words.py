@@ -1,0 +1,168 @@
+"""What the page of a benchmark says of thresholds, seeds and words, and what it leaves undrawn."""
+
+import html
+import math
+import re
+from dataclasses import replace
+from functools import cache
+
+from bench.tests.pages.made_benchmark import METRICS, NAMES, made_results
+from tests.report import page_rules as rules
+from tests.report.pages import Page
+
+from abstain.plots.words import sentence
+from abstain.report.document import Label
+from abstain_bench.pages import benchmark_html
+from abstain_bench.pages.benchmark.corruption import severities_of
+from abstain_bench.pages.benchmark.document import facts_of
+from abstain_bench.pages.benchmark.grids import reading_of
+from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard, kind_title
+from abstain_bench.pages.benchmark.studies import said_of
+from abstain_bench.runs.protocol import ERRORS
+
+
+@cache
+def plain():
+    return made_results()
+
+
+@cache
+def plain_text():
+    other = made_results(seed=5, model="vgg13", metrics=("aurc",))
+    return benchmark_html(plain(), beside=[other])
+
+
+def test_growing_corruption():
+    display = severities_of(Leaderboard(plain()))
+    rows = {(r.study, r.method): r for r in plain().thresholds}
+    line = next(s for s in display.series if s.name == "msr" and s.panel != "Coverage")
+    assert line.x == (0.0, 1.0, 2.0)
+    assert line.y == tuple(rows[s, "msr"].excess for s in ("iid", "corruption-1", "corruption-2"))
+    none = replace(plain(), thresholds=())
+    assert severities_of(Leaderboard(none)) is None
+
+
+def _severities(results):
+    """Return what the page says of growing corruption, and whether it draws that."""
+    text = benchmark_html(replace(results, curves={}, extremes=()))
+    own = text[text.index('id="severities"') : text.index('id="new-classes"')]
+    lead = re.search(r'<p class="lead">(.*?)</p>', own).group(1)
+    return html.unescape(lead), "<svg" in own
+
+
+def _unattainable(results, names):
+    gone = {"verdict": "unattainable", "excess": math.nan, "coverage": 0.0}
+    return replace(
+        results,
+        thresholds=tuple(
+            replace(row, **gone) if row.method in names else row for row in results.thresholds
+        ),
+    )
+
+
+def test_a_page_says_why_a_line_or_the_figure_is_missing():
+    first, *others = Leaderboard(plain()).corrupted
+    lead, figure = _severities(_unattainable(plain(), [first]))
+    assert figure
+    assert f"“{first}” has no such threshold." in lead
+    assert all(f"“{name}”" in lead for name in others)
+    assert first not in severities_of(Leaderboard(_unattainable(plain(), [first]))).names
+
+    lead, figure = _severities(_unattainable(plain(), NAMES))
+    assert not figure
+    assert (
+        "No method has a threshold that could promise on validation data to keep failures at 5 %"
+        in lead
+    )
+
+    lead, figure = _severities(replace(plain(), thresholds=()))
+    assert not figure
+    assert "No threshold was set" in lead
+
+
+def test_one_severity_beside_clean_data_is_drawn_and_said():
+    one = replace(plain(), studies=tuple(s for s in plain().studies if s.severity != 2))
+    lead, figure = _severities(one)
+    assert figure
+    assert "Only severity 1 was tested." in lead
+    alone = replace(one, studies=tuple(s for s in one.studies if s.kind != "iid"))
+    lead, figure = _severities(alone)
+    assert not figure
+    assert "One severity is all that was looked at" in lead
+
+
+def test_the_page_says_which_column_is_the_mean_and_has_the_pooled_one():
+    text = benchmark_html(replace(plain(), curves={}, extremes=()))
+    own = html.unescape(text[text.index('id="severities"') : text.index('id="new-classes"')])
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", own, re.DOTALL)
+    assert any("corruptions, pooled" in head for head in heads)
+    assert any("severity 2" in head for head in heads)
+    assert "the mean over the severities, as in FD-Shifts" in own
+
+
+def test_severities_without_their_mean_are_drawn():
+    own = [s for s in plain().studies if s.kind != "corruption" or s.severity]
+    display = severities_of(Leaderboard(replace(plain(), studies=tuple(own))))
+    assert display.series[0].x == (0.0, 1.0, 2.0)
+
+
+def test_a_method_with_one_seed_keeps_its_rows():
+    rows = [row for row in plain().thresholds if row.study == "iid"]
+    seeds = [replace(row, run=run) for row in rows for run in ("1", "2")]
+    single = [replace(row, run="1") for row in rows[:1]]
+    kept = [*single, *rows[1:], *(r for r in seeds if r.method != rows[0].method)]
+    found = Leaderboard(replace(plain(), thresholds=tuple(kept))).thresholds
+    assert found == [*single, *rows[1:]]
+
+
+def test_every_kind_of_study_and_metric_is_explained():
+    text = html.unescape(plain_text())
+    glossary = text[text.index('id="glossary"') :]
+    for study in plain().headline:
+        assert f"<dt>{kind_title(study.kind)}</dt>" in glossary
+    assert kind_title("far-new-class") not in glossary
+    for metric in METRICS:
+        assert reading_of(metric, Leaderboard(plain()).grid(metric).label) in text
+    assert reading_of("aurc", Label("AURC", "lower", 1000)).endswith("; lower is better.")
+    assert reading_of("mine", Label("mine")) == ""
+
+
+def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
+    board = Leaderboard(plain())
+    for study in plain().studies:
+        told = [name for name, rule in ERRORS.items() if sentence(rule) in said_of(board, study)]
+        assert told == ([study.errors] if study.kind in NEW else []), study.name
+    assert {study.kind in NEW for study in plain().studies} == {True, False}
+
+
+def test_the_better_the_rank_in_a_column_the_stronger_the_color():
+    """Four methods stand at 0, 1/3, 2/3 and 1 of the ranks of a column."""
+    board = Leaderboard(plain())
+    grid = board.grid("augrc")
+    for study in grid.studies:
+        entries = grid.column(study).values()
+        assert {e.rank: e.number.shade for e in entries} == {1: 0, 2: 3, 3: 4, 4: None}
+
+
+def test_a_lone_seed_is_counted():
+    one = replace(plain(), facts={**plain().facts, "seeds": [0]})
+    assert ("Seeds", "1 (0)") in facts_of(one)
+
+
+def test_means_are_called_so_only_where_they_are():
+    assert "Fractions, means over the seeds." in plain_text()
+    single = tuple(replace(row, run="1") for row in plain().thresholds)
+    fits = tuple(replace(row, run="1") for row in plain().calibration)
+    tried = tuple(replace(one, seeds=1) for one in plain().chosen)
+    text = benchmark_html(
+        replace(plain(), thresholds=single, calibration=fits, chosen=tried, curves={})
+    )
+    assert "over the seeds" not in text
+
+
+def test_benchmarks_with_nothing_in_common_are_said_to_have_nothing():
+    other = made_results(("pe", "mine"), own="other", metrics=("augrc",))
+    own = made_results(NAMES[:2], metrics=("augrc",))
+    text = benchmark_html(replace(own, curves={}, thresholds=()), beside=[other])
+    assert "These benchmarks have no study and metric in common" in text
+    rules.references_have_targets(Page(text))

@@ -1,0 +1,71 @@
+"""A benchmark in which every job is done at once and by nobody, for what only reads receipts."""
+
+from pathlib import Path
+
+from abstain_bench.runs.jobs import run_jobs
+from abstain_bench.runs.reading import from_plain, plain
+from abstain_bench.runs.selection import choose
+from abstain_bench.runs.specification import Specification
+from abstain_bench.runs.store import JOBS, ExposureFacts, StoredRun, write_manifest
+
+EXPOSURES = (ExposureFacts("iid", "iid", "iid", "iid"),)
+
+SMALL = {
+    "task": "glyphs",
+    "seeds": 2,
+    "methods": ["msr", "mcd-msr", "dg-res", "ens-msr"],
+    "metrics": ["augrc", "accuracy"],
+    "arms": {
+        "cross-entropy": {"dropout": [0.0, 0.3]},
+        "dg": {"kind": "deep-gamblers", "try": {"reward": [3.0, 6.0]}},
+    },
+}
+
+
+def small(**changes):
+    return from_plain({**SMALL, **changes})
+
+
+def values(job):
+    """What validation found: without dropout it is better, and so is the larger reward."""
+    bad = 0.2 if "dropout0.3" in job.name else 0.1
+    bad -= 0.05 if "reward6" in job.name else 0.0
+    return {name: {"augrc": bad, "accuracy": 1 - bad} for name in job.spec["methods"]}
+
+
+def work(job, folder):
+    """Do a job; those of `FAIL` fail."""
+    job.place(folder, ".npz").write_bytes(job.name.encode())
+    if "metrics" in job.spec:
+        return {"validated": values(job)}
+    return {"first": values(job)} if "exposures" in job.spec else {}
+
+
+def plan_of(config):
+    return Specification(config, tuple(one.key for one in EXPOSURES))
+
+
+def begin(folder: Path, config):
+    """Write the manifest of a run that has just begun."""
+    (folder / JOBS).mkdir(parents=True, exist_ok=True)
+    facts = {"versions": {}}
+    write_manifest(
+        folder, config=plain(config), facts=facts, classes="ab", exposures=EXPOSURES, kept=[]
+    )
+
+
+def before(folder: Path, config, work=work, jobs=slice(None)):
+    """Do the jobs before the choice, or some of them."""
+    return run_jobs(plan_of(config).before_choice()[jobs], work, folder / JOBS)
+
+
+def after(folder: Path, config, jobs=slice(None)):
+    """Choose, and do the jobs after it."""
+    plan = plan_of(config)
+    kept = [
+        StoredRun(one.run, validated=values(one.validate))
+        for one in (*plan.networks, *plan.ensembles)
+    ]
+    chosen = choose(kept, config.metrics)
+    asked = plan.after_choice((one.arm, one.setting) for one in chosen)
+    return run_jobs(asked[jobs], work, folder / JOBS)

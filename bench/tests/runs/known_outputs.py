@@ -1,0 +1,78 @@
+"""What networks say of a toy problem: two classes overlap, one lies apart, and one is unknown."""
+
+from dataclasses import replace
+
+import numpy as np
+
+import abstain as ab
+from abstain_bench.runs.methods import METHODS, Known, unlabeled
+from abstain_bench.runs.outputs import Outputs, ensemble_outputs
+
+WIDTH, PASSES, NETWORKS = 24, 8, 3
+#: Of the three classes, and of a fourth that no network has met. All have some activity in common.
+MEANS = np.zeros((4, WIDTH))
+MEANS[:, :4] = 4.0
+MEANS[1, 4:10] = 0.7
+MEANS[2, 10:16] = 2.2
+MEANS[3, 16:] = 5.0
+WEIGHT = (MEANS[:3] - MEANS[:3].mean(axis=0)).astype(np.float32)
+BIAS = (-0.5 * (MEANS[:3] ** 2 - MEANS[:3].mean(axis=0) ** 2).sum(axis=1)).astype(np.float32)
+
+
+def features_of(labels, seed):
+    noise = np.random.default_rng(seed).normal(size=(len(labels), WIDTH))
+    return (MEANS[labels] + noise).astype(np.float32)
+
+
+def said(features, labels, seed):
+    """Outputs of one network, with passes in which a tenth of the features is left out."""
+    rng = np.random.default_rng(seed)
+    masks = rng.random((len(features), PASSES, WIDTH)) < 0.9
+    samples = (masks * features[:, None] / 0.9) @ WEIGHT.T + BIAS
+    logits = features @ WEIGHT.T + BIAS
+    sure = [np.diff(np.sort(x, axis=-1)[..., -2:], axis=-1)[..., 0] for x in (logits, samples)]
+    return Outputs(
+        logits.astype(np.float32),
+        labels,
+        np.arange(len(labels)),
+        features=features,
+        samples=samples.astype(np.float32),
+        confidence=sure[0] - 1.0,
+        sample_confidence=sure[1] - 1.0,
+    )
+
+
+def drawn(n, seed, *, unknown=False):
+    """Outputs for n pictures, and those of an ensemble for the same pictures."""
+    rng = np.random.default_rng(seed)
+    labels = np.full(n, 3) if unknown else rng.integers(3, size=n)
+    features = features_of(labels, seed)
+    labels = np.where(labels == 3, -1, labels)
+    members = []
+    for network in range(NETWORKS):
+        off = np.random.default_rng(network).normal(scale=0.3, size=WEIGHT.shape)
+        logits = features @ (WEIGHT + off).T + BIAS
+        members.append(Outputs(logits.astype(np.float32), labels, np.arange(n)))
+    return said(features, labels, seed), ensemble_outputs(members)
+
+
+def known(train=1, validation=2):
+    return Known(drawn(600, train)[0], drawn(300, validation)[0], WEIGHT, BIAS)
+
+
+KNOWN = known()
+NETWORK, ENSEMBLE = drawn(500, 3)
+FAR, FAR_ENSEMBLE = drawn(200, 4, unknown=True)
+
+
+def right(name, outputs):
+    """Whether the prediction that the method belongs to is right."""
+    if METHODS[name].averages:
+        p = ab.Predictions(logit_samples=outputs.samples, loss=np.zeros(outputs.n))
+    else:
+        p = unlabeled(outputs)
+    return p.prediction_codes == outputs.labels
+
+
+def without(outputs, *names):
+    return replace(outputs, **dict.fromkeys(names))

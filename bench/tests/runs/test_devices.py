@@ -1,0 +1,71 @@
+"""Devices: read, refused where they are not, and dealt out."""
+
+import subprocess
+import sys
+
+import pytest
+
+from abstain.errors import InputError
+from abstain_bench.runs.jobs import devices
+from abstain_bench.runs.jobs.devices import (
+    device_of_this_process,
+    devices_of,
+    kind_of,
+    number_this_process,
+    refuse_absent,
+)
+
+
+def test_devices_are_read():
+    assert devices_of("cpu") == ("cpu",)
+    assert devices_of(" cuda ") == ("cuda",)
+    assert devices_of("cuda:0,cuda:1 , cuda:12") == ("cuda:0", "cuda:1", "cuda:12")
+    assert kind_of(devices_of("cuda:3,cuda:1")) == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must be like"),
+        ("cuda:", "must be like"),
+        ("cuda:-1", "must be like"),
+        ("cuda:0,", "must be like"),
+        ("cuda:²", "must be like"),
+        ("cpu,cuda:0", "must number"),
+        ("cuda,cuda:1", "must number"),
+        ("cuda:0,cuda:0", "each device once"),
+        ("cuda:0,mps:0", "of one kind; got cuda, mps"),
+    ],
+)
+def test_devices_that_make_no_sense_are_refused(text, said):
+    with pytest.raises(InputError, match=said):
+        devices_of(text)
+
+
+def test_devices_are_dealt_out_in_turn(monkeypatch):
+    monkeypatch.setattr(devices, "_number", 0)
+    two = ("cuda:0", "cuda:1")
+    given = []
+    for number in range(4):
+        number_this_process(number)
+        given.append(device_of_this_process(two))
+    assert given == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
+    assert device_of_this_process(["cpu"]) == "cpu"
+
+
+def test_devices_that_are_not_there_are_refused():
+    torch = pytest.importorskip("torch")
+    refuse_absent(["cpu"])
+    absent = f"cuda:{torch.cuda.device_count()}"
+    with pytest.raises(InputError, match=f"`device` '{absent}' cannot be used: ."):
+        refuse_absent(["cpu", absent])
+    with pytest.raises(InputError, match="`device` 'bogus' cannot be used"):
+        refuse_absent(["bogus"])
+    with pytest.raises(InputError, match="`device` 'meta' cannot be used"):
+        refuse_absent(["meta"])
+
+
+def test_reading_devices_needs_no_torch():
+    code = "import sys, abstain_bench.runs.jobs.devices as d; d.devices_of('cuda'); print('torch' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
