@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.architecture.modules import ImportGraph
-from tests.architecture.source import FILES, ROOT, SourceFile
+from tests.architecture.source import ABSTAIN_FILES, FILES, ROOT, SourceFile
 
 #: Nearly every package imports them; their lines would hide the others.
-_EVERYWHERE = ("_foundation", "errors", "typing")
+_EVERYWHERE = ("abstain._foundation", "abstain.errors", "abstain.typing")
 
 #: What a line may hold beside code.
 _SHAPE = frozenset(
@@ -38,10 +38,16 @@ _SHAPE = frozenset(
 
 
 def layers() -> list[list[str]]:
-    """Return the packages by layer, the highest first."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    rows = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    return [[name.strip() for name in row.split("|")] for row in rows]
+    """Return the packages of both distributions by layer, the highest first."""
+    rows = []
+    for folder, distribution in ((ROOT / "bench", "abstain_bench"), (ROOT, "abstain")):
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        contract = project["tool"]["importlinter"]["contracts"][0]
+        rows += [
+            [f"{distribution}.{name.strip()}" for name in row.split("|")]
+            for row in contract["layers"]
+        ]
+    return rows
 
 
 def lines(file: SourceFile) -> int:
@@ -64,19 +70,24 @@ def code_lines(file: SourceFile) -> int:
     return len(code - prose)
 
 
-def table(graph: ImportGraph) -> Iterator[tuple[str, str]]:
-    """Yield the rows of the table, a measure and its value."""
-    sizes = {file.name: lines(file) for file in FILES}
-    longest = max(sizes, key=lambda name: sizes[name])
-    yield "files", f"{len(sizes):,}"
-    yield "lines", f"{sum(sizes.values()):,}"
-    yield "lines of code", f"{sum(map(code_lines, FILES)):,}"
-    yield "median file", f"{statistics.median(sizes.values()):g}"
-    yield "longest file", f"{sizes[longest]} ({longest})"
-    yield "functions", f"{sum(len(file.functions()) for file in FILES):,}"
-    yield "modules in a circle of imports", f"{len(graph.in_circles())}"
-    yield "packages that import another's private module", f"{len(graph.foreign_privates())}"
-    yield "families of siblings", f"{len(graph.families())}"
+def table(graph: ImportGraph) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table: a measure and its values for both distributions."""
+    both = [ABSTAIN_FILES, [file for file in FILES if file not in ABSTAIN_FILES]]
+    yield "measure", "abstain", "abstain-bench"
+    yield "files", *(f"{len(files):,}" for files in both)
+    yield "lines", *(f"{sum(map(lines, files)):,}" for files in both)
+    yield "lines of code", *(f"{sum(map(code_lines, files)):,}" for files in both)
+    yield "median file", *(f"{statistics.median(map(lines, files)):g}" for files in both)
+    longest = [max(files, key=lines) for files in both]
+    yield "longest file", *(f"{lines(file)} ({file.name})" for file in longest)
+    yield "functions", *(f"{sum(len(f.functions()) for f in files):,}" for files in both)
+    for title, found in (
+        ("modules in a circle of imports", graph.in_circles()),
+        ("packages that import another's private module", graph.foreign_privates()),
+        ("families of siblings", graph.families()),
+    ):
+        bench = sum("abstain_bench" in name for name in found)
+        yield title, f"{len(found) - bench}", f"{bench}"
 
 
 def calls() -> Iterator[tuple[str, int]]:
@@ -129,7 +140,7 @@ def traffic(graph: ImportGraph) -> Counter[tuple[str, str]]:
 
 
 def _package(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
+    return ".".join(module.split(".")[:2]) if "." in module else ""
 
 
 def draw(graph: ImportGraph, picture: Path) -> None:
@@ -138,18 +149,19 @@ def draw(graph: ImportGraph, picture: Path) -> None:
     from matplotlib.figure import Figure
 
     rcParams["svg.hashsalt"] = "abstain"
-    figure = Figure(figsize=(11, 9.5), layout="constrained")
+    figure = Figure(figsize=(11, 14), layout="constrained")
     axes = figure.subplots()
     places = {}
     for row, layer in enumerate(layers()):
-        inside = {name: [file for file in FILES if file.top == name] for name in layer}
+        inside = {name: [file for file in FILES if _package(file.module) == name] for name in layer}
         sizes = {name: sum(map(lines, files)) for name, files in inside.items()}
         widths = {name: max(2.1, size / 1800) for name, size in sizes.items()}
         left = -(sum(widths.values()) + 0.4 * (len(widths) - 1)) / 2
         for name, width in widths.items():
             places[name] = (left + width / 2, -row)
-            axes.barh(-row, width, 0.5, left, color="#dfe9f5", edgecolor="#33608c", zorder=2)
-            said = f"{name}\n{len(inside[name])} files, {sizes[name]:,} lines"
+            color = "#f3e6d8" if name.startswith("abstain_bench") else "#dfe9f5"
+            axes.barh(-row, width, 0.5, left, color=color, edgecolor="#33608c", zorder=2)
+            said = f"{name.partition('.')[2]}\n{len(inside[name])} files, {sizes[name]:,} lines"
             axes.text(*places[name], said, ha="center", va="center", fontsize=8, zorder=3)
             left += width + 0.4
     for (above, below), count in sorted(traffic(graph).items()):
@@ -158,8 +170,11 @@ def draw(graph: ImportGraph, picture: Path) -> None:
             width = 0.3 + count**0.5 / 4
             axes.plot([x, to], [y - 0.25, end + 0.25], "#8a4f1d", lw=width, alpha=0.4, zorder=1)
     axes.set_axis_off()
-    said = ", ".join(_EVERYWHERE)
-    axes.set_title(f"A line for imports, thicker for more; {said} serve all", fontsize=10)
+    axes.set_title(
+        "Packages of abstain-bench (top) and abstain (bottom). A line is an import.\n"
+        "Imports of _foundation, errors and typing are not drawn.",
+        fontsize=10,
+    )
     figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
 
 
@@ -171,8 +186,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--offenders", action="store_true", help="name what is against the rules")
     asked = parser.parse_args(arguments)
     graph = ImportGraph.of(FILES)
-    for name, value in table(graph):
-        print(f"| {name} | {value} |")
+    for row in table(graph):
+        print("| " + " | ".join(row) + " |")
     for name, files in calls() if asked.calls else ():
         print(f"| files that `{name}` runs | {files} |")
     if asked.offenders:

@@ -1,4 +1,4 @@
-"""Build wheel and sdist of the last commit from scratch and try each as a user would install it.
+"""Build both distributions of the last commit from scratch and try each as a user would install it.
 
 `make release` runs it. What is built comes from an export of the commit, so that a file which is
 not committed is missed here and not by users. The two files are left in dist/.
@@ -25,7 +25,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for made in _built(place):
-            _try(made, place / f"try-{made.suffix[1:]}")
+            attempt = _try_bench if made.name.startswith("abstain_bench") else _try
+            attempt(made, place / f"try-{made.name}")
             (_ROOT / "dist").mkdir(exist_ok=True)
             shutil.copy(made, _ROOT / "dist")
             print(f"dist/{made.name} installs and runs")
@@ -38,7 +39,8 @@ def _built(place: Path) -> list[Path]:
     _run("tar", "-xf", place / "source.tar", "-C", source)
     python = _environment(place / "build")
     _run(python, *_PIP, "build>=1.2", "twine>=6")
-    _run(python, "-m", "build", source, "--outdir", place / "dist")
+    for distribution in (source, source / "bench"):
+        _run(python, "-m", "build", distribution, "--outdir", place / "dist")
     made = sorted((place / "dist").iterdir())
     _run(python, "-m", "twine", "check", "--strict", *made)
     return made
@@ -54,6 +56,16 @@ def _try(made: Path, place: Path) -> None:
     _run(program, "--version", cwd=place)
     _run(program, "evaluate", table, "--out", place / "report", cwd=place)
     _run(python, "-c", _CHARTS, cwd=place)
+
+
+def _try_bench(made: Path, place: Path) -> None:
+    """Install the file beside the abstain of the same commit; run a study, which needs no torch."""
+    python = _environment(place / "environment")
+    _run(python, *_PIP, *made.parent.glob("abstain-*.whl"))
+    _run(python, *_PIP, "--no-deps", made)
+    program = python.with_name("abstain" + python.suffix)
+    _run(program, "study", "weights", "--quick", cwd=place)
+    _run(program, "list", "tasks", cwd=place)
 
 
 def _environment(place: Path) -> Path:

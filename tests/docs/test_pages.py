@@ -5,6 +5,7 @@ import doctest
 import re
 import shlex
 import textwrap
+from importlib.util import find_spec
 
 import pytest
 from tests.docs.blocks import DOCS, PAGES, ROOT, blocks, printed, run_command
@@ -62,7 +63,8 @@ def test_every_public_name_is_in_the_interface_page():
     named = set(re.findall(r"^   ([A-Za-z_0-9]+)$", text, re.MULTILINE))
     named |= set(re.findall(r"`([a-z]+)`", text))
     assert set(ab.__all__) - named == set()
-    assert {name for name in named if not hasattr(ab, name)} == set()
+    absent = {name for name in named if not hasattr(ab, name)}
+    assert {name for name in absent if not find_spec(f"abstain_bench.{name}")} == set()
 
 
 @pytest.mark.parametrize(

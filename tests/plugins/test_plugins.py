@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import abstain as ab
 from abstain._foundation import plugins
 from abstain.cli.catalogues import CATALOGUES, all_catalogues
 from abstain.cli.main import run
@@ -119,6 +120,26 @@ def test_a_result_of_a_package_is_reported(example):
     assert render(document_of(greeting), "markdown").startswith("# A greeting")
     with pytest.raises(InputError, match="`pictures` cannot be used with Greeting"):
         document_of(greeting, pictures=object())
+
+
+def test_a_section_of_a_package_ends_the_reports_of_a_kind(example):
+    samples = ab.Predictions(confidence={"<own>": [0.9, 0.8, 0.4]}, loss=[0, 1, 0])
+    document = document_of(ab.evaluate(samples))
+    for _ in range(2):
+        assert render(document, "markdown").rstrip().endswith("Hello \\<own\\>")
+    assert "Hello &lt;own&gt;" in render(document, "html")
+    rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
+    assert "Hello" not in render(document_of(ab.check_rule(rule, samples)), "html")
+
+
+def test_a_section_of_the_wrong_kind_is_refused(example, monkeypatch):
+    samples = ab.Predictions(confidence=[0.9, 0.8, 0.4], loss=[0, 1, 0])
+    wrong = EntryPoint("Evaluation", "abstain_example:SUBJECT", plugins.SECTIONS)
+    evaluation = ab.evaluate(samples)
+    with monkeypatch.context() as patch:
+        patch.setattr(plugins, "extensions", lambda _: (wrong,))
+        with pytest.raises(InputError, match="must be a PageSection; got Subject"):
+            document_of(evaluation)
 
 
 def test_a_subject_belongs_to_the_classes_of_its_own_package(example):

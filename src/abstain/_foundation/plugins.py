@@ -1,8 +1,8 @@
 """Extensions of abstain by installed packages, found through entry points.
 
 A package names its extensions in its ``pyproject.toml``. This module finds and loads them. The
-three kinds are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue` and
-`abstain.report.Subject`; docs/plugins.md describes them.
+kinds are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue`,
+`abstain.report.Subject` and `abstain.report.PageSection`; docs/plugins.md describes them.
 """
 
 from functools import cache
@@ -13,10 +13,12 @@ from abstain.errors import InputError
 
 T = TypeVar("T")
 
-#: Groups of entry points: commands of the program, catalogues of `abstain list`, kinds of reports.
+#: Groups of entry points: commands of the program, catalogues of `abstain list`, kinds of reports,
+#: and sections of the reports of an existing kind.
 COMMANDS: Final = "abstain.commands"
 CATALOGUES: Final = "abstain.catalogues"
 SUBJECTS: Final = "abstain.subjects"
+SECTIONS: Final = "abstain.sections"
 
 
 @cache

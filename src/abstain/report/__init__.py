@@ -12,6 +12,7 @@ from abstain._foundation.imports import waiting
 from abstain.report.render import render as render
 
 if TYPE_CHECKING:
+    from abstain.report.output import PageSection as PageSection
     from abstain.report.output import Subject as Subject
     from abstain.report.output import comparison_html as comparison_html
     from abstain.report.output import comparison_terminal as comparison_terminal
@@ -36,6 +37,7 @@ else:
     __all__, __getattr__, __dir__ = waiting(
         __name__,
         output=(
+            "PageSection",
             "Subject",
             "comparison_html",
             "comparison_terminal",

@@ -6,7 +6,7 @@ A builder says a result as a document, a renderer writes the document, and here 
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -15,7 +15,7 @@ from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.imports import later
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
-from abstain.report.document import Document, Format, Origin
+from abstain.report.document import Document, Format, Origin, Section
 from abstain.report.render import render
 from abstain.tables.results import escaped
 
@@ -45,6 +45,32 @@ def _undrawn(result: object) -> Named:
 
 
 @dataclass(frozen=True)
+class PageSection:
+    """A section at the end of the reports of an existing kind of result.
+
+    A package adds one with an entry point of the group ``abstain.sections``: its name is the class
+    name of the result, its value the location of a `PageSection`. `build` gets the result and
+    returns the section, or None where there is nothing to show.
+    """
+
+    build: Callable[[Any], Section | None]
+
+
+def _with_added_sections(result: object, document: Document) -> Document:
+    """Append the sections that other packages add to the reports of this kind of result."""
+    added = [
+        extension
+        for extension in plugins.extensions(plugins.SECTIONS)
+        if extension.name == type(result).__name__
+    ]
+    if not added:
+        return document
+    builders = [plugins.load_extension(extension, PageSection).build for extension in added]
+    sections = tuple(section for build in builders if (section := build(result)))
+    return replace(document, sections=lambda: (*document.sections(), *sections))
+
+
+@dataclass(frozen=True)
 class Subject(Generic[ResultT]):
     """A kind of result: functions that build its document and its figures and reject other kinds.
 
@@ -66,7 +92,7 @@ class Subject(Generic[ResultT]):
             if getattr(origin, name) and name not in options:
                 msg = f"`{name}` cannot be used with {type(result).__name__}"
                 raise InputError(msg)
-        return self.document(result, origin)
+        return _with_added_sections(result, self.document(result, origin))
 
     def html(
         self,

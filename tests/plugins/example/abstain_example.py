@@ -1,11 +1,11 @@
-"""A package that extends abstain: one command, one catalogue and one kind of report."""
+"""A package that extends abstain: one command, one catalogue, one kind of report and one section."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 from abstain.cli import Command, ListedCatalogue
-from abstain.report import Subject
-from abstain.report.document import Document, Prose
+from abstain.report import PageSection, Subject
+from abstain.report.document import Document, Prose, Section
 
 
 @dataclass(frozen=True)
@@ -36,3 +36,11 @@ def greeting_document(greeting, origin):
 
 
 SUBJECT = Subject(greeting_document)
+
+
+def greeting_section(evaluation):
+    paragraph = Prose(f"Hello {evaluation.results[0].score}")
+    return Section("greeting", "A greeting", (paragraph,))
+
+
+SECTION = PageSection(greeting_section)
