@@ -128,8 +128,7 @@ def __getattr__(name: str) -> Any:
     home = next((package for package, names in _LIFTED.items() if name in names), "metrics")
     where = None if name.startswith("_") else import_module(f"abstain.{home}")
     if where is None or name not in where.__all__:
-        msg = f"module 'abstain' has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module 'abstain' has no attribute {name!r}")
     # Found at once the next time.
     globals()[name] = getattr(where, name)
     return globals()[name]

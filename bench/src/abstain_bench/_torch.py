@@ -9,10 +9,10 @@ try:
 except Exception as error:  # noqa: BLE001  a library that breaks on import raises anything
     if not isinstance(error, ModuleNotFoundError) or error.name != "torch":
         first = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = f"torch cannot be imported ({first})"
-        raise ImportError(msg) from None
-    msg = "abstain-bench needs torch: pip install torch"
-    raise ModuleNotFoundError(msg, name="torch") from None
+        raise ImportError(f"torch cannot be imported ({first})") from None
+    raise ModuleNotFoundError(
+        "abstain-bench needs torch: pip install torch", name="torch"
+    ) from None
 
 __all__ = ["accelerators", "one_thread", "torch"]
 

@@ -128,11 +128,10 @@ class Archive(Mapping[str, Array]):
             start = file.read(len(_START))
             if start != _START:
                 what = "a pickle" if start[:1] == b"\x80" else "no archive of arrays"
-                msg = (
+                raise FileFormatError(
                     f"{self.source} is {what}, though it ends in '.npz'; write it with "
                     "`numpy.savez`"
                 )
-                raise FileFormatError(msg)
             length = file.seek(0, os.SEEK_END)
             with plain_words(self.source, "npz"), zipfile.ZipFile(file) as archive:
                 check_member_count(file, archive)
@@ -176,8 +175,9 @@ def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     claimed = int.from_bytes(tail[at : at + 2], "little")
     # An archive with more members keeps their number elsewhere.
     if claimed not in {_MANY_MEMBERS, len(archive.infolist())}:
-        msg = f"{claimed:,} members were written, and {len(archive.infolist()):,} are found"
-        raise zipfile.BadZipFile(msg)
+        raise zipfile.BadZipFile(
+            f"{claimed:,} members were written, and {len(archive.infolist()):,} are found"
+        )
 
 
 def _read_to_end(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
@@ -201,24 +201,24 @@ def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zi
     """Return the arrays of an archive by name; refuse sizes that a file so long cannot hold."""
     found = [member for member in archive.infolist() if not member.is_dir()]
     if len(found) > _MOST_ARRAYS:
-        msg = f"{source} holds {len(found):,} arrays; at most {_MOST_ARRAYS:,} are read"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{source} holds {len(found):,} arrays; at most {_MOST_ARRAYS:,} are read"
+        )
     members: dict[str, zipfile.ZipInfo] = {}
     for member in found:
         name = member.filename.removesuffix(_ENDING)
         if name in members:
-            msg = f"{source} has two arrays named {name!r}; names must differ"
-            raise FileFormatError(msg)
+            raise FileFormatError(f"{source} has two arrays named {name!r}; names must differ")
         if member.flag_bits & 1 or member.compress_type not in _MOST_OF:
-            msg = f"{source} holds {name!r} in a way that `numpy.savez` does not write"
-            raise FileFormatError(msg)
+            raise FileFormatError(
+                f"{source} holds {name!r} in a way that `numpy.savez` does not write"
+            )
         most = member.compress_size * _MOST_OF[member.compress_type]
         if member.compress_size > length or member.file_size > most:
-            msg = (
+            raise FileFormatError(
                 f"{source} is damaged: {name!r} claims {member.file_size:,} bytes, more than so "
                 "short a file can hold"
             )
-            raise FileFormatError(msg)
         members[name] = member
     return members
 
@@ -227,32 +227,31 @@ def _header(file: IO[bytes], length: int, holds: str) -> Header:
     """Read the header of an array; refuse one that its file contradicts."""
     start = file.read(_FRAME)
     if start[:6] != np.lib.format.MAGIC_PREFIX or len(start) < _FRAME:
-        msg = f"{holds} something that is no array"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{holds} something that is no array")
     # The length of the header has two bytes in the first version of the format, four in later ones.
     first = start[6] == 1
     frame = 2 if first else 4
     size = int.from_bytes(start[8 : 8 + frame], "little")
     if start[6] not in {1, 2, 3} or size > _MOST_HEADER:
-        msg = f"{holds} an array of an unknown version, or with a header of {size:,} bytes"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{holds} an array of an unknown version, or with a header of {size:,} bytes"
+        )
     said = start[8:] + file.read(max(size + frame - 4, 0))
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
     header = Header(*read(io.BytesIO(said)))
     there = length - 8 - frame - size
     if header.dtype.hasobject:
-        msg = (
+        raise FileFormatError(
             f"{holds} Python objects (pickles), which are never loaded because loading them can "
             "run any code; save plain arrays of numbers or text instead"
         )
-        raise FileFormatError(msg)
     if min(header.shape, default=0) < 0 or header.size != there:
         sides = " x ".join(f"{side:,}" for side in header.shape)
-        msg = f"{holds} an array that claims {sides} entries of {header.dtype}, and {there:,} bytes"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{holds} an array that claims {sides} entries of {header.dtype}, and {there:,} bytes"
+        )
     if header.dtype.itemsize == 0:
-        msg = f"{holds} an array of entries without a size ({header.dtype})"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{holds} an array of entries without a size ({header.dtype})")
     return header
 
 
@@ -275,5 +274,4 @@ def _entries(file: IO[bytes], header: Header) -> Array:
 def _refuse_no_text(codes: Array) -> None:
     """Refuse numbers that stand for no character; Python fails on them in its own ways."""
     if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
-        msg = "an array of text holds what is no character"
-        raise ValueError(msg)
+        raise ValueError("an array of text holds what is no character")

@@ -72,8 +72,9 @@ def to_numpy(x: AnyArray, name: str) -> Array:
     try:
         out = np.asarray(x)
     except (TypeError, ValueError) as error:
-        msg = f"`{name}` must be an array; got {type(x).__name__}, which NumPy refuses: {error}"
-        raise InputError(msg) from error
+        raise InputError(
+            f"`{name}` must be an array; got {type(x).__name__}, which NumPy refuses: {error}"
+        ) from error
     return _widen_extension(out)
 
 
@@ -93,18 +94,16 @@ def primal(x: Any, name: str) -> Any:
     """Return the values of an array inside a transformation of JAX, if it has any there."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
-        msg = (
+        raise InputError(
             f"`{name}` has no values inside jax.jit or jax.vmap, and ties decide the shapes here; "
             "call this outside of them (jax.grad and jax.value_and_grad work)"
         )
-        raise InputError(msg)
     return x
 
 
 def _refuse_masked(x: Array, name: str) -> None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        msg = f"`{name}` is a masked array with masked entries; drop or fill them first"
-        raise InputError(msg)
+        raise InputError(f"`{name}` is a masked array with masked entries; drop or fill them first")
 
 
 def _from_torch(x: Any, name: str) -> Array:
@@ -115,8 +114,9 @@ def _from_torch(x: Any, name: str) -> Array:
     try:
         out: Array = x.numpy()
     except RuntimeError as error:
-        msg = f"`{name}` has no values that NumPy can read, as inside torch.func.vmap: {error}"
-        raise InputError(msg) from error
+        raise InputError(
+            f"`{name}` has no values that NumPy can read, as inside torch.func.vmap: {error}"
+        ) from error
     return out
 
 

@@ -56,8 +56,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     def add(self, entry: EntryT) -> EntryT:
         """Register an entry; a name can be taken only once."""
         if entry.name in self._entries:
-            msg = f"the {self._kind} {entry.name!r} is registered twice"
-            raise ValueError(msg)
+            raise ValueError(f"the {self._kind} {entry.name!r} is registered twice")
         self._entries[entry.name] = entry
         return entry
 
@@ -78,11 +77,10 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
             for other, words in self._elsewhere:
                 if name in other:
                     raise UnknownNameError(words.format(name)) from None
-            msg = (
+            raise UnknownNameError(
                 f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
                 f"`abstain {self._listed}` prints them all."
-            )
-            raise UnknownNameError(msg) from None
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         """Tell whether a name is registered, without raising."""

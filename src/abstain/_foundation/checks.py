@@ -30,25 +30,23 @@ def refuse(name: str, rule: str, values: Array, bad: BoolArray, *, hint: str = "
     value = values[tuple(where)]
     count = int(bad.sum())
     more = f" ({count} such entries)" if count > 1 else ""
-    msg = f"`{name}` {rule}; got {value!s} at index {index}{more}.{' ' + hint if hint else ''}"
-    raise DomainError(msg)
+    raise DomainError(
+        f"`{name}` {rule}; got {value!s} at index {index}{more}.{' ' + hint if hint else ''}"
+    )
 
 
 def vector(x: AnyArray, name: str, *, length: int | None = None, like: str = "") -> Array:
     """Return `x` as a one-dimensional numeric NumPy array of the given length."""
     out = to_numpy(x, name)
     if out.ndim != 1:
-        msg = f"`{name}` must have one axis (n,); got shape {out.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must have one axis (n,); got shape {out.shape}")
     if out.dtype.kind not in _NUMERIC:
         out = _numbers(out, name)
     if out.size == 0:
-        msg = f"`{name}` is empty; at least one sample is needed"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` is empty; at least one sample is needed")
     if length is not None and out.size != length:
         rule = f"must have one entry for each of the {length} entries of `{like}`"
-        msg = f"`{name}` {rule}; got {out.size}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` {rule}; got {out.size}")
     return out
 
 
@@ -58,13 +56,13 @@ def _numbers(x: Array, name: str) -> Array:
         try:
             out = x.astype(np.float64)
         except OverflowError:
-            msg = f"`{name}` must be finite; got a whole number beyond the range of float64"
-            raise DomainError(msg) from None
+            raise DomainError(
+                f"`{name}` must be finite; got a whole number beyond the range of float64"
+            ) from None
         refuse_tied(x, out, name)
         return out
     shown = x[0] if x.size else ""
-    msg = f"`{name}` must hold numbers; got {x.dtype} values such as {shown!r}"
-    raise DomainError(msg)
+    raise DomainError(f"`{name}` must hold numbers; got {x.dtype} values such as {shown!r}")
 
 
 def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
@@ -109,12 +107,11 @@ def refuse_tied(given: Array, double: Array, name: str) -> None:
     if bad.size == 0:
         return
     first, second = sorted((int(order[bad[0]]), int(order[bad[0] + 1])))
-    msg = (
+    raise DomainError(
         f"`{name}` must hold numbers that {double.dtype} tells apart; got {given[first]!s} at "
         f"index {first} and {given[second]!s} at index {second}, which would be tied. Subtract a "
         "constant from all, or pass their ranks"
     )
-    raise DomainError(msg)
 
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:
@@ -143,12 +140,11 @@ def refuse_swapped(confidence: Array, loss: Array, *, part: bool = False) -> Non
         return
     if loss.max() > 1 or 2 * np.unique(loss).size <= max(4, loss.size):
         return
-    msg = (
+    raise InputError(
         "`confidence` must come first and `loss` second; got a confidence of only 0 and 1, and a "
         "loss with many values in [0, 1], which look swapped. If they are meant so, give the "
         "confidence two other values, such as 1 and 2: only its order counts."
     )
-    raise InputError(msg)
 
 
 def summable(x: Array, name: str) -> Array:
@@ -156,8 +152,9 @@ def summable(x: Array, name: str) -> Array:
     with np.errstate(over="ignore"):
         total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
     if not np.isfinite(total):
-        msg = f"`{name}` must have a finite sum; got numbers up to {x.max():g}. Rescale them."
-        raise DomainError(msg)
+        raise DomainError(
+            f"`{name}` must have a finite sum; got numbers up to {x.max():g}. Rescale them."
+        )
     return x
 
 
@@ -186,8 +183,7 @@ def weight(x: AnyArray | None, *, length: int, part: bool = False) -> FloatArray
         refuse("weight", "must not be negative", out, out < 0)
     out = summable(out.astype(np.float64, copy=False), "weight")
     if not part and not out.any():
-        msg = "`weight` must not be zero everywhere; got only zeros"
-        raise DomainError(msg)
+        raise DomainError("`weight` must not be zero everywhere; got only zeros")
     return out
 
 
@@ -219,8 +215,7 @@ def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> flo
     if not low <= value <= high:
         rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be at least {low:g}"
         hint = percent_hint(value) if high <= 1 else ""
-        msg = f"`{name}` must {rule}; got {value!r}{hint}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must {rule}; got {value!r}{hint}")
     return value
 
 
@@ -234,14 +229,13 @@ def number(x: Any, name: str) -> float:
     try:
         value = float(x)
     except (TypeError, ValueError):
-        msg = f"`{name}` must be a number; got {x!r}"
-        raise InputError(msg) from None
+        raise InputError(f"`{name}` must be a number; got {x!r}") from None
     except OverflowError:
-        msg = f"`{name}` must be finite as a float; got an integer of too many digits"
-        raise DomainError(msg) from None
+        raise DomainError(
+            f"`{name}` must be finite as a float; got an integer of too many digits"
+        ) from None
     if not np.isfinite(value):
-        msg = f"`{name}` must be finite; got {value!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must be finite; got {value!r}")
     return value
 
 
@@ -249,22 +243,19 @@ def positive(x: Any, name: str) -> float:
     """Validate one finite number above 0."""
     value = number(x, name)
     if value <= 0:
-        msg = f"`{name}` must be above 0; got {value!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must be above 0; got {value!r}")
     return value
 
 
 def one_of(x: str, name: str, allowed: tuple[str, ...]) -> str:
     """Validate a choice among names."""
     if x not in allowed:
-        msg = f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}")
     return x
 
 
 def positive_int(x: Any, name: str) -> int:
     """Validate an integer of at least 1."""
     if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
-        msg = f"`{name}` must be an integer of at least 1; got {x!r}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be an integer of at least 1; got {x!r}")
     return int(x)

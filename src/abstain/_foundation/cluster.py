@@ -22,8 +22,9 @@ _ANSWER = 3
 def distributed() -> Any:
     """Return dask.distributed, or say in one line that it is missing."""
     if not has("distributed"):
-        msg = "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
+        )
     # As a module of any type: only half of it says its types.
     return import_module("distributed")
 
@@ -39,8 +40,7 @@ def connected(address: str) -> Iterator[Any]:
             pool.submit(asyncio.run, _answered(address)).result()
         except (OSError, ValueError) as error:
             first = (str(error).splitlines() or [type(error).__name__])[0]
-            msg = f"no dask scheduler answers at {address!r} ({first})"
-            raise InputError(msg) from None
+            raise InputError(f"no dask scheduler answers at {address!r} ({first})") from None
     # A scheduler that goes away is said in one line, not in dask's twenty.
     log = logging.getLogger("distributed.client")
     before = log.level

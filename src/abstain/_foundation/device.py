@@ -134,11 +134,10 @@ def _loss_beside(loss: AnyArray, confidence: AnyArray) -> AnyArray:
     # Checked on the host where it is there: text would make the library of the device fail.
     brought = beside(loss if is_foreign(loss) else checks.loss(loss), "loss", confidence)
     if carries_gradient(loss) and not carries_gradient(brought):
-        msg = (
+        raise InputError(
             "`loss` and `confidence` must be arrays of one library for a gradient to flow; got "
             f"{library_of(loss)} and {library_of(confidence)}"
         )
-        raise InputError(msg)
     return brought
 
 

@@ -45,8 +45,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        msg = f"{str(path)!r} cannot be written: {why(path, error)}"
-        raise InputError(msg) from error
+        raise InputError(f"{str(path)!r} cannot be written: {why(path, error)}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -110,8 +109,9 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"the folder {str(path)!r} cannot be written: {why(path / '_', error)}"
-        raise InputError(msg) from error
+        raise InputError(
+            f"the folder {str(path)!r} cannot be written: {why(path / '_', error)}"
+        ) from error
 
 
 def why(path: Path, error: OSError) -> str:
@@ -255,15 +255,15 @@ def _refuse_others(folder: Path, names: Iterable[str], *known: Mapping[str, str]
         if not _is(path, keys) and (path.exists() or path.is_symlink()):
             what = "was changed since abstain wrote it" if keys else "is not from abstain"
             what = "is a folder" if path.is_dir() else what
-            msg = (
+            raise InputError(
                 f"{str(path)!r} {what}, so it is not replaced; "
                 "move it away, or choose another folder"
             )
-            raise InputError(msg)
         above = path.parent
         if above != folder and (above.is_symlink() or (above.exists() and not above.is_dir())):
-            msg = f"{str(above)!r} is no folder of files; move it away, or choose another folder"
-            raise InputError(msg)
+            raise InputError(
+                f"{str(above)!r} is no folder of files; move it away, or choose another folder"
+            )
 
 
 def _is(path: Path, keys: Iterable[str]) -> bool:
@@ -332,8 +332,9 @@ def _journal(path: Path) -> dict[str, Any]:
     try:
         return parsed(_read(path) or "")
     except InputError as error:
-        msg = f"{str(path)!r} is damaged ({error}); remove the folder that it is in"
-        raise InputError(msg) from None
+        raise InputError(
+            f"{str(path)!r} is damaged ({error}); remove the folder that it is in"
+        ) from None
 
 
 def _replace(
@@ -379,5 +380,6 @@ def _settle(folder: Path) -> None:
 
 
 def _cannot(folder: Path, error: OSError) -> NoReturn:
-    msg = f"the folder {str(folder)!r} cannot be written: {why(folder / '_', error)}"
-    raise InputError(msg) from error
+    raise InputError(
+        f"the folder {str(folder)!r} cannot be written: {why(folder / '_', error)}"
+    ) from error

@@ -109,8 +109,7 @@ def size_of(path: Path) -> int:
 def _refuse_irregular(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         what = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
-        msg = f"{path.name} cannot be opened: it is {what}"
-        raise InputError(msg)
+        raise InputError(f"{path.name} cannot be opened: it is {what}")
 
 
 def content(path: Path, most: int = TEXT) -> bytes:
@@ -119,8 +118,9 @@ def content(path: Path, most: int = TEXT) -> bytes:
         # The size may be wrong: some files that the system makes up have none.
         found = file.read(most + 1)
     if len(found) > most:
-        msg = f"{path.name} is larger than {most >> 20} MB, more than such a file may have"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} is larger than {most >> 20} MB, more than such a file may have"
+        )
     return found
 
 
@@ -129,11 +129,10 @@ def text(path: Path, most: int = TEXT) -> str:
     try:
         return content(path, most).decode()
     except UnicodeDecodeError as error:
-        msg = (
+        raise FileFormatError(
             f"{path.name} is not text in UTF-8 (byte {error.start}); save it with the encoding "
             "UTF-8"
-        )
-        raise FileFormatError(msg) from error
+        ) from error
 
 
 def fields(path: Path, most: int = TEXT) -> dict[str, Any]:
@@ -173,17 +172,17 @@ def plain_words(
     except AbstainError:
         raise
     except MemoryError as error:
-        msg = f"{source} cannot be read as {format_name}: it claims more than the memory holds"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(
+            f"{source} cannot be read as {format_name}: it claims more than the memory holds"
+        ) from error
     except damage as error:
         # No list of what libraries raise on hostile bytes has ever been complete.
         reason = " ".join(str(error).split()) or type(error).__name__
         reason = reason if len(reason) <= _REASON else reason[:_REASON] + "..."
-        msg = (
+        raise FileFormatError(
             f"{source} cannot be read as {format_name}: it is damaged, cut short or of another "
             f"format ({reason})"
-        )
-        raise FileFormatError(msg) from error
+        ) from error
 
 
 # ------------------------------------------------------------------------------------ memory
@@ -191,11 +190,10 @@ def refuse_beyond_memory(size: int, source: str, what: str) -> None:
     """Refuse to read what is larger than the memory that is free, before anything is read."""
     free = memory()
     if size > free:
-        msg = (
+        raise FileFormatError(
             f"{source} cannot be read: {what} takes {_gigabytes(size)}, and {_gigabytes(free)} of "
             "memory are free"
         )
-        raise FileFormatError(msg)
 
 
 def memory() -> int:

@@ -34,8 +34,7 @@ def reading(what: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        msg = f"not a valid {what}: {error}"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(f"not a valid {what}: {error}") from error
 
 
 def opened(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:

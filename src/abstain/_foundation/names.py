@@ -20,8 +20,9 @@ def distinct(values: Array, name: str) -> list[Hashable]:
     try:
         return in_order(set(values.tolist()))
     except TypeError:
-        msg = f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
-        raise InputError(msg) from None
+        raise InputError(
+            f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
+        ) from None
 
 
 def _from_least(values: Array) -> IntArray | None:
@@ -69,11 +70,13 @@ def codes_of(values: AnyArray, name: str, n: int) -> IntArray:
     """Validate the name of each of n samples (its class, its cluster); return codes from 0."""
     names = to_numpy(values, name)
     if names.shape != (n,):
-        msg = f"`{name}` must have one entry for each of the {n} samples; got shape {names.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have one entry for each of the {n} samples; got shape {names.shape}"
+        )
     if names.dtype.kind == "f" and np.isnan(names).any():
-        msg = f"`{name}` must name something for every sample; got NaN. Drop these samples."
-        raise DomainError(msg)
+        raise DomainError(
+            f"`{name}` must name something for every sample; got NaN. Drop these samples."
+        )
     return coded(names, name)[1]
 
 

@@ -35,9 +35,7 @@ def load_extension(extension: EntryPoint, kind: type[T]) -> T:
         loaded = extension.load()
     except Exception as error:  # another package can raise anything when it is imported
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = f"{description} cannot be loaded ({reason})"
-        raise InputError(msg) from error
+        raise InputError(f"{description} cannot be loaded ({reason})") from error
     if not isinstance(loaded, kind):
-        msg = f"{description} must be a {kind.__name__}; got {type(loaded).__name__}"
-        raise InputError(msg)
+        raise InputError(f"{description} must be a {kind.__name__}; got {type(loaded).__name__}")
     return loaded

@@ -16,8 +16,9 @@ def generator(rng: Rng) -> np.random.Generator:
         return np.random.default_rng()
     given: object = rng
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-        msg = f"`rng` must be a seed (an integer of at least 0), a Generator or None; got {given!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`rng` must be a seed (an integer of at least 0), a Generator or None; got {given!r}"
+        )
     return np.random.default_rng(int(given))
 
 

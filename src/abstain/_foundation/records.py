@@ -156,12 +156,10 @@ def once(given: Any, name: str, *, empty: bool = True) -> None:
     """Refuse what is no sequence or holds a value twice, and nothing at all unless `empty`."""
     if not isinstance(given, list | tuple) or not (given or empty):
         rule = "a list" if empty else "a list that is not empty"
-        msg = f"`{name}` must be {rule}; got {shown(given)}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be {rule}; got {shown(given)}")
     for place, one in enumerate(given):
         if one in given[:place]:
-            msg = f"`{name}` must hold each value once; got {one!r} twice"
-            raise InputError(msg)
+            raise InputError(f"`{name}` must hold each value once; got {one!r} twice")
 
 
 def read(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
@@ -200,24 +198,23 @@ def _fitting(name: str, x: Any, extra: Mapping[str, Any], sizes: dict[str, int])
     names: tuple[str, ...] = extra["axes"]
     if not isinstance(x, np.ndarray):
         if extra["distinct"] and not _distinct(x):
-            msg = f"`{name}` must be {extra['words']}; got {shown(list(x))}"
-            raise InputError(msg)
+            raise InputError(f"`{name}` must be {extra['words']}; got {shown(list(x))}")
         if (length := sizes.setdefault(names[0], len(x))) != len(x):
             counted = "classes" if names[0] == "K" else names[0]
-            msg = f"`{name}` must have one entry for each of the {length} {counted}; got {len(x)}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`{name}` must have one entry for each of the {length} {counted}; got {len(x)}"
+            )
         return x
     if x.dtype.kind != "f":
-        msg = f"`{name}` must be an array of floats; got {x.dtype} values"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be an array of floats; got {x.dtype} values")
     shape = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     if x.ndim != len(names) or not x.size:
-        msg = f"`{name}` must have shape {shape}; got {x.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must have shape {shape}; got {x.shape}")
     for axis, length in zip(names, x.shape, strict=True):
         if sizes.setdefault(axis, length) != length:
-            msg = f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {x.shape}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {x.shape}"
+            )
     native: Array = np.ascontiguousarray(x.astype(x.dtype.newbyteorder("="), copy=False))
     return sealed(checks.finite(native, name))
 

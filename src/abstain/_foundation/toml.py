@@ -14,20 +14,17 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a configuration as nested plain values, or say in one line why it cannot be read."""
     if not path.exists() and not path.is_symlink():
-        msg = f"there is no configuration {str(path)!r}"
-        raise InputError(msg)
+        raise InputError(f"there is no configuration {str(path)!r}")
     try:
         return tomllib.loads(input_files.text(path))
     except AbstainError:
         raise
     except RecursionError:
-        msg = f"{path.name} is nested too deeply"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(f"{path.name} is nested too deeply") from None
     except ValueError as error:
         # No TOML, or an integer of thousands of digits.
         first = str(error).partition(";")[0]
-        msg = f"{path.name} is no TOML: {first}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(f"{path.name} is no TOML: {first}") from None
 
 
 def table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
@@ -35,8 +32,7 @@ def table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any
     full = f"{where}.{name}" if where else name
     given = found.get(name, {})
     if not isinstance(given, Mapping):
-        msg = f"`{full}` must be a table: [{full}]"
-        raise InputError(msg)
+        raise InputError(f"`{full}` must be a table: [{full}]")
     return dict(given)
 
 
@@ -45,8 +41,9 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> No
     there = list(known)
     for name in given:
         if name not in there:
-            msg = f"{where} has no field {name!r}.{suggest(name, there)} It has {', '.join(there)}."
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"{where} has no field {name!r}.{suggest(name, there)} It has {', '.join(there)}."
+            )
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:

@@ -108,12 +108,11 @@ class UncountedTies(Ties):
 
 def refuse_uncounted(who: str = "") -> NoReturn:
     """Refuse what takes the confidence of each success."""
-    msg = (
+    raise UncountedError(
         f"{who}needs the confidences of the successes, and a state of two passes only counts them "
         "between the failures; take `streaming.one_pass`, which keeps each distinct confidence, or "
         "`streaming.sorted_runs`, which keeps all on disk"
     )
-    raise UncountedError(msg)
 
 
 #: Turns take less time than events from so many samples on, of which at most one in so many fails.

@@ -61,8 +61,9 @@ class Binning(Calibration):
         super().__post_init__()
         bins, edges = len(self.values), np.array(self.edges, dtype=np.float64)
         if edges.size != bins - 1:
-            msg = f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
-            raise InputError(msg)
+            raise InputError(
+                f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
+            )
         # Written so that the first edge is compared with nothing.
         checks.refuse("edges", "must increase", edges, np.diff(edges, prepend=-np.inf) <= 0)
 
@@ -176,8 +177,7 @@ def fit_binning(
         place, ends = equal_width_bins(groups, bins, low=low, high=high)
         edges = ends[1:-1]
         if (np.diff(edges, prepend=low) <= 0).any():
-            msg = f"`bins` is too many for limits {low!r} and {high!r}; got {bins}"
-            raise InputError(msg)
+            raise InputError(f"`bins` is too many for limits {low!r} and {high!r}; got {bins}")
     else:
         place, edges = equal_mass_bins(groups, bins)
     values, mass = _levels(groups, place, edges.size + 1)
@@ -196,15 +196,14 @@ def fit_binning(
 def _checked_limits(limits: tuple[float, float]) -> tuple[float, float]:
     given: object = limits
     if not isinstance(given, tuple | list) or len(given) != 2:
-        msg = f"`limits` must be two numbers, the least and the largest confidence; got {given!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`limits` must be two numbers, the least and the largest confidence; got {given!r}"
+        )
     low, high = (checks.number(x, "limits") for x in given)
     if not np.isfinite(high - low):
-        msg = f"`limits` must not be further apart than numbers reach; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`limits` must not be further apart than numbers reach; got {given!r}")
     if low >= high:
-        msg = f"`limits` must be two numbers, the smaller one first; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`limits` must be two numbers, the smaller one first; got {given!r}")
     return low, high
 
 

@@ -56,8 +56,9 @@ class Isotonic(Calibration):
         ):
             if wrong.any():
                 at, x = int(np.argmax(wrong)) + 1, getattr(self, name)
-                msg = f"`{name}` must {rule}; got {x[at]!r} behind {x[at - 1]!r} at index {at}"
-                raise DomainError(msg)
+                raise DomainError(
+                    f"`{name}` must {rule}; got {x[at]!r} behind {x[at - 1]!r} at index {at}"
+                )
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
         """Return the calibrated probabilities of being right.

@@ -154,8 +154,7 @@ def fit_platt(
     slope, intercept = _logistic(x, right, groups, smooth=smooth)
     for name, value in (("slope", slope), ("intercept", intercept)):
         if not np.isfinite(value):
-            msg = f"`{name}` must be finite; got {value!r}. Rescale the confidence."
-            raise DomainError(msg)
+            raise DomainError(f"`{name}` must be finite; got {value!r}. Rescale the confidence.")
     return Platt(
         slope=slope, intercept=intercept, smooth=bool(smooth), n=groups.n, note=_note(slope, x.size)
     )
@@ -183,11 +182,10 @@ def _refuse_separable(x: FloatArray, right: FloatArray, wrong: FloatArray) -> No
         found = "a threshold separates right from wrong"
     else:
         found = "all samples are right" if of_right.size else "all samples are wrong"
-    msg = (
+    raise DomainError(
         f"`confidence` has no finite logistic curve on these data: {found}. Keep `smooth=True`, "
         "whose targets stay off 0 and 1."
     )
-    raise DomainError(msg)
 
 
 def _logistic(

@@ -94,8 +94,7 @@ def from_json(text: str) -> Calibration:
     """
     given: object = text
     if not isinstance(given, str):
-        msg = f"`text` must be a JSON text; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`text` must be a JSON text; got {type(given).__name__}")
     try:
         found = json_records.parsed(text)
         state = Calibration.kinds[json_records.take_kind(found, Calibration.kinds)]
@@ -104,5 +103,4 @@ def from_json(text: str) -> Calibration:
     except InputError as error:
         why = str(error) if str(error)[-1] in ".?" else f"{error}."
         hint = "Fit it again, or take a text as saved."
-        msg = f"`text` is not the JSON of a calibration: {why} {hint}"
-        raise InputError(msg) from None
+        raise InputError(f"`text` is not the JSON of a calibration: {why} {hint}") from None

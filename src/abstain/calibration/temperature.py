@@ -283,12 +283,11 @@ def _refuse_impossible(model: _Likelihood) -> None:
     rows = np.arange(model.codes.size)
     impossible = int((model.scores.values[rows, model.codes] == 0).sum())
     if impossible:
-        msg = (
+        raise DomainError(
             f"`probabilities` must not be 0 for the true class; got {impossible} such samples, "
             "which no temperature makes likely. Give logits, or raise the probabilities to the "
             "smallest number their storage holds (6e-8 for float16)."
         )
-        raise DomainError(msg)
 
 
 def _inverse(model: _Likelihood, shape: _Shape, before: float) -> tuple[float, str]:

@@ -35,8 +35,9 @@ class Command:
         try:
             return getattr(import_module(module), name)
         except (ImportError, AttributeError) as error:
-            msg = f"the command at {self.function!r} cannot be loaded ({error})"
-            raise InputError(msg) from error
+            raise InputError(
+                f"the command at {self.function!r} cannot be loaded ({error})"
+            ) from error
 
 
 #: The commands of this package.
@@ -147,8 +148,9 @@ def _commands_for(words: list[str]) -> dict[str, Command]:
         return COMMANDS
     commands = all_commands()
     if words and words[0] in _BENCH_COMMANDS - commands.keys():
-        msg = f"the command {words[0]!r} needs the package abstain-bench: pip install abstain-bench"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"the command {words[0]!r} needs the package abstain-bench: pip install abstain-bench"
+        )
     if words and words[0] not in commands and not words[0].startswith("-"):
         # Cyclopts loads every command to suggest one for an unknown word.
         return _loadable(commands)

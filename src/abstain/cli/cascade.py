@@ -64,8 +64,9 @@ class Asked:
     def options(self) -> dict[str, Any]:
         """Return the options of `set_cascade` that were given."""
         if self.max_risk is None:
-            msg = "name the largest risk with --max-risk, or a saved cascade with --rule"
-            raise InputError(msg)
+            raise InputError(
+                "name the largest risk with --max-risk, or a saved cascade with --rule"
+            )
         names = ("max_risk", "delta", "capacity", "per_day", "overflow", "ordered_by", "seed")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         return found | ({"costs": self._costs()} if self.cost else {})
@@ -79,8 +80,7 @@ class Asked:
             except ValueError:
                 mark = ""
             if not mark or not name:
-                msg = f"--cost takes NAME=COST, such as large=10; got {text!r}"
-                raise InputError(msg)
+                raise InputError(f"--cost takes NAME=COST, such as large=10; got {text!r}")
         return out
 
     @property
@@ -193,14 +193,17 @@ def _refuse_idle(columns: Columns, samples: Samples, asked: Asked, level: float 
     """Refuse options that would change nothing."""
     idle = [flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
     if idle:
-        msg = f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
-        raise InputError(msg)
+        raise InputError(
+            f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
+        )
     if asked.overflow is not None and asked.per_day is None:
-        msg = "--overflow is about days with more than --capacity; add --per-day or drop it"
-        raise InputError(msg)
+        raise InputError(
+            "--overflow is about days with more than --capacity; add --per-day or drop it"
+        )
     if level is not None and not samples.apply:
-        msg = "--level: about the data of --apply, and there are none; add them or drop it"
-        raise InputError(msg)
+        raise InputError(
+            "--level: about the data of --apply, and there are none; add them or drop it"
+        )
 
 
 def _calibration(
@@ -210,8 +213,9 @@ def _calibration(
     if places.rule is not None:
         return None, []
     if not source.stages:
-        msg = "name the models with --stage, such as --stage small=conf_small,correct_small"
-        raise InputError(msg)
+        raise InputError(
+            "name the models with --stage, such as --stage small=conf_small,correct_small"
+        )
     return source.chosen_on(samples.person_error)
 
 
@@ -221,8 +225,7 @@ def _chosen(
     if calibration is not None:
         return ab.set_cascade(calibration, **more, **asked.options())
     if asked.given:
-        msg = f"--rule brings its own thresholds; drop {', '.join(asked.given)}"
-        raise InputError(msg)
+        raise InputError(f"--rule brings its own thresholds; drop {', '.join(asked.given)}")
     return read_cascade(places.rule or Path())
 
 
@@ -233,8 +236,7 @@ def read_cascade(path: Path) -> "Cascade":
 
     found = load(path)
     if not isinstance(found, Cascade):
-        msg = f"{path.name} holds no cascade but a {type(found).__name__}"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} holds no cascade but a {type(found).__name__}")
     return found
 
 

@@ -124,14 +124,13 @@ def compare(
 def _refuse_idle(columns: Columns, tests: Tests, output: OutputOptions, *, lonely: bool) -> None:
     """Refuse options that nothing would read."""
     if lonely:
-        msg = "--methods-from filename needs a file for each method; got one. Name more, or drop it"
-        raise AbstainError(msg)
+        raise AbstainError(
+            "--methods-from filename needs a file for each method; got one. Name more, or drop it"
+        )
     if output.figures and output.out is None:
-        msg = "--figures needs a folder to leave them in: --out"
-        raise AbstainError(msg)
+        raise AbstainError("--figures needs a folder to leave them in: --out")
     if columns.group and not tests.clustered:
-        msg = "--group: without effect but with --clustered; add that, or drop it"
-        raise AbstainError(msg)
+        raise AbstainError("--group: without effect but with --clustered; add that, or drop it")
 
 
 def _named(reading: "Reading", columns: Columns) -> list[str] | None:

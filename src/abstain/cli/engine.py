@@ -64,8 +64,9 @@ class Engine:
         """Find the parts of one set of predictions."""
         given, options = [str(file) for file in files], reading_options(columns)
         if options.pop("long"):
-            msg = "--long brings rows together that may lie far apart: take --engine memory"
-            raise InputError(msg)
+            raise InputError(
+                "--long brings rows together that may lie far apart: take --engine memory"
+            )
         return ab.scan_predictions(given, **options, skip_bad=self.skip_bad)
 
     def evaluated(self, scan: "PredictionScan", asked: dict[str, Any]) -> "Evaluation":
@@ -86,8 +87,7 @@ class Engine:
         if self.memory is None:
             return {}
         if not 0 < self.memory < math.inf:
-            msg = f"--memory must be a number of GiB above 0; got {self.memory}"
-            raise InputError(msg)
+            raise InputError(f"--memory must be a number of GiB above 0; got {self.memory}")
         return {"memory": max(int(self.memory * 2**30), 1)}
 
     @property

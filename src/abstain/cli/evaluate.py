@@ -79,8 +79,7 @@ class EvaluationOutput:
         if self.pictures is None:
             return
         if self.out is None:
-            msg = "--pictures: shown on the page of --out; give that, or drop it"
-            raise InputError(msg)
+            raise InputError("--pictures: shown on the page of --out; give that, or drop it")
         refuse_absent(self.pictures)
 
     def page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
@@ -133,8 +132,9 @@ def evaluate(
     options = intervals.chosen()
     output.refuse_idle()
     if columns.group and output.out is None and not intervals.clustered:
-        msg = "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
-        raise InputError(msg)
+        raise InputError(
+            "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
+        )
     asked = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
     asked["curves"] = output.out is not None
     found: Reading | PredictionScan

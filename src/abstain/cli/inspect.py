@@ -67,26 +67,25 @@ def _table_of(files: Sequence[Path]) -> "DataTable":
     from abstain.tables.files import open_table
 
     if not files:
-        msg = "name at least one file of predictions"
-        raise InputError(msg)
+        raise InputError("name at least one file of predictions")
     if len(files) > 1 and array_files.are_arrays(files):
         return array_files.joined(files)
     tables: list[DataTable] = []
     for file in files:
         if file.is_dir() and not hugging_face.is_saved(file):
-            msg = f"{file} is a folder: name a file of it, or run `abstain evaluate {file}`"
-            raise InputError(msg)
+            raise InputError(
+                f"{file} is a folder: name a file of it, or run `abstain evaluate {file}`"
+            )
         saved = hugging_face.saved_tables(file) if file.is_dir() else {"": open_table(file)}
         tables += saved.values()
     first = tables[0]
     for table in tables[1:]:
         lacking = [name for name in first.names if table.find(name) is None]
         if lacking:
-            msg = (
+            raise InputError(
                 f"{table.source} has no column {lacking[0]!r}, and {first.source} has: inspect "
                 "files of other columns by themselves"
             )
-            raise InputError(msg)
     return first
 
 
@@ -150,14 +149,12 @@ def _refuse_lacking(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> 
     if not (
         roles & {"correct", "loss"} or ("label" in roles and (scores or "prediction" in roles))
     ):
-        msg = (
+        raise InputError(
             "nothing says which rows are right: name the columns with --label and --prediction, or "
             f"with --correct, of `abstain evaluate`. There are: {shown}"
         )
-        raise InputError(msg)
     if not (scores or "confidence" in roles):
-        msg = (
+        raise InputError(
             "nothing looks like a confidence: name it with --confidence, or class scores with "
             f"--probabilities or --logits, of `abstain evaluate`. There are: {shown}"
         )
-        raise InputError(msg)

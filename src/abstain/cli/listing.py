@@ -53,8 +53,7 @@ def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
     if section.error:
         raise InputError(section.error)
     if section.needs_torch and not has("torch"):
-        msg = f"{section.title}: they need torch: pip install torch"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"{section.title}: they need torch: pip install torch")
     try:
         entries = resolve_name(section.entries)
     except ImportError as error:

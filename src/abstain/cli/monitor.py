@@ -103,8 +103,7 @@ def _refuse_idle(promise: Promise, kept: Kept) -> None:
     )
     for given, name, other, its in needs:
         if given and other is None:
-            msg = f"{flag(name)} has no effect without {flag(its)}; add it"
-            raise InputError(msg)
+            raise InputError(f"{flag(name)} has no effect without {flag(its)}; add it")
 
 
 def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monitor":
@@ -113,12 +112,11 @@ def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monit
 
     decision = read_rule(rule)
     if not isinstance(decision, ab.thresholds.DecisionRule):
-        msg = (
+        raise InputError(
             f"{rule.name} holds several rules; keep each in a file (`ab.save(ab.load("
             f"{rule.name!r}).part(NAME), ...)`), watch it on the lines of its group with a state "
             "of its own, and share --delta among them"
         )
-        raise InputError(msg)
     data: Any = None
     if promise.calibration is not None:
         data = read_scored(promise.calibration, columns, decision.score).only()
@@ -127,7 +125,8 @@ def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monit
         return begun.keep(kept.state) if kept.state is not None else begun
     found = ab.load(kept.state)
     if not isinstance(found, ab.monitoring.Monitor):
-        msg = f"{kept.state.name} holds no state of a monitor but a {type(found).__name__}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{kept.state.name} holds no state of a monitor but a {type(found).__name__}"
+        )
     refuse_other(found, decision, data, **promise.given())
     return found.reset() if kept.reset else found

@@ -45,11 +45,11 @@ def picks_of(texts: Sequence[str], flag: str) -> tuple[Picked, ...]:
     found = [Picked(*text.split("=", 1)) for text in texts if text.partition("=")[2]]
     if len(found) < len(texts) or not all(pick.column for pick in found):
         wrong = next(text for text in texts if picked(text) is None)
-        msg = f"{flag} takes COLUMN=VALUE, such as split=val; got {wrong!r}"
-        raise InputError(msg)
+        raise InputError(f"{flag} takes COLUMN=VALUE, such as split=val; got {wrong!r}")
     if len({pick.column for pick in found}) < len(found):
-        msg = f"{flag} takes one value for each column; got {', '.join(map(str, found))}"
-        raise InputError(msg)
+        raise InputError(
+            f"{flag} takes one value for each column; got {', '.join(map(str, found))}"
+        )
     return tuple(found)
 
 
@@ -139,17 +139,17 @@ def read_part(
 ) -> "Reading":
     """Read a part of the calibration file that shares no row with what the rule was chosen on."""
     if calibrated.file is None:
-        msg = f"{flag} {pick} is a part of the calibration file, and there is none; name a file"
-        raise InputError(msg)
+        raise InputError(
+            f"{flag} {pick} is a part of the calibration file, and there is none; name a file"
+        )
     on = {own.column: own.value for own in calibrated.picks}
     if on.get(pick.column, pick.value) == pick.value:
         other = f"--calibrate {pick.column}=..."
         said = " ".join(f"--calibrate {own}" for own in calibrated.picks) or "all of the file"
-        msg = (
+        raise InputError(
             f"{flag} {pick} has samples that chose the rule ({said}). Choose on another part with "
             f"{other}"
         )
-        raise InputError(msg)
     return read_picked(calibrated.file, columns, score, [pick])
 
 
@@ -167,8 +167,7 @@ def _names(given: Sequence[str]) -> list[str]:
     names = names if len(set(names)) == len(names) else paths
     for i, name in enumerate(names):
         if name in names[:i]:
-            msg = f"{name!r} is given twice with --apply"
-            raise InputError(msg)
+            raise InputError(f"{name!r} is given twice with --apply")
     return names
 
 

@@ -22,8 +22,7 @@ def read(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) 
     from abstain.tables import read_predictions
 
     if not files:
-        msg = "name at least one file of predictions"
-        raise AbstainError(msg)
+        raise AbstainError("name at least one file of predictions")
     options = reading_options(columns)
     if unlabeled:
         options |= dict.fromkeys(("label", "correct", "loss"))

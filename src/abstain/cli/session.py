@@ -92,12 +92,11 @@ class Session:
         if self.stop.number:
             return 128 + self.stop.number
         if self.bad_lines.n and not self._n_good_lines:
-            msg = (
+            raise FileFormatError(
                 f"none of the {self.bad_lines.n:,} lines could be read"
                 if self.bad_lines.n > 1
                 else "the only line could not be read"
             )
-            raise FileFormatError(msg)
         stands = any(not alarm.acknowledged for alarm in self._course.alarms)
         return ALARMED if stands else 0
 
@@ -126,8 +125,9 @@ class Session:
         from abstain.monitoring.pipe import Pipe
 
         if sys.stdin is None:
-            msg = "standard input is closed; pipe lines in, or name a folder with --watch"
-            raise InputError(msg)
+            raise InputError(
+                "standard input is closed; pipe lines in, or name a folder with --watch"
+            )
         pipe = Pipe(sys.stdin.fileno(), self.stop.events)
         yield from pipe.batches(_SILENCE)
         if pipe.is_cut:
@@ -177,12 +177,11 @@ class Session:
         state, monitor = self.kept.state, self.monitor
         if state is not None:
             if _mark(state) != self._state_mark:
-                msg = (
+                raise InputError(
                     f"{state.name} was written by another run since this one began to keep it, and "
                     "is left as it is: end one of them, and run this command again (files are read "
                     "on from there; send a pipe again)"
                 )
-                raise InputError(msg)
             monitor.keep(state)
             self._state_mark = _mark(state)
         if self.kept.ask is not None:

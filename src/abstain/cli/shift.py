@@ -58,22 +58,22 @@ class Shifted:
     def refuse_idle(self, columns: Columns) -> None:
         """Refuse options that do not fit together."""
         if self.shifted_to is not None and self.ratio is not None:
-            msg = "--ratio brings the ratios that --shifted-to would estimate; drop one of them"
-            raise InputError(msg)
+            raise InputError(
+                "--ratio brings the ratios that --shifted-to would estimate; drop one of them"
+            )
         needs = {"shift": "shifted_to", "max_ratio": "ratio"}
         for name, other in needs.items():
             if getattr(self, name) is not None and getattr(self, other) is None:
-                msg = f"{flag(name)} is about {flag(other)}; add it or drop {flag(name)}"
-                raise InputError(msg)
+                raise InputError(
+                    f"{flag(name)} is about {flag(other)}; add it or drop {flag(name)}"
+                )
         if self.clip is not None and not self.asked:
-            msg = "--clip is about --shifted-to and --ratio; add one of them or drop it"
-            raise InputError(msg)
+            raise InputError("--clip is about --shifted-to and --ratio; add one of them or drop it")
         if self.asked and columns.weight is not None:
-            msg = (
+            raise InputError(
                 f"--weight {columns.weight} counts samples, density ratios do not: no guarantee "
                 "takes both; drop it"
             )
-            raise InputError(msg)
 
     def reading(self, columns: Columns) -> Columns:
         """Return what to read of the calibration file: a column of ratios as its weights."""

@@ -32,14 +32,14 @@ def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
     """Read `--stage NAME=CONFIDENCE,CORRECT`, `NAME=COLUMN=VALUE` and `NAME=FILE`."""
     out = [_stage_of(text) for text in texts]
     if len({stage.file is None for stage in out}) > 1:
-        msg = "--stage names columns or rows of FILE for every model, or a file for every model"
-        raise InputError(msg)
+        raise InputError(
+            "--stage names columns or rows of FILE for every model, or a file for every model"
+        )
     names = [stage.name for stage in out]
     for name in names:
         if name in {PERSON, ERROR} or names.count(name) > 1:
             why = "has a meaning of its own" if names.count(name) == 1 else "is there twice"
-            msg = f"--stage: the name {name!r} {why}; take another one"
-            raise InputError(msg)
+            raise InputError(f"--stage: the name {name!r} {why}; take another one")
     return tuple(out)
 
 
@@ -54,10 +54,9 @@ def _stage_of(text: str) -> StageSource:
     elif name and confidence and right and "," not in right:
         return StageSource(name, confidence, right)
     said = "" if comma or not where else f"; there is no file {where!r}"
-    msg = (
+    raise InputError(
         f"--stage takes NAME=CONFIDENCE,CORRECT, NAME=COLUMN=VALUE or NAME=FILE; got {text!r}{said}"
     )
-    raise InputError(msg)
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,9 @@ class CascadeSource:
         if self.apart:
             return self.read(self.files, self.picks, person_error, labeled=True)
         if self.file is None:
-            msg = "name the file of calibration predictions, or a saved cascade with --rule"
-            raise InputError(msg)
+            raise InputError(
+                "name the file of calibration predictions, or a saved cascade with --rule"
+            )
         return self.read([self.file], self.picks, person_error, labeled=True)
 
     def read(
@@ -103,11 +103,10 @@ class CascadeSource:
         """
         each = list(files) * len(self.stages) if len(files) == 1 else list(files)
         if len(each) != len(self.stages):
-            msg = (
+            raise InputError(
                 f"name one file, or one for each of the {len(self.stages)} stages, parted by "
                 f"commas; got {len(files)}"
             )
-            raise InputError(msg)
         found: dict[str, Any] = {}
         notes: list[Any] = []
         for stage, path in zip(self.stages, each, strict=True):
@@ -129,8 +128,7 @@ class CascadeSource:
             found[PERSON] = person_error
         if self.person is not None:
             if len(set(each)) > 1:
-                msg = f"--person names a column of FILE; {len(files)} files were given"
-                raise InputError(msg)
+                raise InputError(f"--person names a column of FILE; {len(files)} files were given")
             found[PERSON] = self._person(each[0], picks)
         return found, notes
 
@@ -181,8 +179,9 @@ def applied_sets(
     sets: dict[str, Any] = {}
     notes: list[Any] = []
     if given and not source.stages:
-        msg = "say with --stage where each stage of the cascade is found in the data of --apply"
-        raise InputError(msg)
+        raise InputError(
+            "say with --stage where each stage of the cascade is found in the data of --apply"
+        )
     for text in given:
         pick = picked(text)
         if pick is None:
@@ -192,8 +191,7 @@ def applied_sets(
         else:
             files, name, picks = _part_files(pick, source), str(pick), (pick,)
         if name in sets:
-            msg = f"{name!r} is given twice with --apply"
-            raise InputError(msg)
+            raise InputError(f"{name!r} is given twice with --apply")
         sets[name], said = source.read(files, picks, person_error)
         notes += said
     return sets, notes
@@ -204,14 +202,14 @@ def _part_files(pick: Picked, source: CascadeSource) -> list[Path]:
     on = {own.column: own.value for own in source.picks}
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
-        msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
-        raise InputError(msg)
+        raise InputError(
+            f"--apply {pick} is a part of the calibration file, and there is none; name a file"
+        )
     if on.get(pick.column, pick.value) == pick.value:
-        msg = (
+        raise InputError(
             f"--apply {pick} would check the cascade on samples that chose it. Choose on another "
             f"part with --calibrate {pick.column}=..."
         )
-        raise InputError(msg)
     return files
 
 

@@ -54,8 +54,9 @@ def as_given(path: Path) -> str:
 def _spool(folder: Path) -> Path:
     """Write standard input to a file with the suffix of what it holds."""
     if sys.stdin is None or sys.stdin.isatty():
-        msg = "`-` stands for standard input, and nothing is piped in: `... | abstain evaluate -`"
-        raise InputError(msg)
+        raise InputError(
+            "`-` stands for standard input, and nothing is piped in: `... | abstain evaluate -`"
+        )
     held = folder / "held"
     with held.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
@@ -67,8 +68,7 @@ def _spool(folder: Path) -> Path:
 def _suffix(file: IO[bytes]) -> str:
     head = file.read(_HEAD)
     if not head:
-        msg = "standard input is empty: `-` stands for it, and nothing was piped in"
-        raise InputError(msg)
+        raise InputError("standard input is empty: `-` stands for it, and nothing was piped in")
     start = head.lstrip()
     for begin, suffix in _STARTS:
         if start.startswith(begin):

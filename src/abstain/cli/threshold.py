@@ -105,8 +105,7 @@ class Target:
     def chosen(self) -> tuple[str, dict[str, Any]]:
         """Return the name of the rule and its options; refuse those that do not fit together."""
         if self.joint and self.per is None:
-            msg = "--joint is about the groups of --per; add it or drop --joint"
-            raise InputError(msg)
+            raise InputError("--joint is about the groups of --per; add it or drop --joint")
         return self._limited() if self.limit else self._single()
 
     def predicted(self, columns: Columns) -> bool:
@@ -119,12 +118,11 @@ class Target:
             grouped = any(text.startswith("group") for text in self.limit)
             return columns.group if grouped else None
         if self.per == columns.label:
-            msg = (
+            raise InputError(
                 f"--per {self.per}: the true class is not known when a sample is to be answered. "
                 f"Take --per {PREDICTION}, the predicted class, or --limit label=RISK, which keeps "
                 "one threshold within a limit in each true class"
             )
-            raise InputError(msg)
         return None if self.predicted(columns) else self.per
 
     def without_groups(self, columns: Columns) -> Columns:
@@ -136,11 +134,9 @@ class Target:
         """Return the options of one threshold that keeps several risks."""
         for name in ("coverage", "cost", "per"):
             if getattr(self, name) is not None:
-                msg = f"--limit is about risks under one threshold; drop {flag(name)}"
-                raise InputError(msg)
+                raise InputError(f"--limit is about risks under one threshold; drop {flag(name)}")
         if self.method not in {None, SEVERAL}:
-            msg = f"--limit is kept by --method {SEVERAL} alone; got {self.method}"
-            raise InputError(msg)
+            raise InputError(f"--limit is kept by --method {SEVERAL} alone; got {self.method}")
         options: dict[str, Any] = {"limits": self._limits()}
         more = {
             "delta": self.delta,
@@ -161,11 +157,9 @@ class Target:
             except ValueError:
                 mark = ""
             if not (mark and what):
-                msg = f"--limit takes WHAT=RISK, such as label:cat=0.1; got {text!r}"
-                raise InputError(msg)
+                raise InputError(f"--limit takes WHAT=RISK, such as label:cat=0.1; got {text!r}")
             if what in limits:
-                msg = f"--limit {what} is given twice; drop one"
-                raise InputError(msg)
+                raise InputError(f"--limit {what} is given twice; drop one")
             limits[what] = risk
         return limits
 
@@ -173,23 +167,20 @@ class Target:
         asked = [name for name in _KEYWORDS if getattr(self, name) is not None]
         if len(asked) != 1:
             found = ", ".join(map(flag, asked)) or "none of them"
-            msg = f"ask for one of --max-risk, --coverage and --cost; got {found}"
-            raise InputError(msg)
+            raise InputError(f"ask for one of --max-risk, --coverage and --cost; got {found}")
         keyword = _KEYWORDS[asked[0]]
         method = self.method or default_rule({keyword, *(["ratio"] if self.shifted.asked else [])})
         entry = RULES[method]
         if keyword not in entry.options:
             needs = ", ".join(flag(name) for name, k in _KEYWORDS.items() if k in entry.options)
-            msg = f"--method {method} needs {needs}; got {flag(asked[0])}"
-            raise InputError(msg)
+            raise InputError(f"--method {method} needs {needs}; got {flag(asked[0])}")
         options = {keyword: getattr(self, asked[0])}
         for name in ("delta", "risk", "starts"):
             value = getattr(self, name)
             if value in {None, ()}:
                 continue
             if name not in entry.options:
-                msg = f"--method {method} takes no {flag(name)}"
-                raise InputError(msg)
+                raise InputError(f"--method {method} takes no {flag(name)}")
             options[name] = value
         more = {"joint": True} if self.joint else {}
         return method, options | more
@@ -302,8 +293,9 @@ def _refuse_idle(
                 f" To choose on one part of the file and check on another: --calibrate "
                 f"{columns.by[0]}=VALUE --apply {columns.by[0]}=VALUE"
             )
-        msg = f"{flags}: about the data of --apply, and there are none; add them or drop it.{hint}"
-        raise InputError(msg)
+        raise InputError(
+            f"{flags}: about the data of --apply, and there are none; add them or drop it.{hint}"
+        )
 
 
 def _grouped(columns: Columns, rule: AnyRule) -> Columns:
@@ -311,11 +303,10 @@ def _grouped(columns: Columns, rule: AnyRule) -> Columns:
     if not isinstance(rule, RuleSet) or rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
-        msg = (
+        raise InputError(
             f"--group {columns.group}: the rule has a threshold for each {rule.per!r}, and these "
             "are the groups it is checked in; drop it"
         )
-        raise InputError(msg)
     return replace(columns, group=rule.per)
 
 
@@ -329,12 +320,10 @@ def _rule(
             given = [*(["the calibration file"] if file else []), *target.given]
             given += ["--calibrate"] if picks else []
             given += ["--score"] if judged.score is not None else []
-            msg = f"--rule brings its own threshold and score; drop {', '.join(given)}"
-            raise InputError(msg)
+            raise InputError(f"--rule brings its own threshold and score; drop {', '.join(given)}")
         return read_rule(places.rule), None, ()
     if file is None:
-        msg = "name the file of calibration predictions, or a saved rule with --rule"
-        raise InputError(msg)
+        raise InputError("name the file of calibration predictions, or a saved rule with --rule")
     method, options = target.chosen()
     # What splits and groups the data of --apply need not be in the calibration data.
     target.shifted.refuse_idle(columns)
@@ -362,8 +351,7 @@ def read_rule(path: Path) -> AnyRule:
 
     found = load(path)
     if not isinstance(found, DecisionRule | RuleSet):
-        msg = f"{path.name} holds no decision rule but a {type(found).__name__}"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} holds no decision rule but a {type(found).__name__}")
     return found
 
 

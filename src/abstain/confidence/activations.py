@@ -261,8 +261,9 @@ def fit_scaled(
 def _percentile(percentile: Any, d: int) -> float:
     share = checks.fraction(percentile, "percentile", high=100.0)
     if _kept(d, share) < 1:
-        msg = f"`percentile` must leave one of the {d} features at least; got {share:g}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`percentile` must leave one of the {d} features at least; got {share:g}"
+        )
     return share
 
 
@@ -270,8 +271,9 @@ def _temperature(base: str, temperature: Any) -> float:
     checks.one_of(base, "base", BASES)
     cooled = positive_temperature(temperature)
     if base == "mls" and cooled != 1:
-        msg = "a temperature does not change the order of the largest logit; drop `temperature`"
-        raise InputError(msg)
+        raise InputError(
+            "a temperature does not change the order of the largest logit; drop `temperature`"
+        )
     return cooled
 
 

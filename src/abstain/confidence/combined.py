@@ -46,14 +46,11 @@ class Ranked(Composed):
         """Check every field, and that both scales ascend within their bounds."""
         super().__post_init__()
         if len(self.parts) != 1:
-            msg = f"`parts` must hold one score; got {len(self.parts)}"
-            raise InputError(msg)
+            raise InputError(f"`parts` must hold one score; got {len(self.parts)}")
         if (np.diff(self.steps) <= 0).any() or (np.diff(self.places) <= 0).any():
-            msg = "`steps` and `places` must ascend"
-            raise InputError(msg)
+            raise InputError("`steps` and `places` must ascend")
         if self.places[0] <= 0 or self.places[-1] >= 1:
-            msg = "`places` must lie between 0 and 1"
-            raise InputError(msg)
+            raise InputError("`places` must lie between 0 and 1")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
@@ -152,8 +149,7 @@ class Combined(Composed):
         """Check every field, and that the scale goes with what is done."""
         super().__post_init__()
         if (self.how == "learned") != (self.scale == "standard"):
-            msg = f"`scale` does not go with how={self.how!r}; got {self.scale!r}"
-            raise InputError(msg)
+            raise InputError(f"`scale` does not go with how={self.how!r}; got {self.scale!r}")
         checks.refuse("spread", "must be above 0", self.spread, self.spread <= 0)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
@@ -182,8 +178,7 @@ def fit_combined(
     name = f"{how}({','.join(p if isinstance(p, str) else p.name for p in chosen)})"
     if how == "learned":
         if scale != "auto":
-            msg = "a learned sum needs no common scale; drop `scale`"
-            raise InputError(msg)
+            raise InputError("a learned sum needs no common scale; drop `scale`")
         return _learned(
             name, chosen, predictions, checks.positive(regularization, "regularization")
         )
@@ -204,14 +199,12 @@ def fit_combined(
 
 def _chosen(scores: Any) -> tuple[str | FittedScore, ...]:
     if isinstance(scores, str | FittedScore) or not isinstance(scores, Sequence):
-        msg = f"`scores` must be a list of two scores or more; got {scores!r}"
-        raise InputError(msg)
+        raise InputError(f"`scores` must be a list of two scores or more; got {scores!r}")
     if len(scores) < 2 or not all(isinstance(p, str | FittedScore) for p in scores):
-        msg = (
+        raise InputError(
             "`scores` must be two or more names of scores or fitted scores, such as "
             f"['msr', 'energy']; got {list(scores)!r}"
         )
-        raise InputError(msg)
     return tuple(scores)
 
 
@@ -234,8 +227,7 @@ def _columns(
     columns = []
     for own in (score_of(p, predictions) for p in chosen):
         if own.probability is None:
-            msg = f"the score {own.name!r} is no probability here; use `scale='rank'`"
-            raise InputError(msg)
+            raise InputError(f"the score {own.name!r} is no probability here; use `scale='rank'`")
         columns.append(to_numpy(own.probability, own.name).astype(np.float64))
     return np.stack(columns, axis=1)
 
@@ -277,8 +269,9 @@ def _right(predictions: Predictions) -> Array:
     counts = predictions.weight is None or predictions.weight > 0
     if not (right & counts).any() or not (~right & counts).any():
         kind = "failures" if right.any() else "successes"
-        msg = f"a learned combination needs failures and successes to learn from; got no {kind}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"a learned combination needs failures and successes to learn from; got no {kind}"
+        )
     return right
 
 

@@ -89,11 +89,10 @@ class Mahalanobis(FittedScore):
     def _predicted(self, predictions: Predictions) -> IntArray:
         """Return which of the means is that of the predicted class of each sample."""
         if not predictions.has_prediction:
-            msg = (
+            raise MissingInputError(
                 f"the score {self.name!r} is of the predicted class; give `logits`, "
                 "`probabilities` or `prediction` beside the features"
             )
-            raise MissingInputError(msg)
         place = [self.classes.index(name) for name in predictions.class_names]
         return np.array(place)[predictions.prediction_codes]
 
@@ -157,12 +156,10 @@ def fit_mahalanobis(
     checks.one_of(covariance, "covariance", get_args(Spread))
     checks.one_of(to, "to", get_args(Towards))
     if not isinstance(normalize, bool):
-        msg = f"`normalize` must be True or False; got {normalize!r}"
-        raise InputError(msg)
+        raise InputError(f"`normalize` must be True or False; got {normalize!r}")
     codes, x = _known(predictions, Mahalanobis.kind, normalize=normalize)
     if to == "margin" and predictions.n_classes < 2:
-        msg = "the margin is that between two classes; these samples are of one"
-        raise DomainError(msg)
+        raise DomainError("the margin is that between two classes; these samples are of one")
     changed = {
         "shrinkage": (shrinkage or "none", "none"),
         "covariance": (covariance, "within"),
@@ -225,8 +222,9 @@ def covariance(apart: FloatArray, shrinkage: Any) -> FloatArray:
     if shrinkage in {None, "none", PSEUDO}:
         return out
     if isinstance(shrinkage, str):
-        msg = f"`shrinkage` must be 'none', 'ledoit_wolf', 'pinv' or in [0, 1]; got {shrinkage!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`shrinkage` must be 'none', 'ledoit_wolf', 'pinv' or in [0, 1]; got {shrinkage!r}"
+        )
     share = checks.fraction(shrinkage, "shrinkage")
     mean = float(np.trace(out)) / len(out)
     return np.asarray((1.0 - share) * out + share * mean * np.eye(len(out)))
@@ -251,8 +249,7 @@ def whitening(x: FloatArray, about: FloatArray, shrinkage: Any, *, free: int) ->
     if values[0] <= values[-1] * max(x.shape) * np.finfo(np.float64).eps:
         d = len(shared)
         why = f"{free} free samples for {d} features" if free < d else "features depend linearly"
-        msg = f"the covariance of the features is singular ({why}). {_ADVICE}"
-        raise DomainError(msg)
+        raise DomainError(f"the covariance of the features is singular ({why}). {_ADVICE}")
     root = scale[:, None] * np.linalg.cholesky(correlation)
     out: FloatArray = solve_triangular(root, np.eye(len(root)), lower=True).T
     return out
@@ -261,8 +258,7 @@ def whitening(x: FloatArray, about: FloatArray, shrinkage: Any, *, free: int) ->
 def _pseudo_root(shared: FloatArray, scale: FloatArray, x: FloatArray) -> FloatArray:
     """Return W with W W^T the pseudo-inverse: directions without variance become columns of 0."""
     if (scale <= _STILL * np.abs(x).max(axis=0)).all():
-        msg = f"no feature varies, so that there is no distance to measure by. {_VARY}"
-        raise DomainError(msg)
+        raise DomainError(f"no feature varies, so that there is no distance to measure by. {_VARY}")
     values, vectors = np.linalg.eigh(shared)
     kept = values > values[-1] * max(x.shape) * np.finfo(np.float64).eps
     out: FloatArray = vectors * np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
@@ -279,11 +275,10 @@ def _refuse_constant(scale: FloatArray, size: FloatArray) -> None:
     still = np.flatnonzero(scale <= _STILL * size)
     if still.size:
         more = f" ({still.size} such features)" if still.size > 1 else ""
-        msg = (
+        raise DomainError(
             "the covariance of the features is singular: the feature in column "
             f"{int(still[0])} does not vary{more}. {_ADVICE if still.size < scale.size else _VARY}"
         )
-        raise DomainError(msg)
 
 
 # ----------------------------------------------------------------------------- lengths

@@ -63,14 +63,14 @@ class VirtualLogit(FittedScore):
         super().__post_init__()
         if (self.weight is None) != (self.bias is None):
             missing = "weight" if self.weight is None else "bias"
-            msg = f"`{missing}` is missing; a last layer has a weight and a bias"
-            raise InputError(msg)
+            raise InputError(f"`{missing}` is missing; a last layer has a weight and a bias")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
         if self.weight is None and not predictions.has_logits:
-            msg = f"the score {self.name!r} needs logits, since it was fitted without a last layer"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                f"the score {self.name!r} needs logits, since it was fitted without a last layer"
+            )
         refuse_other_classes(predictions, self.classes, self.name)
         d, r = self.complement.shape
         values = np.empty(predictions.n)
@@ -98,8 +98,7 @@ def fit_virtual_logit(
 ) -> VirtualLogit:
     """Fit the subspace and the scale of the virtual logit."""
     if not isinstance(centered, bool):
-        msg = f"`centered` must be True or False; got {centered!r}"
-        raise InputError(msg)
+        raise InputError(f"`centered` must be True or False; got {centered!r}")
     x = doubles(predictions)
     dim_used = _dimension(dim, x.shape[1])
     weight, bias, logits = _outputs(predictions, x, last_layer)
@@ -110,18 +109,16 @@ def fit_virtual_logit(
     complement = _complement(x - x.mean(axis=0) if centered else away, dim_used)
     far = float(residual(away, complement).mean())
     if far <= 1e-12 * float(np.abs(x).max()):
-        msg = (
+        raise DomainError(
             f"the features lie in their principal subspace of {dim_used} dimensions, so nothing "
             "is left for a virtual logit; pass a smaller `dim`"
         )
-        raise DomainError(msg)
     top = float(max_logit(logits).mean())
     if top <= 0:
-        msg = (
+        raise DomainError(
             "the mean of the largest logit must be above 0 to scale the virtual logit; got "
             f"{top:.6g}. Pass raw logits, not logarithms of probabilities."
         )
-        raise DomainError(msg)
     return VirtualLogit(
         name=option_name("vim", dim=(dim, None), centered=(centered, False)),
         classes=predictions.class_names or tuple(range(logits.shape[1])),
@@ -141,21 +138,20 @@ def _outputs(
         weight, bias = last_layer_of(given, predictions, "vim")
         return weight, bias, logits_of(x, weight, bias)
     if not predictions.has_logits:
-        msg = "the score 'vim' needs logits, or the last layer: `last_layer=(weight, bias)`"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "the score 'vim' needs logits, or the last layer: `last_layer=(weight, bias)`"
+        )
     return None, None, predictions.logits
 
 
 def _dimension(dim: Any, d: int) -> int:
     """Return the dimension of the principal subspace: the authors' rule where none is asked for."""
     if d < 2:
-        msg = f"the score 'vim' needs at least 2 columns of `features`; got {d}"
-        raise DomainError(msg)
+        raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
     if dim is None:
         return 1000 if d >= 2048 else 512 if d >= 768 else d // 2
     if checks.positive_int(dim, "dim") >= d:
-        msg = f"`dim` must be below the {d} columns of `features`; got {dim}"
-        raise DomainError(msg)
+        raise DomainError(f"`dim` must be below the {d} columns of `features`; got {dim}")
     return int(dim)
 
 
@@ -169,23 +165,20 @@ def _complement(x: FloatArray, dim: int) -> FloatArray:
 def last_layer_of(given: AnyArray, predictions: Predictions, name: str) -> tuple[FloatArray, ...]:
     """Validate (weight (K, d), bias (K,)) of the last layer against features and logits."""
     if not isinstance(given, list | tuple) or len(given) != 2:
-        msg = "`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))"
-        raise InputError(msg)
+        raise InputError("`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))")
     weight, bias = (_floats(x, part) for x, part in zip(given, ("weight", "bias"), strict=True))
     d = predictions.features.shape[1]
     if weight.ndim != 2 or weight.shape[1] != d or bias.shape != weight.shape[:1]:
         turned = " Transpose the weight." if weight.shape[:1] == (d,) and weight.ndim == 2 else ""
-        msg = (
+        raise ShapeError(
             f"`last_layer` must be a weight of shape (K, {d}) and a bias of shape (K,), with "
             f"{d} the columns of `features`; got shapes {weight.shape} and {bias.shape}.{turned}"
         )
-        raise ShapeError(msg)
     if predictions.class_names and weight.shape[0] != predictions.n_classes:
-        msg = (
+        raise ShapeError(
             f"`last_layer` has {weight.shape[0]} classes, the predictions {predictions.n_classes}; "
             "give the predictions all of them, in order, as `classes=`"
         )
-        raise ShapeError(msg)
     if predictions.has_logits:
         _refuse_another_layer(weight, bias, predictions, name)
     return weight, bias
@@ -194,8 +187,9 @@ def last_layer_of(given: AnyArray, predictions: Predictions, name: str) -> tuple
 def _floats(x: AnyArray, part: str) -> FloatArray:
     out = to_numpy(x, f"last_layer {part}")
     if out.dtype.kind not in "biuf" or not out.size:
-        msg = f"the {part} of `last_layer` must be an array of numbers; got {out.dtype} values"
-        raise DomainError(msg)
+        raise DomainError(
+            f"the {part} of `last_layer` must be an array of numbers; got {out.dtype} values"
+        )
     return checks.finite(out.astype(np.float64), f"last_layer {part}")
 
 
@@ -213,12 +207,11 @@ def _refuse_another_layer(
         with np.errstate(over="ignore", invalid="ignore"):
             off = np.abs(x @ weight.T + bias - given).max()
         if not off <= 0.05 * max(spread, 1e-6) + 1e-3 * largest:
-            msg = (
+            raise InputError(
                 f"`last_layer` does not give the logits of these predictions: they differ by up "
                 f"to {off:.3g}. The features must be what the last layer takes; drop logits that "
                 "were changed afterwards."
             )
-            raise InputError(msg)
 
 
 def logits_of(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:

@@ -120,8 +120,7 @@ class Score:
             A temperature that is not above 0.
         """
         if self.tempered is None:
-            msg = f"the score {self.name!r} has no temperature; drop `temperature`"
-            raise InputError(msg)
+            raise InputError(f"the score {self.name!r} has no temperature; drop `temperature`")
         value = positive_temperature(temperature)
         return replace(
             self,

@@ -108,18 +108,17 @@ def fit(
     entry = kind_named(name)
     given: object = predictions
     if not isinstance(given, Predictions):
-        msg = f"`predictions` must be a Predictions; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`predictions` must be a Predictions; got {type(given).__name__}")
     _refuse_options(entry, options)
     if missing := entry.missing(predictions):
-        msg = f"the score {name!r} {missing} to be fitted; give it to the predictions"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"the score {name!r} {missing} to be fitted; give it to the predictions"
+        )
     _refuse_weights(entry, predictions)
     if entry.searches:
         return entry.fit(predictions, **{**entry.options, **options}, criterion=criterion)
     if criterion is not None:
-        msg = f"the score {name!r} searches nothing; drop `criterion`"
-        raise InputError(msg)
+        raise InputError(f"the score {name!r} searches nothing; drop `criterion`")
     return entry.fit(predictions, **{**entry.options, **options})
 
 
@@ -161,8 +160,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
         # Of another kind than parts are, which is then said; their arrays are not looked at.
         rest = {name: x for name, x in rest.items() if not name.startswith("parts.")}
     if twice := found.keys() & rest.keys():
-        msg = f"`{min(twice)}` is there twice: as an array and as a plain value"
-        raise InputError(msg)
+        raise InputError(f"`{min(twice)}` is there twice: as an array and as a plain value")
     state = FITTED[kind].state
     # A field with a default was added later: older files are of that.
     later = {f.name: f.default for f in fields(state) if f.default is not MISSING}
@@ -181,8 +179,7 @@ def kind_named(name: str) -> FittedKind:
     """Return what the catalogue knows of a score that needs fitting, or say what is near."""
     given: object = name
     if not isinstance(given, str):
-        msg = f"`name` must be the name of a fitted score, such as 'knn'; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`name` must be the name of a fitted score, such as 'knn'; got {given!r}")
     return FITTED[name]
 
 
@@ -191,20 +188,19 @@ def _refuse_options(entry: FittedKind, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            msg = f"the score {entry.name!r} has no option {name!r}; {has}.{suggest(name, known)}"
-            raise InputError(msg)
+            raise InputError(
+                f"the score {entry.name!r} has no option {name!r}; {has}.{suggest(name, known)}"
+            )
     for name in entry.required:
         if name not in options:
-            msg = f"the score {entry.name!r} needs the option `{name}`"
-            raise MissingInputError(msg)
+            raise MissingInputError(f"the score {entry.name!r} needs the option `{name}`")
 
 
 def _refuse_weights(entry: FittedKind, predictions: Predictions) -> None:
     """Refuse weights that would be ignored; equal ones say nothing."""
     weight = predictions.weight
     if weight is not None and not entry.weighted and np.ptp(weight) > 0:
-        msg = (
+        raise InputError(
             f"the score {entry.name!r} is fitted on samples that count alike; these have weights. "
             "Drop them, or draw the samples by them first."
         )
-        raise InputError(msg)

@@ -99,8 +99,9 @@ class Composed(FittedScore):
         """Check every field, and what each part is."""
         super().__post_init__()
         if not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in self.parts):
-            msg = f"`parts` must be a list of names of scores or fitted scores; got {self.parts!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`parts` must be a list of names of scores or fitted scores; got {self.parts!r}"
+            )
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return what is stored, as `FittedScore.to_arrays` does, the parts among it."""
@@ -193,32 +194,29 @@ def refuse_extreme(x: Array) -> None:
     """Refuse features so large or so small that their squares overflow or vanish."""
     largest = max(float(x.max()), -float(x.min()))
     if largest and not 1 / _FARTHEST <= largest <= _FARTHEST:
-        msg = (
+        raise DomainError(
             f"`features` must have a largest entry within {1 / _FARTHEST:g} and {_FARTHEST:g} for "
             f"this score; got {largest:.3g}. Rescale them."
         )
-        raise DomainError(msg)
 
 
 def classes_of(predictions: Predictions, name: str, *, least: int) -> IntArray:
     """Return the class of each sample; refuse classes with fewer than `least` samples."""
     codes = predictions.label_codes
     if (unknown := int((codes < 0).sum())) > 0:
-        msg = (
+        raise DomainError(
             f"the score {name!r} is fitted on samples of known classes; {unknown} are of none: "
             "leave them out with `subset`"
         )
-        raise DomainError(msg)
     counts = np.bincount(codes, minlength=predictions.n_classes)
     few = np.flatnonzero(counts < least)
     if few.size:
         first = predictions.class_names[int(few[0])]
         more = f" ({few.size} such classes)" if few.size > 1 else ""
-        msg = (
+        raise DomainError(
             f"the score {name!r} needs at least {least} samples of each class to be fitted; the "
             f"class {first!r} has {counts[few[0]]}{more}. Fit it on more samples."
         )
-        raise DomainError(msg)
     return codes
 
 
@@ -237,15 +235,15 @@ def feature_blocks(
 def features_like(predictions: Predictions, columns: int, name: str) -> Array:
     """Return the features; refuse those of another width than the score was fitted on."""
     if predictions.features is None:
-        msg = f"the score {name!r} needs features; give `features` to the predictions"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"the score {name!r} needs features; give `features` to the predictions"
+        )
     x: Array = to_numpy(predictions.features, "features")
     if x.shape[1] != columns:
-        msg = (
+        raise ShapeError(
             f"`features` must have the {columns} columns that {name!r} was fitted on; "
             f"got {x.shape[1]}"
         )
-        raise ShapeError(msg)
     return x
 
 
@@ -260,11 +258,10 @@ def refuse_other_classes(predictions: Predictions, fitted: tuple[Any, ...], name
         return
     odd = [c for c in own if c not in fitted]
     what = f"{odd[0]!r} is new" if odd else f"{len(own)} of {len(fitted)} classes, or another order"
-    msg = (
+    raise InputError(
         f"the score {name!r} was fitted on other classes than those of these predictions: {what}. "
         "Give both the same `classes`."
     )
-    raise InputError(msg)
 
 
 def confidences(name: str, values: FloatArray) -> ConfidenceScore:

@@ -167,8 +167,7 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
     """
     exponent = checks.number(p, "p")
     if exponent < 1:
-        msg = f"`p` must be at least 1; got {exponent!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`p` must be at least 1; got {exponent!r}")
     kernel = partial(kernels.normalized_largest, p=exponent)
     return kernels.by_rows(kernel, class_scores(logits, None, keep_library=True))
 

@@ -54,8 +54,9 @@ class NeighborDistance(FittedScore):
         """Check every field, and k against the number of points."""
         super().__post_init__()
         if self.k > len(self.points):
-            msg = f"`k` must be at most the {len(self.points)} training samples; got {self.k}"
-            raise DomainError(msg)
+            raise DomainError(
+                f"`k` must be at most the {len(self.points)} training samples; got {self.k}"
+            )
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
@@ -84,11 +85,9 @@ def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> Neighb
     k = checks.positive_int(k, "k")
     x = to_numpy(predictions.features, "features")
     if k > len(x):
-        msg = f"`k` must be at most the {len(x)} training samples; got {k}"
-        raise DomainError(msg)
+        raise DomainError(f"`k` must be at most the {len(x)} training samples; got {k}")
     if not isinstance(normalize, bool):
-        msg = f"`normalize` must be True or False; got {normalize!r}"
-        raise InputError(msg)
+        raise InputError(f"`normalize` must be True or False; got {normalize!r}")
     if not normalize:
         refuse_extreme(x)
     narrow = x.dtype.kind == "f" and x.dtype.itemsize <= 4

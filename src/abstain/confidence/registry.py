@@ -113,14 +113,14 @@ def score(
     entry = find(name)
     if temperature is not None:
         if _MARK in name:
-            msg = f"`temperature` is given twice: by the name {name!r} and as {temperature!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`temperature` is given twice: by the name {name!r} and as {temperature!r}"
+            )
         entry = entry.at(temperature)
     missing = entry.missing(predictions)
     if missing:
         usable = ", ".join(map(repr, applicable(predictions))) or "none"
-        msg = f"the score {name!r} {missing}; these predictions allow {usable}"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"the score {name!r} {missing}; these predictions allow {usable}")
     return _of_values(entry, entry.compute(predictions))
 
 
@@ -182,11 +182,11 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
 
 def _fitted(state: Any, predictions: Predictions, temperature: float | None) -> ConfidenceScore:
     if not isinstance(state, ScoreState) or isinstance(state, type):
-        msg = f"a score must be given by name or as a fitted state; got {state!r}"
-        raise InputError(msg)
+        raise InputError(f"a score must be given by name or as a fitted state; got {state!r}")
     if temperature is not None:
-        msg = f"the fitted score {state.name!r} has its own parameters; drop `temperature`"
-        raise InputError(msg)
+        raise InputError(
+            f"the fitted score {state.name!r} has its own parameters; drop `temperature`"
+        )
     found = state.score(predictions)
     checks.confidence(found.values, f"the score {found.name!r}", length=predictions.n)
     return found
@@ -194,7 +194,6 @@ def _fitted(state: Any, predictions: Predictions, temperature: float | None) -> 
 
 def _own_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:
     if temperature is not None:
-        msg = f"the confidence column {name!r} has no temperature; drop `temperature`"
-        raise InputError(msg)
+        raise InputError(f"the confidence column {name!r} has no temperature; drop `temperature`")
     inside = bool(values.min() >= 0 and values.max() <= 1)
     return ConfidenceScore(name, values, values if inside else None, own=True)

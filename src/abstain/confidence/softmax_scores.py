@@ -278,8 +278,7 @@ def negative_generalized_entropy(
     """
     exponent = checks.number(gamma, "gamma")
     if not 0 < exponent <= 1:
-        msg = f"`gamma` must be above 0 and at most 1; got {exponent!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`gamma` must be above 0 and at most 1; got {exponent!r}")
     count = checks.positive_int(top, "top")
     kernel = partial(kernels.generalized_entropy, gamma=exponent, top=count)
     return _of_softmax(kernel, logits, probabilities, temperature)

@@ -54,22 +54,19 @@ class Judge:
         try:
             return float(found)
         except (TypeError, ValueError):
-            msg = f"`criterion` must return a number; got {found!r}"
-            raise InputError(msg) from None
+            raise InputError(f"`criterion` must return a number; got {found!r}") from None
 
 
 def judge_of(criterion: Any, predictions: Predictions, kind: str) -> Judge:
     """Return what judges candidates; refuse to search without a criterion."""
     if criterion is None:
-        msg = (
+        raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "
             "(confidence, loss) that is lower when better, such as `abstain.augrc`, or call "
             "`abstain.fit_score` with a metric by name"
         )
-        raise InputError(msg)
     if not callable(criterion):
-        msg = f"`criterion` must be a function of (confidence, loss); got {criterion!r}"
-        raise InputError(msg)
+        raise InputError(f"`criterion` must be a function of (confidence, loss); got {criterion!r}")
     loss = per_sample_loss(predictions)
     return Judge(criterion, predictions, loss)
 
@@ -82,23 +79,20 @@ def best_of(candidates: Iterable[StateT], judge: Judge) -> tuple[StateT, float]:
         if not np.isnan(value) and (best is None or value < best[1]):
             best = candidate, value
     if best is None:
-        msg = (
+        raise DomainError(
             "`criterion` is undefined (NaN) for every candidate; fit on data with failures and "
             "successes, or use a criterion such as `abstain.augrc` that needs neither"
         )
-        raise DomainError(msg)
     return best
 
 
 def numbers(grid: Any, name: str, check: Callable[[Any, str], float]) -> list[float]:
     """Validate a grid: some distinct numbers, each passed through `check`."""
     if isinstance(grid, str) or not isinstance(grid, Iterable):
-        msg = f"`{name}` must be a list of numbers; got {grid!r}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a list of numbers; got {grid!r}")
     out = list(dict.fromkeys(check(x, name) for x in grid))
     if not out:
-        msg = f"`{name}` must hold at least one number; got none"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must hold at least one number; got none")
     return out
 
 
@@ -145,8 +139,7 @@ class TunedTemperature(FittedScore):
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
         entry = self._entry
         if missing := entry.missing(predictions):
-            msg = f"the score {self.name!r} {missing}"
-            raise MissingInputError(msg)
+            raise MissingInputError(f"the score {self.name!r} {missing}")
         values = entry.compute(predictions)
         p = None if entry.to_probability is None else entry.to_probability(values)
         return ConfidenceScore(self.name, values, p)
@@ -158,8 +151,9 @@ def fit_temperature_score(
     """Choose the temperature of a score on a grid, or take the one given."""
     if temperature is not None:
         if criterion is not None or temperatures is not None:
-            msg = "`temperature` is given, so there is no search: drop `criterion`, `temperatures`"
-            raise InputError(msg)
+            raise InputError(
+                "`temperature` is given, so there is no search: drop `criterion`, `temperatures`"
+            )
         return _at(score, positive_temperature(temperature))
     judge = judge_of(criterion, predictions, "temperature")
     tried = temperatures_of(temperatures, TEMPERATURES)
@@ -220,11 +214,10 @@ class TunedNorm(FittedScore):
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
         z = _logits(predictions, self.name)
         if z.shape[1] != self.classes:
-            msg = (
+            raise InputError(
                 f"the score {self.name!r} was fitted on {self.classes} classes; these predictions "
                 f"have {z.shape[1]}"
             )
-            raise InputError(msg)
         values = np.empty(predictions.n)
         for rows in row_blocks(*z.shape):
             values[rows] = self._of(z[rows])
@@ -273,8 +266,9 @@ def fit_norm(
     judge = judge_of(criterion, predictions, TunedNorm.kind)
     powers = numbers(EXPONENTS if exponents is None else exponents, "exponents", _exponent)
     if base == "mls" and temperatures is not None:
-        msg = "a temperature does not change the order of the largest logit; drop `temperatures`"
-        raise InputError(msg)
+        raise InputError(
+            "a temperature does not change the order of the largest logit; drop `temperatures`"
+        )
     cooled = temperatures_of(temperatures, TEMPERATURES) if base == "msr" else [1.0]
     found, value = best_of(_candidates(predictions, base, powers, cooled), judge)
     plain = _state(predictions, base, 0.0, fallback=True)
@@ -317,8 +311,7 @@ def _state(predictions: Predictions, base: Base, p: float, *, fallback: bool = F
 
 def _logits(predictions: Predictions, name: str) -> Array:
     if not predictions.has_logits:
-        msg = f"the score {name!r} needs logits"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"the score {name!r} needs logits")
     out: Array = predictions.logits
     return out
 
@@ -327,8 +320,7 @@ def _exponent(x: Any, name: str = "p") -> float:
     """Validate an exponent: 0 for no norm, or at least 1."""
     p = checks.number(x, name)
     if p < 0 or 0 < p < 1:
-        msg = f"`{name}` must be 0 (no norm) or at least 1; got {p!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must be 0 (no norm) or at least 1; got {p!r}")
     return p
 
 

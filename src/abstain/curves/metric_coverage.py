@@ -126,8 +126,7 @@ def metric_coverage_curve(
         at = [metric(p, s.loss, threshold=float(t), weight=s.weight) for t in swept]
         value = joined(at)
     else:
-        msg = f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}"
-        raise InputError(msg)
+        raise InputError(f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}")
     return MetricCoverageCurve(
         metric=metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)),
         thresholds=swept,

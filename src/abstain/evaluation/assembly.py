@@ -117,5 +117,6 @@ def _refuse_inapplicable(
     measured = {result.metric for result in results}
     for metric in chosen or ():
         if metric.name not in measured:
-            msg = f"the metric {metric.name!r} does not apply: it {skipped[metric.name]}"
-            raise InputError(msg)
+            raise InputError(
+                f"the metric {metric.name!r} does not apply: it {skipped[metric.name]}"
+            )

@@ -48,8 +48,9 @@ class MetricCriterion:
         """Return the metric of a score; NaN where it is undefined."""
         s = join(self.predictions, own, self.loss)
         if missing := self.metric.missing(s):
-            msg = f"the metric {self.metric.name!r} does not apply to {own.name!r}: it {missing}"
-            raise InputError(msg)
+            raise InputError(
+                f"the metric {self.metric.name!r} does not apply to {own.name!r}: it {missing}"
+            )
         return float(self.metric.compute(s).value)
 
 
@@ -115,8 +116,7 @@ def fit_score(
         return _by_likelihood(name, predictions, metric, loss, options)
     if not searches(name, options):
         if metric is not None or loss is not None:
-            msg = f"the score {name!r} searches nothing here; drop `metric` and `loss`"
-            raise InputError(msg)
+            raise InputError(f"the score {name!r} searches nothing here; drop `metric` and `loss`")
         return fit(name, predictions, **options)
     chosen = telling(PRIMARY if metric is None else metric)
     criterion = MetricCriterion(chosen, predictions, per_sample_loss(predictions, loss))
@@ -127,11 +127,10 @@ def telling(name: str) -> Metric:
     """Return a metric that tells scores apart; refuse one that knows only the classifier."""
     metric = metric_named(name)
     if metric.of_classifier:
-        msg = (
+        raise InputError(
             f"the metric {name!r} is the same for every confidence score, so nothing can be chosen "
             "by it; use {PRIMARY!r}, or fit a temperature with `by={LIKELIHOOD!r}`"
         )
-        raise InputError(msg)
     return metric
 
 
@@ -144,8 +143,7 @@ def _by_likelihood(
     name: str, predictions: Predictions, metric: str | None, loss: object, options: dict[str, Any]
 ) -> FittedScore:
     if name != "temperature":
-        msg = f"`by='nll'` fits the score 'temperature'; got {name!r}"
-        raise InputError(msg)
+        raise InputError(f"`by='nll'` fits the score 'temperature'; got {name!r}")
     used = {
         "metric": metric,
         "loss": loss,
@@ -153,18 +151,15 @@ def _by_likelihood(
     }
     for argument, value in used.items():
         if value is not None:
-            msg = f"`by='nll'` looks at the labels alone; drop `{argument}`"
-            raise InputError(msg)
+            raise InputError(f"`by='nll'` looks at the labels alone; drop `{argument}`")
     scores, codes = predictions.class_scores, predictions.label_codes
     if scores is None:
-        msg = "`by='nll'` needs class scores; give `logits` or `probabilities`"
-        raise MissingInputError(msg)
+        raise MissingInputError("`by='nll'` needs class scores; give `logits` or `probabilities`")
     if (codes < 0).any():
-        msg = (
+        raise DomainError(
             f"`by='nll'` needs samples of known classes; {int((codes < 0).sum())} are of none: "
             "leave them out with `subset`"
         )
-        raise DomainError(msg)
     found = temperature_of(scores, codes, predictions.weight)
     return fit(name, predictions, **{**options, "temperature": found.temperature})
 
@@ -319,11 +314,10 @@ def select_score(
     '`k` must be at most the 150 training samples; got 500'
     """
     if train is validation:
-        msg = (
+        raise InputError(
             "`validation` must be other samples than `train`: a score that has seen them is too "
             "sure of them. Divide them with `subset`."
         )
-        raise InputError(msg)
     kind_named(name)
     chosen = telling(metric)
     judge = MetricCriterion(chosen, validation, per_sample_loss(validation, loss))
@@ -333,8 +327,7 @@ def select_score(
     ]
     at = _best([value for _, _, value, _ in found], chosen)
     if at is None:
-        msg = f"no candidate for {name!r} could be fitted and measured: {found[0][3]}"
-        raise InputError(msg)
+        raise InputError(f"no candidate for {name!r} could be fitted and measured: {found[0][3]}")
     tried = tuple(Tried(own, v, why, i == at) for i, (own, _, v, why) in enumerate(found))
     own, state, value, _ = found[at]
     return SelectedScore(state, chosen.name, chosen.lower_is_better, value, own, tried)
@@ -370,15 +363,12 @@ def _combinations(
 ) -> Iterator[dict[str, Any]]:
     given: object = grid
     if not isinstance(given, Mapping):
-        msg = f"`grid` must map options to lists of values to try; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`grid` must map options to lists of values to try; got {given!r}")
     for option, values in grid.items():
         if option in options:
-            msg = f"the option `{option}` is given twice: in `grid` and by itself"
-            raise InputError(msg)
+            raise InputError(f"the option `{option}` is given twice: in `grid` and by itself")
         if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
-            msg = f"`grid[{option!r}]` must be a list of values to try; got {values!r}"
-            raise InputError(msg)
+            raise InputError(f"`grid[{option!r}]` must be a list of values to try; got {values!r}")
     for values in product(*grid.values()):
         plain = (x.item() if isinstance(x, np.generic) else x for x in values)
         yield dict(zip(grid, plain, strict=True))
@@ -386,9 +376,8 @@ def _combinations(
 
 def _told_to_search(name: str, judge: MetricCriterion, loss: object) -> dict[str, Any]:
     if not isinstance(loss, str | CostMatrix | None):
-        msg = (
+        raise InputError(
             f"`loss` is one array, but {name!r} also searches on `train`; give each `Predictions` "
             "its own `loss`"
         )
-        raise InputError(msg)
     return {"metric": judge.metric.name, "loss": loss}

@@ -130,8 +130,9 @@ def evaluate(
         plan = StreamPlan(scores, chosen, loss, how, curves, said, options)
         return counted_evaluation(predictions, plan)
     if stream is not None:
-        msg = "`stream` is for files that are scanned: give what `scan_predictions` returns"
-        raise InputError(msg)
+        raise InputError(
+            "`stream` is for files that are scanned: give what `scan_predictions` returns"
+        )
     splits = splits_of(predictions)
     found = Assembly(chosen, sources(notes, splits.values()), curves=curves)
     splits, loss = counted_splits(splits, loss)

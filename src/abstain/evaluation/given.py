@@ -106,8 +106,9 @@ def _home(source: object) -> str:
 def _pair(first: Any, second: Any) -> Predictions:
     """Tell by the shapes which two arrays these are; nothing is guessed from values."""
     if isinstance(first, Predictions | Mapping | str | Path) or _is_frame(first):
-        msg = f"a second argument stands beside an array; got {type(first).__name__}: {_WAYS}"
-        raise InputError(msg)
+        raise InputError(
+            f"a second argument stands beside an array; got {type(first).__name__}: {_WAYS}"
+        )
     a, b = (_array(values, name) for values, name in ((first, "first"), (second, "second")))
     if a.ndim == 1 and b.ndim == 2:
         if a.dtype.kind not in "biuf":
@@ -117,8 +118,9 @@ def _pair(first: Any, second: Any) -> Predictions:
         msg = f"the labels come first, then the probabilities; got shapes {a.shape} and {b.shape}"
         raise ShapeError(f"{msg}: swap them, as in `evaluate(labels, probabilities)`")
     if a.ndim != 1 or b.ndim != 1:
-        msg = f"two arrays of shapes {a.shape} and {b.shape} are no predictions: {_WAYS}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"two arrays of shapes {a.shape} and {b.shape} are no predictions: {_WAYS}"
+        )
     _refuse_labels(a, b)
     return Predictions(confidence=first, loss=second)
 
@@ -127,8 +129,7 @@ def _array(values: Any, name: str) -> Array:
     try:
         return np.asarray(to_numpy(values, name))
     except ValueError:
-        msg = f"the {name} array has rows of different lengths: {_WAYS}"
-        raise ShapeError(msg) from None
+        raise ShapeError(f"the {name} array has rows of different lengths: {_WAYS}") from None
 
 
 def _refuse_labels(a: Array, b: Array) -> None:
@@ -136,15 +137,13 @@ def _refuse_labels(a: Array, b: Array) -> None:
     if a.dtype.kind == "f":
         return
     if b.dtype.kind == "f" and not np.isin(b, (0, 1)).all():
-        msg = (
+        raise InputError(
             "the first array looks like labels and the second like the score of one class; give "
             "probabilities of all classes, (n, K), as in "
             "`evaluate(labels, np.column_stack([1 - p, p]))`"
         )
-        raise InputError(msg)
-    msg = (
+    raise InputError(
         "the first of two arrays of one axis is the confidence, and this one may as well be labels "
         f"({a.dtype}): give it as decimals, or name what each array is, as in "
         "`evaluate(ab.Predictions(labels=..., prediction=..., confidence=...))`"
     )
-    raise InputError(msg)

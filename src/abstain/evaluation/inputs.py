@@ -25,21 +25,19 @@ def splits_of(
         return {(): predictions}
     parts: object = predictions
     if not isinstance(parts, Mapping) or not parts:
-        msg = (
+        raise InputError(
             "`predictions` must be a Predictions or a mapping from split to Predictions, not "
             f"empty; got {type(predictions).__name__}"
         )
-        raise InputError(msg)
     for split in predictions:
         pairs: object = split
         if not isinstance(pairs, tuple) or not all(
             isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
         ):
-            msg = (
+            raise InputError(
                 "the keys of `predictions` must be tuples of (column, value) pairs, such as "
                 f"(('model', 'a'),); got {pairs!r}"
             )
-            raise InputError(msg)
     refuse_columns(predictions, RESULT_COLUMNS)
     return predictions
 
@@ -48,11 +46,10 @@ def refuse_columns(splits: Iterable[Split], taken: Collection[str]) -> None:
     """Refuse columns that split the data and have the name of a column of the results."""
     for column in (column for split in splits for column, _ in split):
         if column in taken:
-            msg = (
+            raise InputError(
                 f"the data are split by a column named {column!r}, which is also a column of the "
                 "results; rename it"
             )
-            raise InputError(msg)
 
 
 def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
@@ -78,11 +75,10 @@ def scores_of(predictions: Predictions, scores: Asked) -> Iterator[ConfidenceSco
             _refuse_other(met[own.name], asked, own.name)
             continue
         if not isinstance(asked, str) and own.name in (predictions.confidence or {}):
-            msg = (
+            raise InputError(
                 f"the fitted score {own.name!r} has the name of a confidence column; rename one, "
                 "such as by `state.renamed('...')`"
             )
-            raise InputError(msg)
         met[own.name] = asked
         yield own
 
@@ -112,11 +108,10 @@ def _asked(predictions: Predictions, scores: Asked) -> list[str | ScoreState]:
     if scores is None:
         found: list[str | ScoreState] = list(applicable(predictions))
         if not found:
-            msg = (
+            raise InputError(
                 "these predictions allow no confidence score; give `confidence`, `logits`, "
                 "`probabilities` or Monte-Carlo samples"
             )
-            raise InputError(msg)
         return found
     if isinstance(scores, str | ScoreState):
         return [scores]
@@ -130,10 +125,10 @@ def _refuse_other(first: str | ScoreState, second: str | ScoreState, name: str) 
     """Refuse two scores of one name; one that is asked for twice comes once."""
     if first is second or (isinstance(first, str) and isinstance(second, str)):
         return
-    msg = f"two scores are named {name!r}; rename the fitted one by `state.renamed('...')`"
-    raise InputError(msg)
+    raise InputError(
+        f"two scores are named {name!r}; rename the fitted one by `state.renamed('...')`"
+    )
 
 
 def _refuse_empty(argument: str) -> None:
-    msg = f"`{argument}` must name at least one, or be None for all; got an empty list"
-    raise InputError(msg)
+    raise InputError(f"`{argument}` must name at least one, or be None for all; got an empty list")

@@ -182,11 +182,10 @@ def _draws(predictions: Predictions) -> Iterator[Predictions]:
     """Return what each draw said: its class scores take the place of all other outputs."""
     samples = predictions.samples
     if samples is None:
-        msg = (
+        raise MissingInputError(
             "the expectation over a posterior needs Monte-Carlo samples; give `logit_samples` or "
             "`probability_samples` of shape (n, S, K)"
         )
-        raise MissingInputError(msg)
     kind = "logits" if samples.are_logits else "probabilities"
     for draw in range(samples.values.shape[1]):
         yield replace(predictions, **(_NOTHING_SAID | {kind: samples.values[:, draw]}))
@@ -198,8 +197,9 @@ def _losses(loss: object, n: int, draws: int) -> list[Any]:
         return [loss] * draws
     own = to_numpy(loss, "loss")
     if own.shape not in {(n,), (n, draws)}:
-        msg = f"`loss` must have shape ({n},) or, a column a draw, ({n}, {draws}); got {own.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`loss` must have shape ({n},) or, a column a draw, ({n}, {draws}); got {own.shape}"
+        )
     return [own] * draws if own.ndim == 1 else list(own.T)
 
 
@@ -210,12 +210,12 @@ def _measured(
     try:
         own = scored_by(score, predictions)
     except MissingInputError as error:
-        msg = f"the score must be one of a single draw from the posterior: {error}"
-        raise MissingInputError(msg) from error
+        raise MissingInputError(
+            f"the score must be one of a single draw from the posterior: {error}"
+        ) from error
     s = join(predictions, own, per_sample_loss(predictions, loss))
     if missing := metric.missing(s):
-        msg = f"the metric {metric.name!r} does not apply: it {missing}"
-        raise InputError(msg)
+        raise InputError(f"the metric {metric.name!r} does not apply: it {missing}")
     return own.name, metric.compute(s)
 
 

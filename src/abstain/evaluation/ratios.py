@@ -156,8 +156,9 @@ def estimate_ratios(
     checks.one_of(shift, "shift", ("covariate", "label"))
     if shift == "label":
         if clip is not None:
-            msg = "`clip` is for a covariate shift: the ratio of a class is estimated from many"
-            raise InputError(msg)
+            raise InputError(
+                "`clip` is for a covariate shift: the ratio of a class is estimated from many"
+            )
         classes = _label_shift(predictions, deployed, rng)
         labels = _texts(predictions.class_names, predictions.label_codes)
         return EstimatedRatios(classes.ratios(labels), shift, classes=classes)
@@ -169,15 +170,15 @@ def estimate_ratios(
 def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> LabelShift:
     for name, data in (("predictions", predictions), ("deployed", deployed)):
         if not data.has_prediction:
-            msg = f"a label shift is seen in predicted classes, and `{name}` hold none"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                f"a label shift is seen in predicted classes, and `{name}` hold none"
+            )
     known = _texts(predictions.class_names, predictions.label_codes)
     if (predictions.label_codes < 0).any():
-        msg = (
+        raise InputError(
             "a label shift is about known classes; leave out the samples of no known class from "
             "the calibration data"
         )
-        raise InputError(msg)
     said = _texts(predictions.class_names, predictions.prediction_codes)
     return label_shift(
         known, said, _texts(deployed.class_names, deployed.prediction_codes), rng=rng

@@ -267,8 +267,7 @@ def _single(
     asked = f"metric {metric!r}, score {score!r}, split {split!r}"
     if not found:
         hint = suggest(metric, {r.metric for r in among})
-        msg = f"there is no result for {asked}.{hint}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(f"there is no result for {asked}.{hint}")
     raise UnknownNameError(f"{len(found)} results match {asked}; {_to_add(metric, found)}")
 
 

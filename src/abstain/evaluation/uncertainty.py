@@ -60,10 +60,9 @@ class Uncertainty:
         checks.one_of(interval, "interval", KINDS)
         resamples = checks.positive_int(bootstrap, "bootstrap")
         if interval == "bootstrap" and resamples < 2:
-            msg = (
+            raise InputError(
                 f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
             )
-            raise InputError(msg)
         return cls(interval, level_of(level), resamples, clustered, seed_of(rng))
 
 
@@ -189,8 +188,9 @@ class ScoredPart(EvaluatedPart):
 def clusters_of(part: Predictions) -> IntArray:
     """Return the codes of the groups as clusters."""
     if part.group is None:
-        msg = "`clustered` needs a group for each sample (a patient, a site); there is none"
-        raise InputError(msg)
+        raise InputError(
+            "`clustered` needs a group for each sample (a patient, a site); there is none"
+        )
     return coded(part.group, "group")[1]
 
 

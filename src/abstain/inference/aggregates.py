@@ -102,8 +102,9 @@ def probability_of_improvement(
     """
     a, b = _runs(first, "first"), _runs(second, "second")
     if a.shape[0] != b.shape[0]:
-        msg = f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
+        )
     drawn = _shares_of_both(a, b, draws, generator(rng))
     pairs = _products(drawn)
     return _improvements(a, b[None], pairs, lower_is_better=lower_is_better, level=level)[0]

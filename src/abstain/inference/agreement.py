@@ -215,6 +215,7 @@ def _summary(taus: FloatArray, note: str, level: float) -> TauSummary:
 def _alike(first: AnyArray, second: AnyArray, *axes: str) -> tuple[FloatArray, FloatArray]:
     a, b = stack(first, "first", *axes), stack(second, "second", *axes)
     if a.shape != b.shape:
-        msg = f"`first` and `second` must have the same shape; got {a.shape} and {b.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`first` and `second` must have the same shape; got {a.shape} and {b.shape}"
+        )
     return a, b

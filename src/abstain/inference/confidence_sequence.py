@@ -78,8 +78,9 @@ def anytime_limits(
     a, b = (checks.positive(x, "prior") for x in prior)
     bad = ~((k >= 0) & (k <= size))
     if bad.any():
-        msg = f"`total` must lie between 0 and `n`; got {k[bad].flat[0]:g} of {size[bad].flat[0]:g}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`total` must lie between 0 and `n`; got {k[bad].flat[0]:g} of {size[bad].flat[0]:g}"
+        )
     won = special.betaln(a + k, b + size - k) - special.betaln(a, b)
     least = np.log(1 - level_of(level))
 

@@ -175,11 +175,10 @@ def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
     for block, counts in enumerate(draws):
         values = np.asarray(statistic(counts), np.float64)
         if not values.ndim or values.shape[-1] != counts.shape[1]:
-            msg = (
+            raise ShapeError(
                 "`statistic` must return one value for each resample on its last axis, which "
                 f"holds {counts.shape[1]}; got shape {values.shape}"
             )
-            raise ShapeError(msg)
         if out is None:
             out = np.empty((*values.shape[:-1], draws.resamples))
         out[..., block * BLOCK : block * BLOCK + values.shape[-1]] = values
@@ -192,11 +191,10 @@ def _strata_of(cluster: IntArray, strata: IntArray) -> IntArray:
     home[cluster] = strata
     split = np.flatnonzero(home[cluster] != strata)
     if split.size:
-        msg = (
+        raise InputError(
             "`cluster` must lie within `strata`, so that whole clusters can be drawn from one "
             f"stratum; sample {split[0]} is in another stratum than the rest of its cluster"
         )
-        raise InputError(msg)
     return home
 
 

@@ -78,8 +78,7 @@ def level_of(level: float) -> float:
     value = checks.number(level, "level")
     if not 0 < value < 1:
         hint = " For 95 % pass 0.95." if 1 < value < 100 else ""
-        msg = f"`level` must lie strictly between 0 and 1; got {level!r}.{hint}"
-        raise DomainError(msg)
+        raise DomainError(f"`level` must lie strictly between 0 and 1; got {level!r}.{hint}")
     return value
 
 

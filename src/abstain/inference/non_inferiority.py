@@ -125,11 +125,9 @@ def non_inferiority(
     """
     within = _margin(margin, relative_to)
     if standard_error < 0:
-        msg = f"`standard_error` must not be negative; got {standard_error!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`standard_error` must not be negative; got {standard_error!r}")
     if not degrees > 0:
-        msg = f"`degrees` must be above 0; got {degrees!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`degrees` must be above 0; got {degrees!r}")
     reach = t_quantile(2 * level_of(level) - 1, degrees) * standard_error
     worse = difference if lower_is_better else -difference
     bound = worse + reach
@@ -368,6 +366,5 @@ def _margin(margin: float, relative_to: float | None) -> float:
     scale = 1.0 if relative_to is None else abs(checks.number(relative_to, "relative_to"))
     within = checks.fraction(margin, "margin", high=float("inf")) * scale
     if within <= 0:
-        msg = f"the margin must be above 0 in units of the metric; got {within!r}"
-        raise DomainError(msg)
+        raise DomainError(f"the margin must be above 0 in units of the metric; got {within!r}")
     return within

@@ -128,8 +128,9 @@ def bootstrap_difference(
     """
     a, b = stack(first, "first", "B"), stack(second, "second", "B")
     if a.size != b.size:
-        msg = f"`first` and `second` must be of the same resamples; got {a.size} and {b.size}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`first` and `second` must be of the same resamples; got {a.size} and {b.size}"
+        )
     return bootstrap_differences(
         np.stack([a, b]),
         np.array(values, np.float64),

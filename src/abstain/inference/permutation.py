@@ -212,8 +212,9 @@ class _Swaps:
             return cls(n, None)
         codes = to_numpy(cluster, "cluster")
         if codes.shape != (n,):
-            msg = f"`cluster` must have one entry for each of the {n} samples; got {codes.shape}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`cluster` must have one entry for each of the {n} samples; got {codes.shape}"
+            )
         names, home = np.unique(codes, return_inverse=True)
         return cls(names.size, home)
 
@@ -234,8 +235,9 @@ def _pair(
         places.append(place)
         losses.append(checks.loss(loss, length=c.size).astype(np.float64))
     if places[0].size != places[1].size:
-        msg = f"the scores must be of the same samples; got {places[0].size} and {places[1].size}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"the scores must be of the same samples; got {places[0].size} and {places[1].size}"
+        )
     joint = _joint_levels(levels[0], levels[1])
     ranked = [own[place] for own, place in zip(joint, places, strict=True)]
     return np.array(ranked), np.array(losses)
@@ -265,8 +267,7 @@ def _nearest(of: FloatArray, among: FloatArray) -> IntArray:
 
 def _result(found: float, drawn: FloatArray) -> PermutationResult:
     if np.isnan(found):
-        msg = "the statistic is NaN on these data, so there is no difference to test"
-        raise InputError(msg)
+        raise InputError("the statistic is NaN on these data, so there is no difference to test")
     # Sums in another order differ in their last digits; that is no smaller difference.
     reach = abs(found) * (1 - 1e-9)
     as_large = np.count_nonzero((np.abs(drawn) >= reach) | np.isnan(drawn))

@@ -105,8 +105,7 @@ def powered_mean(
     y = checks.vector(loss, "loss", length=f.size)
     p = checks.vector(chance, "chance", length=f.size)
     if not ((p > 0) & (p <= 1)).all():
-        msg = f"`chance` must lie in (0, 1]; got {p[~((p > 0) & (p <= 1))][0]!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`chance` must lie in (0, 1]; got {p[~((p > 0) & (p <= 1))][0]!r}")
     known = ~np.isnan(y)
     mass = np.where(known, y, 0.0) / p
     powered = f + mass - f * known / p

@@ -108,6 +108,5 @@ def effective_count(proportion: float, standard_error: float) -> float:
 def _checked(successes: float, n: float, level: float) -> tuple[float, float, float]:
     total = checks.fraction(n, "n", high=float("inf"))
     if total <= 0:
-        msg = f"`n` must be above 0; got {n!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`n` must be above 0; got {n!r}")
     return checks.fraction(successes, "successes", high=total), total, (1 - level_of(level)) / 2

@@ -101,8 +101,9 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
     """
     first, second = stack(x, "x", "n"), stack(y, "y", "n")
     if first.size != second.size:
-        msg = f"`x` and `y` must have the same length; got {first.size} and {second.size}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`x` and `y` must have the same length; got {first.size} and {second.size}"
+        )
     checks.one_of(alternative, "alternative", ALTERNATIVES)
     return _signed_ranks(first, second, alternative)
 
@@ -305,8 +306,7 @@ def check_blocks(blocks: int, k: int) -> None:
     """Refuse numbers of blocks and methods for which mean ranks cannot be compared."""
     checks.positive_int(blocks, "blocks")
     if k < 2:
-        msg = f"at least 2 methods are needed to compare mean ranks; got {k}"
-        raise DomainError(msg)
+        raise DomainError(f"at least 2 methods are needed to compare mean ranks; got {k}")
 
 
 # --------------------------------------------- counted out, in twice the ranks, which are whole

@@ -35,11 +35,13 @@ def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
     out = to_numpy(x, name)
     if out.ndim != len(axes) or out.size == 0:
         expected = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
-        msg = f"`{name}` must have the shape {expected}, none of them 0; got shape {out.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have the shape {expected}, none of them 0; got shape {out.shape}"
+        )
     if out.dtype.kind not in "biuf":
-        msg = f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+        )
     return out.astype(np.float64)
 
 
@@ -88,8 +90,7 @@ def ranks(
     given = to_numpy(values, "values")
     table = stack(given, "values", *(f"axis {i}" for i in range(given.ndim)))
     if table.ndim == 0:
-        msg = f"`values` must have an axis of methods; got the single number {table!s}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`values` must have an axis of methods; got the single number {table!s}")
     x = np.moveaxis(table if lower_is_better else -table, axis, 0)
     placed = np.full(x.shape, np.nan)
     for i, own in enumerate(x):

@@ -303,11 +303,10 @@ def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
     blocks = np.asarray(~np.any(np.all(missing, axis=2), axis=1))
     resamples = np.asarray(~missing[blocks].any(axis=(0, 1)))
     if not (blocks.any() and resamples.any()):
-        msg = (
+        raise DomainError(
             "`replicates` must have a block and a resample on which every method has a value; got "
             "NaN in all of them. Leave out the methods or the data sets without values."
         )
-        raise DomainError(msg)
     note = "; ".join(
         f"{count} of {kept.size} {name} left out, since a method has no value there"
         for name, kept in (("data sets or runs", blocks), ("resamples", resamples))

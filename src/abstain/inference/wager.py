@@ -80,8 +80,7 @@ class Wager:
         outside = ~((found >= 0) & (found <= 1))
         if outside.any():
             bad = float(found[outside].flat[0])
-            msg = f"`values` must lie in [0, 1]; got {bad!r}"
-            raise DomainError(msg)
+            raise DomainError(f"`values` must lie in [0, 1]; got {bad!r}")
         held = self.held
         for step, x in enumerate(found, self.steps + 1):
             held = played(held, x, step, self.claims, self.edges)
@@ -135,15 +134,13 @@ def wager(
     """
     low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
     if low > high:
-        msg = f"`low` must be at most `high`; got {low!r} and {high!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`low` must be at most `high`; got {low!r} and {high!r}")
     sides = [(high, 1.0)] * (0 < high < 1) + [(low, -1.0)] * (0 < low < 1)
     if not sides:
-        msg = (
+        raise DomainError(
             "the claim must leave something to bet against: `high` above 0 and below 1, or `low`; "
             f"got {low!r} to {high!r}"
         )
-        raise DomainError(msg)
     claims = np.array([claim for claim, _ in sides for _ in tilts])
     moved = np.array([side * tilt for _, side in sides for tilt in tilts])
     odds = claims / (1 - claims) * np.exp(moved)

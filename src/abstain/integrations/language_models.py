@@ -46,8 +46,9 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
     """
     found = of_choices(log_likelihoods)
     if not found:
-        msg = f"two answers or more are needed, one of them possible; got {list(log_likelihoods)}"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"two answers or more are needed, one of them possible; got {list(log_likelihoods)}"
+        )
     return found["choice_probability"]
 
 
@@ -203,11 +204,10 @@ def _stated(score: Any, name: str) -> float | None:
         return None
     metadata: Mapping[str, Any] = score.metadata or {}
     if name not in metadata:
-        msg = (
+        raise MissingInputError(
             f"a score has no {name!r} in its metadata, and a metric of confidences needs it; have "
             "the scorer state it, or wrap it in `inspect_scorer` and run with logprobs=True"
         )
-        raise MissingInputError(msg)
     return float(metadata[name])
 
 

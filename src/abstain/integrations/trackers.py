@@ -263,12 +263,14 @@ def _predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
     scores: Array = np.asarray(outputs)
     truth: Array = np.asarray(labels)
     if scores.ndim < 2:
-        msg = f"the outputs must have shape (n, K), a number for each class; got {scores.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"the outputs must have shape (n, K), a number for each class; got {scores.shape}"
+        )
     scores, truth = scores.reshape(-1, scores.shape[-1]), truth.reshape(-1)
     if len(scores) != len(truth):
-        msg = f"the outputs are of {len(scores):,} samples, and the labels of {len(truth):,}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"the outputs are of {len(scores):,} samples, and the labels of {len(truth):,}"
+        )
     kept = truth != _LEFT_OUT
     scores, truth = scores[kept], truth[kept]
     if scores.shape[1] == 1:

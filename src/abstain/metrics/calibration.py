@@ -96,8 +96,7 @@ def ece(
     if checks.one_of(convention, "convention", _CONVENTIONS) == "right_closed":
         return value_of(ece_of(s, bins, binning), "ece")
     if binning != "equal_width":
-        msg = f"`binning` must be 'equal_width' for right-open bins; got {binning!r}"
-        raise InputError(msg)
+        raise InputError(f"`binning` must be 'equal_width' for right-open bins; got {binning!r}")
     return value_of(ece_right_open_of(s, bins), "ece")
 
 

@@ -117,13 +117,15 @@ def metric_named(name: str) -> Metric:
         if made is not None:
             return made
     if many := _swept(name):
-        msg = f"{name!r} names {len(many)} metrics where one is asked for, such as {many[0].name!r}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(
+            f"{name!r} names {len(many)} metrics where one is asked for, such as {many[0].name!r}"
+        )
     try:
         return METRICS[name]
     except UnknownNameError as error:
-        msg = f"{error} Names with numbers of your own also work: {with_numbers()}."
-        raise UnknownNameError(msg) from None
+        raise UnknownNameError(
+            f"{error} Names with numbers of your own also work: {with_numbers()}."
+        ) from None
 
 
 def metrics_named(name: str) -> tuple[Metric, ...]:

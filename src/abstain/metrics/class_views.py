@@ -17,8 +17,9 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Scalar
 def view_of(s: Scored) -> ClassView:
     """Return the class view of a `Scored` that meets `Need.CLASSES`."""
     if s.view is None:
-        msg = "labels and predictions are needed; got a confidence and a loss only"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "labels and predictions are needed; got a confidence and a loss only"
+        )
     return s.view
 
 
@@ -27,8 +28,9 @@ def probabilities_of(view: ClassView) -> AnyArray:
     if view.probabilities is not None:
         return view.probabilities
     if view.log_probabilities is None:
-        msg = "class probabilities or logits are needed; got labels and predictions only"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "class probabilities or logits are needed; got labels and predictions only"
+        )
     return namespace(view.log_probabilities).exp(view.log_probabilities)
 
 

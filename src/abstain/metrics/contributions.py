@@ -215,10 +215,9 @@ def group_contributions(
     s = scored_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
     if names.shape != (n_passed(s),):
-        msg = (
+        raise ShapeError(
             f"`group` must have one entry for each of the {n_passed(s)} samples; got {names.shape}"
         )
-        raise ShapeError(msg)
     return contributions_by(s, of_samples(s, names), metric)
 
 

@@ -343,8 +343,9 @@ class Family:
         made = [self.named(each) for each in names]
         if None in made:
             wrong = names[made.index(None)]
-            msg = f"{name!r} names {wrong!r} among others, which has no meaning; change the range"
-            raise InputError(msg)
+            raise InputError(
+                f"{name!r} names {wrong!r} among others, which has no meaning; change the range"
+            )
         return tuple(metric for metric in made if metric is not None)
 
     def _matched(self, name: str, number: str) -> tuple[str, ...] | None:
@@ -371,10 +372,9 @@ def numbers_in(text: str) -> list[str]:
     first, last, steps = text.split(":")
     low, high, count = float(first), float(last), float(steps)
     if not (low < high and count >= 2 and count.is_integer()):
-        msg = (
+        raise InputError(
             f"a range must be low:high:count, low below high and a count of 2 or more; got {text!r}"
         )
-        raise InputError(msg)
     # Twelve digits are what a name holds; each metric is at the number in its name.
     whole = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)] + [high]
     return [f"{x:.12f}".rstrip("0").rstrip(".") for x in whole]

@@ -150,8 +150,7 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     checks.unit_interval(u, "rank")
     xp = namespace(u)
     if bool(xp.any(u == 1)):
-        msg = "`rank` must be below 1, where the weight has no limit; got 1"
-        raise DomainError(msg)
+        raise DomainError("`rank` must be below 1, where the weight has no limit; got 1")
     found = u if area == "augrc" else -xp.log1p(-u)
     if is_foreign(rank):
         return found
@@ -223,8 +222,7 @@ def population_aurc(
 def _host(rank: AnyArray) -> FloatArray:
     found = to_numpy(rank, "rank")
     if found.dtype.kind not in "iuf":
-        msg = f"`rank` must hold numbers; got {found.dtype}"
-        raise DomainError(msg)
+        raise DomainError(f"`rank` must hold numbers; got {found.dtype}")
     return found.astype(np.float64)
 
 
@@ -310,11 +308,10 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
 def _over_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
     through = home(groups.through)
     if np.any(through % 1):
-        msg = (
+        raise DomainError(
             "`weight` must be whole numbers for Monte-Carlo weights, which count samples; got a "
             "fraction. Use aurc(..., estimator='plugin'), which takes any weight"
         )
-        raise DomainError(msg)
     sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
     at = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
     return numbers_beside(np.diff(at), groups.weight) / groups.weight

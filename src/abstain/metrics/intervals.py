@@ -167,16 +167,16 @@ def metric_difference(
     """
     chosen = metric_named(metric)
     if reason := chosen.why_no_influence:
-        msg = f"`metric`: {reason}."
-        raise InputError(msg)
+        raise InputError(f"`metric`: {reason}.")
     pair = (
         scored_on_host(confidence, loss, weight),
         scored_on_host(other, loss if other_loss is None else other_loss, weight),
     )
     if n_passed(pair[0]) != n_passed(pair[1]):
         lengths = [n_passed(s) for s in pair]
-        msg = f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
+        )
     for s in pair:
         refuse_needs(chosen, s)
     cluster = cluster_of(pair[0], group)
@@ -186,8 +186,9 @@ def metric_difference(
 def refuse_needs(metric: Metric, s: Scored) -> None:
     """Refuse a metric that needs more than a confidence and a loss."""
     if missing := metric.missing(s):
-        msg = f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
-        raise InputError(msg)
+        raise InputError(
+            f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
+        )
 
 
 def interval_of(

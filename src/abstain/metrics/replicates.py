@@ -33,8 +33,9 @@ def replicates(
     """
     for s in scored_sets:
         if s.n != draws.n:
-            msg = f"every score needs the {draws.n} samples that are drawn from; got {s.n}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"every score needs the {draws.n} samples that are drawn from; got {s.n}"
+            )
     presorted = over(lambda s: ordered(s.confidence, s.loss, s.weight), scored_sets, threads)
     formulas = [metric.resampled for metric in metrics]
     quick = np.array([[f is not None and f.holds(s) for s in scored_sets] for f in formulas])

@@ -172,28 +172,28 @@ def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) ->
 def _applies(metric: Metric, s: Scored, interval: str) -> None:
     refuse_needs(metric, s)
     if interval != "percentile" and metric.why_no_influence:
-        msg = (
+        raise InputError(
             f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
             "use 'percentile'"
         )
-        raise InputError(msg)
 
 
 def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
     size = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(size, "resamples") < 2:
-        msg = f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
-        raise InputError(msg)
+        raise InputError(
+            f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
+        )
     if isinstance(resamples, Draws):
         if resamples.n != s.n:
-            msg = (
+            raise ShapeError(
                 f"`resamples` draws from {resamples.n} samples, but there are {s.n}"
                 f"{' of weight above 0' if s.n < n_passed(s) else ''}"
             )
-            raise ShapeError(msg)
         if group is not None:
-            msg = "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
-            raise InputError(msg)
+            raise InputError(
+                "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
+            )
         return resamples
     return Draws(s.n, resamples, rng=rng, cluster=cluster_of(s, group))
 

@@ -163,11 +163,10 @@ def selective_confusion_matrix(
 
 def _as_long(prediction: Array, n: int) -> Array:
     if prediction.size != n:
-        msg = (
+        raise ShapeError(
             f"`prediction` must have one entry for each of the {n} entries of `labels`; "
             f"got {prediction.size}"
         )
-        raise ShapeError(msg)
     return prediction
 
 
@@ -180,11 +179,10 @@ def _mask(accepted: AnyArray, n: int) -> BoolArray:
 def _union(truth: Array, guess: Array) -> tuple[Hashable, ...]:
     found = {*distinct(truth, "labels"), *distinct(guess, "prediction")}
     if len({isinstance(name, str) for name in found}) > 1:
-        msg = (
+        raise DomainError(
             "`labels` and `prediction` must name classes in the same way; got texts and "
             f"{type(next(name for name in found if not isinstance(name, str))).__name__}"
         )
-        raise DomainError(msg)
     return tuple(in_order(found))
 
 
@@ -192,8 +190,7 @@ def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
     alien = [kind for kind in distinct(values, name) if kind not in classes]
     if alien:
         known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-        msg = f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}")
     return encode(values, classes, name)
 
 

@@ -79,14 +79,12 @@ def tie_bounds(
     """
     entry, s = metric_named(metric), scored(confidence, loss, weight).plain
     if not has_bounds(entry) or entry.missing(s):
-        msg = f"`metric` must be a rank metric of confidence and loss; got {metric!r}"
-        raise InputError(msg)
+        raise InputError(f"`metric` must be a rank metric of confidence and loss; got {metric!r}")
     if not has_bounds(entry, s):
-        msg = (
+        raise InputError(
             f"`weight` must be equal for all samples, since {metric!r} has a vertex at each "
             "confidence; use a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
         )
-        raise InputError(msg)
     low, high = UntiedOrders(s).bounds(entry)
     value = value_of(entry.compute(s), metric)
     return TieBounds(low, value, high, s.events.tied / s.samples)

@@ -367,8 +367,9 @@ def _together(ranks: FloatArray, size: FloatArray, name: str) -> tuple[FloatArra
     try:
         both = np.broadcast_arrays(ranks, size)
     except ValueError:
-        msg = f"`{name}` and `n` must broadcast; got shapes {ranks.shape} and {size.shape}"
-        raise ShapeError(msg) from None
+        raise ShapeError(
+            f"`{name}` and `n` must broadcast; got shapes {ranks.shape} and {size.shape}"
+        ) from None
     return both[0], both[1]
 
 
@@ -382,8 +383,7 @@ def _integers(x: AnyArray, name: str) -> FloatArray:
 def _numbers(x: AnyArray, name: str) -> FloatArray:
     found = to_numpy(x, name)
     if found.dtype.kind not in "iuf":
-        msg = f"`{name}` must hold numbers; got {found.dtype}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must hold numbers; got {found.dtype}")
     out: FloatArray = checks.finite(found, name).astype(np.float64)
     return out
 

@@ -98,8 +98,9 @@ def from_arrays(
             refuse_arrays(arrays)
             return _made(plain, arrays)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            msg = f"a part of the monitor is missing or damaged: {error!r}"
-            raise FileFormatError(msg) from error
+            raise FileFormatError(
+                f"a part of the monitor is missing or damaged: {error!r}"
+            ) from error
 
 
 def _made(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[MonitorPlan, Seen, Read]:
@@ -111,8 +112,9 @@ def _made(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Monito
     ledger = Ledger(keys, flags, answers, int(plain["first"]))
     names = tuple(records.value(json.loads(arrays["names"].tobytes()), list[str], "names"))
     if len(names) != len(arrays["items"]):
-        msg = f"`names` must be one for each of {len(arrays['items'])} items; got {len(names)}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"`names` must be one for each of {len(arrays['items'])} items; got {len(names)}"
+        )
     requests = Requests(
         sealed(arrays["items"]), names, sealed(arrays["sums"]), *map(int, plain["settled"])
     )
@@ -148,8 +150,7 @@ def _watch(watch: Watch, told: Mapping[str, Any], arrays: Mapping[str, Array]) -
     if wager is not None:
         held = arrays[f"held_{watch.name}"]
         if held.shape != wager.held.shape:
-            msg = f"the bets on the {watch.name} have the shape {held.shape}"
-            raise FileFormatError(msg)
+            raise FileFormatError(f"the bets on the {watch.name} have the shape {held.shape}")
         wager = replace(wager, held=sealed(held), steps=int(told["steps"]))
     tally = WatchTally(told["n"], told["total"], told["recent"])
     return replace(watch, wager=wager, tally=tally, alarmed=told["alarmed"], since=told["since"])

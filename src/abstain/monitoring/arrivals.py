@@ -125,8 +125,7 @@ def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
     if classes is None:
         return hashes
     if len(classes) != n:
-        msg = f"classes must have one entry for each of {n} ids; got {len(classes)}"
-        raise ShapeError(msg)
+        raise ShapeError(f"classes must have one entry for each of {n} ids; got {len(classes)}")
     rows = [i for i, name in enumerate(classes) if name is not None]
     if rows:
         hashes[rows] = keys_of([classes[i] for i in rows], seed)[:, 0]

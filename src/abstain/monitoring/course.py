@@ -249,11 +249,10 @@ class Course:
         if not math.isnan(label.loss):
             return label.loss
         if not answer:
-            msg = (
+            raise InputError(
                 f"the label of {label.name!r} names a class, and its prediction did not: give "
                 "`correct` or `loss` with the label, or `prediction` with the prediction"
             )
-            raise InputError(msg)
         return float(label.class_hash != answer)
 
     def _count_loss(self, number: int, loss: float, *, is_answered: bool) -> None:

@@ -77,11 +77,10 @@ class Folder:
     def _list(self) -> Listing:
         refuse_absent(self._folder)
         if not self._folder.is_dir():
-            msg = (
+            raise InputError(
                 f"{self._folder.name} is a file: give the folder that it lies in, or send it "
                 "through standard input"
             )
-            raise InputError(msg)
         listing: Listing = {}
         for path in self._folder.iterdir():
             try:

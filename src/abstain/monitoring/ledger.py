@@ -189,11 +189,10 @@ def keys_of(names: Sequence[object], seed: int) -> Array:
     """
     for i, name in enumerate(names):
         if isinstance(name, _NO_NAMES) or name is None or name == "":
-            msg = (
+            raise DomainError(
                 "ids and classes must be texts that are not empty, or whole numbers, so that each "
                 f"is written in one way; got {name!r} at index {i}"
             )
-            raise DomainError(msg)
     salt = seed.to_bytes(8, "little", signed=False)
     said = (str(name).encode("utf-8", "surrogatepass") for name in names)
     made = b"".join(hashlib.blake2b(x, digest_size=32, key=salt).digest() for x in said)

@@ -81,20 +81,19 @@ def line_of(text: str | None, place: str, *, scale: str = "score") -> Line:
         With the place, the rule and the value.
     """
     if text is None:
-        msg = f"{place}: the line is longer than {MAX_LINE:,} bytes"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{place}: the line is longer than {MAX_LINE:,} bytes")
     try:
         return _said(parsed(text), place, scale)
     except InputError as error:
-        msg = f"{place}: {error}"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(f"{place}: {error}") from error
 
 
 def _said(found: dict[str, Any], place: str, scale: str) -> Line:
     truths = [name for name in TRUTHS if name in found]
     if len(truths) > 1:
-        msg = f"a line has one of `correct`, `loss` and `label`; got {' and '.join(truths)}"
-        raise InputError(msg)
+        raise InputError(
+            f"a line has one of `correct`, `loss` and `label`; got {' and '.join(truths)}"
+        )
     if "confidence" not in found and not truths:
         msg = "a line has `confidence` (a prediction), or `correct`, `loss` or `label` (a label)"
         raise InputError(f"{msg}; got {', '.join(map(repr, found)) or 'nothing'}")
@@ -132,19 +131,20 @@ def _name(found: dict[str, Any], field: str) -> str:
     value = found.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         said = shown(value) if field in found else "none"
-        msg = f"`{field}` must be a text that is not empty, or a whole number; got {said}"
-        raise InputError(msg)
+        raise InputError(
+            f"`{field}` must be a text that is not empty, or a whole number; got {said}"
+        )
     return str(value)
 
 
 def _number(found: dict[str, Any], scale: str) -> float:
     value = found["confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        msg = f"`confidence` must be a finite number; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(f"`confidence` must be a finite number; got {shown(value)}")
     if scale == "probability" and not 0 <= value <= 1:
-        msg = f"`confidence` must lie in [0, 1] with scale 'probability'; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(
+            f"`confidence` must lie in [0, 1] with scale 'probability'; got {shown(value)}"
+        )
     return float(value)
 
 
@@ -154,8 +154,7 @@ def _truth(found: dict[str, Any], field: str) -> float:
     number = isinstance(value, bool | int | float) and _finite(value) and 0 <= value <= 1
     if not number:
         rule = "true, false or in [0, 1]" if field == "correct" else "a number in [0, 1]"
-        msg = f"`{field}` must be {rule}; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(f"`{field}` must be {rule}; got {shown(value)}")
     return 1.0 - float(value) if field == "correct" else float(value)
 
 

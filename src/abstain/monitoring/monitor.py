@@ -120,13 +120,13 @@ class Monitor(InNotebook):
             for a prediction without one.
         """
         if (loss is None) == (label is None):
-            msg = "give one of `loss` and `label`"
-            raise InputError(msg)
+            raise InputError("give one of `loss` and `label`")
         if not len(ids):
             return self
         if label is not None and any(name is None for name in label):
-            msg = "`label` must be known: leave out the ids whose class has not come; got None"
-            raise DomainError(msg)
+            raise DomainError(
+                "`label` must be known: leave out the ids whose class has not come; got None"
+            )
         losses = np.full(len(ids), _NAN)
         if loss is not None:
             losses = checks.unit_interval(checks.loss(loss, length=len(ids)), "loss")

@@ -138,18 +138,16 @@ def scale_for(rule: DecisionRule, scale: Scale | None) -> Scale:
     if scale is not None:
         checks.one_of(scale, "scale", get_args(Scale))
         if rule.threshold_on(scale) is None:
-            msg = (
+            raise InputError(
                 f"the threshold of this rule is on the scale {rule.scale!r}, which has no exact "
                 f"counterpart in {scale!r}"
             )
-            raise InputError(msg)
         return scale
     if rule.scale == "log-odds":
-        msg = (
+        raise InputError(
             "the threshold of this rule is in log-odds: say what the confidences of the stream "
             "are with `scale` (--scale), 'log-odds' or 'probability'"
         )
-        raise InputError(msg)
     return "probability" if rule.scale == "probability" else "score"
 
 
@@ -164,20 +162,18 @@ def coverage_limits(
     if given is not None:
         low, high = (checks.fraction(x, "coverage") for x in given)
         if not low <= high or not (low > 0 or high < 1) or low == 1 or high == 0:
-            msg = (
+            raise DomainError(
                 "`coverage` must be a range within [0, 1], low and high, of which low is below 1, "
                 f"high is above 0 and one of them is no end; got {given!r}"
             )
-            raise DomainError(msg)
         return low, high
     if rule.coverage is None or not rule.n:
         return None
     if abs(rule.accepted / rule.n - rule.coverage) > 1e-9:
-        msg = (
+        raise InputError(
             "the calibration samples of this rule were weighted, so how sure its coverage is "
             "cannot be told: give `coverage` (--coverage), low and high"
         )
-        raise InputError(msg)
     reach = math.sqrt(math.log(2 / share) / (2 * rule.n))
     found = max(0.0, rule.coverage - reach), min(1.0, rule.coverage + reach)
     return None if found == (0.0, 1.0) else found
@@ -193,11 +189,10 @@ def promised(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, 
     value = checks.fraction(max_risk, "max_risk")
     # Nearer to 0 or 1 the stakes of the bets are not representable.
     if not _MIN_DISTANCE <= value <= 1 - _MIN_DISTANCE:
-        msg = (
+        raise DomainError(
             "`max_risk` must lie strictly between 0 and 1, and not closer to them than "
             f"{_MIN_DISTANCE:g}, to be watched; got {value!r}"
         )
-        raise DomainError(msg)
     return value, kind
 
 
@@ -210,19 +205,17 @@ def refuse_other(
     """
     plan = found.plan
     if rule != plan.rule:
-        msg = (
+        raise InputError(
             "the state is that of another rule:\n"
             f"  there: {plan.rule}\n  here: {rule}\nBegin a state of its own for this one"
         )
-        raise InputError(msg)
     for name, value in given.items():
         held = getattr(plan, name)
         if held != value:
-            msg = (
+            raise InputError(
                 f"the state was begun with {name} = {held!r}; got {value!r}. Drop it "
                 f"(--{name.replace('_', '-')}), or begin another state"
             )
-            raise InputError(msg)
     if calibration is None:
         return
     known = reference_for(rule, calibration, plan.scale, plan.seed)
@@ -232,8 +225,9 @@ def refuse_other(
     if held is None or not all(
         np.array_equal(getattr(known.blocks, part), getattr(held.blocks, part)) for part in parts
     ):
-        msg = "the state was begun with other calibration data; drop them (--calibration)"
-        raise InputError(msg)
+        raise InputError(
+            "the state was begun with other calibration data; drop them (--calibration)"
+        )
 
 
 def _refuse_forgetful(plan: MonitorPlan) -> None:
@@ -242,36 +236,35 @@ def _refuse_forgetful(plan: MonitorPlan) -> None:
         raise InputError(_NOTHING)
     if plan.label_share is not None and plan.remember < plan.patience:
         # A label that is awaited would find its prediction forgotten, and never count.
-        msg = (
+        raise DomainError(
             f"`remember` must be at least `patience` ({plan.patience:,}) where labels are asked "
             f"for; got {plan.remember:,}: remember more, or wait less (--remember, --patience)"
         )
-        raise DomainError(msg)
 
 
 def _refuse_idle(rule: object) -> None:
     """Refuse what is no decision rule, or one that answers nothing."""
     if not isinstance(rule, DecisionRule):
-        msg = f"`rule` must be a DecisionRule with a threshold; got {type(rule).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"`rule` must be a DecisionRule with a threshold; got {type(rule).__name__}"
+        )
     if not rule.attainable:
-        msg = f"`rule` must have a threshold; this one has none: {rule.reason}"
-        raise InputError(msg)
+        raise InputError(f"`rule` must have a threshold; this one has none: {rule.reason}")
 
 
 def _seed(given: int) -> int:
     """Return a seed that fits into the key of the hash of the ids."""
     if type(given) is not int or not 0 <= given < 2**64:
-        msg = f"`seed` must be an integer of at least 0 and below 2^64; got {shown(given)}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`seed` must be an integer of at least 0 and below 2^64; got {shown(given)}"
+        )
     return given
 
 
 def _chance(given: float, name: str) -> float:
     found = checks.fraction(given, name)
     if not 0 < found < 1:
-        msg = f"`{name}` must lie strictly between 0 and 1; got {given!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must lie strictly between 0 and 1; got {given!r}")
     return found
 
 
@@ -279,11 +272,10 @@ def reference_for(rule: DecisionRule, data: object, scale: Scale, seed: int = 0)
     """Return the calibration data on the scale of the stream."""
     part = data_of(data, rule.score or None, None)
     if part.weight is not None:
-        msg = (
+        raise InputError(
             "`calibration` must have no weights: where a confidence stands among samples that "
             "count unevenly is not known surely"
         )
-        raise InputError(msg)
     values: FloatArray = np.asarray(part.values, np.float64)
     computed = isinstance(part.scored, ConfidenceScore) and not part.scored.own
     # A bare array is on the scale of the stream, a column on that of the rule.

@@ -126,8 +126,7 @@ class Pipe:
     def _is_block(self, event: bytes | OSError) -> TypeGuard[bytes]:
         """Return whether bytes arrived, and not the end of the input."""
         if isinstance(event, OSError):
-            msg = f"standard input cannot be read: {event.strerror or event}"
-            raise InputError(msg) from event
+            raise InputError(f"standard input cannot be read: {event.strerror or event}") from event
         return bool(event)
 
     def _read(self) -> None:

@@ -82,8 +82,9 @@ def reference_of(
     blocks = rank_blocks(values, rng=seed)
     answered = values >= threshold
     if not answered.any():
-        msg = f"`calibration` must have a sample that reaches the threshold {threshold:g}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`calibration` must have a sample that reaches the threshold {threshold:g}"
+        )
     if loss is None:
         if predicted is None:
             return Reference(blocks, None, float("nan"))

@@ -38,8 +38,9 @@ def split(
         return [ax]
     place = ax.get_subplotspec()
     if place is None:
-        msg = "`ax` must come from plt.subplots or add_subplot, so that panels can take its place"
-        raise InputError(msg)
+        raise InputError(
+            "`ax` must come from plt.subplots or add_subplot, so that panels can take its place"
+        )
     figure: Any = ax.figure
     rows, columns = grid(count, most)
     ax.remove()

@@ -78,11 +78,10 @@ class CriticalDifferenceDisplay(Titled):
         name = words.checked(comparison).metric_shown(metric)
         across = comparison.across_of(name)
         if across is None:
-            msg = (
+            raise InputError(
                 "a critical difference needs several data sets or runs; the comparison has one "
                 "of each, for which SignificanceMapDisplay shows the differences"
             )
-            raise InputError(msg)
         return cls(across, comparison.blocks)
 
     @property
@@ -220,8 +219,9 @@ class PerformanceProfileDisplay(Titled):
         name = words.checked(comparison).metric_shown(metric)
         found = tuple(p for p in comparison.profiles if p.metric == name)
         if not found:
-            msg = "a performance profile needs several data sets or runs; the comparison has none"
-            raise InputError(msg)
+            raise InputError(
+                "a performance profile needs several data sets or runs; the comparison has none"
+            )
         return cls(found, comparison.aggregated_over)
 
     @property

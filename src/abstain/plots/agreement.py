@@ -77,8 +77,7 @@ class AgreementDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not self.pairs:
-            msg = "`pairs` must hold at least one case; got none"
-            raise InputError(msg)
+            raise InputError("`pairs` must hold at least one case; got none")
 
     @property
     def panels(self) -> list[str]:

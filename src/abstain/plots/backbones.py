@@ -72,8 +72,7 @@ class BackboneDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not self.values:
-            msg = "`values` must hold at least one value of a model; got none"
-            raise InputError(msg)
+            raise InputError("`values` must hold at least one value of a model; got none")
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a model, data set and metric."""

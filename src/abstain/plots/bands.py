@@ -93,8 +93,7 @@ class RiskCoverageBandDisplay(Titled):
             Call `plot` to draw it.
         """
         if not band:
-            msg = "`band` must hold at least one curve; got an empty mapping"
-            raise InputError(msg)
+            raise InputError("`band` must hold at least one curve; got an empty mapping")
         return cls(dict(band))
 
     @classmethod
@@ -125,8 +124,7 @@ class RiskCoverageBandDisplay(Titled):
             Call `plot` to draw it.
         """
         if kind not in RISKS:
-            msg = f"`kind` must be 'selective' or 'generalized'; got {kind!r}"
-            raise InputError(msg)
+            raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         split = words.checked(comparison).data_shown(data)
         wanted = comparison.methods if methods is None else methods
         found = {b.method: b for b in comparison.bands if b.data == split}

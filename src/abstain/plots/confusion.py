@@ -193,12 +193,11 @@ class SelectiveConfusionDisplay(Titled):
             If the estimator has no `predict_or_abstain`.
         """
         if not hasattr(estimator, "predict_or_abstain"):
-            msg = (
+            raise InputError(
                 "`estimator` must have `predict_or_abstain`, as SelectiveClassifier does; got "
                 f"{type(estimator).__name__}. Of a search pass `best_estimator_`, of a pipeline "
                 "its last step with samples as that step sees them; or use `from_predictions`."
             )
-            raise InputError(msg)
         prediction, accepted, _ = estimator.predict_or_abstain(X)
         return cls.from_predictions(y, prediction, accepted, weight=weight, normalize=normalize)
 

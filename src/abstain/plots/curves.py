@@ -87,8 +87,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
             "generalized": generalized_risk_coverage_curve,
         }
         if kind not in functions:
-            msg = f"`kind` must be 'selective' or 'generalized'; got {kind!r}"
-            raise InputError(msg)
+            raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         return cls(by_score(confidence, lambda c: functions[kind](c, loss, weight=weight)))
 
     def plot(

@@ -124,8 +124,9 @@ class Drawable(ABC):
 
         kind = suffix.lower()
         if kind not in _METADATA:
-            msg = f"the name of a figure's file must end in .svg, .pdf or .png; got {suffix!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"the name of a figure's file must end in .svg, .pdf or .png; got {suffix!r}"
+            )
         if self.figure_ is None:
             self._draw_alone(drawing)
         whole: Any = self.figure_
@@ -258,8 +259,7 @@ class Display(Drawable, Generic[CurveT]):
         """
         named = dict(curve) if isinstance(curve, Mapping) else {name: curve}
         if not named:
-            msg = "`curve` must hold at least one curve; got an empty mapping"
-            raise InputError(msg)
+            raise InputError("`curve` must hold at least one curve; got an empty mapping")
         return cls(named)
 
     def frame(self) -> "pl.DataFrame":

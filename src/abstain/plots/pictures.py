@@ -77,13 +77,13 @@ class PicturesDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing, and what is no picture."""
         if not self.pictures:
-            msg = "`pictures` must hold at least one picture; got none"
-            raise InputError(msg)
+            raise InputError("`pictures` must hold at least one picture; got none")
         for one in self.pictures:
             shape = one.levels.shape
             if len(shape) not in {2, 3} or shape[2:] not in {(), (3,)}:
-                msg = f"the picture {one.name!r} must be (h, w) or (h, w, 3); got {shape}"
-                raise ShapeError(msg)
+                raise ShapeError(
+                    f"the picture {one.name!r} must be (h, w) or (h, w, 3); got {shape}"
+                )
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a picture."""
@@ -98,10 +98,9 @@ class PicturesDisplay(Panels):
         place = axes.get_subplotspec()
         figure: Any = axes.figure
         if place is None:
-            msg = (
+            raise InputError(
                 "`ax` must come from plt.subplots or add_subplot, so that pictures can stand there"
             )
-            raise InputError(msg)
         axes.remove()
         # A name goes across its whole row, so that it makes no picture narrow.
         heights = [_HEAD, 1.0] * len(rows)

@@ -85,8 +85,7 @@ class RankChangesDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not self.changes:
-            msg = "`changes` must hold at least one method in one study; got none"
-            raise InputError(msg)
+            raise InputError("`changes` must hold at least one method in one study; got none")
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a cell."""

@@ -338,8 +338,7 @@ class RankingChangesDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not self.rankings:
-            msg = "`rankings` must hold at least one ranking; got none"
-            raise InputError(msg)
+            raise InputError("`rankings` must hold at least one ranking; got none")
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a method and panel."""

@@ -60,10 +60,9 @@ class Series:
         lengths = {name: len(getattr(self, name)) for name in ("y", "low", "high")}
         for name, length in lengths.items():
             if length != len(self.x) and not (length == 0 and lengths["low"] == lengths["high"]):
-                msg = (
+                raise ShapeError(
                     f"`{name}` must have one number for each of {len(self.x)} points; got {length}"
                 )
-                raise ShapeError(msg)
 
 
 @dataclass(eq=False)
@@ -114,8 +113,7 @@ class SeriesDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not any(s.x for s in self.series):
-            msg = "`series` must hold at least one line with a point; got none"
-            raise InputError(msg)
+            raise InputError("`series` must hold at least one line with a point; got none")
 
     @property
     def panels(self) -> list[str]:

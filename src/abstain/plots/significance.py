@@ -223,8 +223,7 @@ class SignificanceMapsDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not self.maps:
-            msg = "`maps` must hold at least one map; got none"
-            raise InputError(msg)
+            raise InputError("`maps` must hold at least one map; got none")
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a cell that holds a p-value."""

@@ -68,8 +68,7 @@ class SpreadDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
         if not any(math.isfinite(x) for s in self.spreads for x in s.values):
-            msg = "`spreads` must hold at least one value; got none"
-            raise InputError(msg)
+            raise InputError("`spreads` must hold at least one value; got none")
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a value."""

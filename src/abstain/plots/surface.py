@@ -57,16 +57,16 @@ class SurfaceDisplay(Panels):
     def __post_init__(self) -> None:
         """Refuse surfaces of another shape, and none."""
         if not self.surfaces or min(self.x.size, self.y.size) < 2:
-            msg = "`surfaces` must hold at least one, over at least two numbers in each direction"
-            raise ShapeError(msg)
+            raise ShapeError(
+                "`surfaces` must hold at least one, over at least two numbers in each direction"
+            )
         self.surfaces = {name: sealed(surface) for name, surface in self.surfaces.items()}
         for name, surface in self.surfaces.items():
             if surface.shape != (self.y.size, self.x.size):
-                msg = (
+                raise ShapeError(
                     f"the surface {name!r} must have shape {(self.y.size, self.x.size)}, rows for "
                     f"`y` and columns for `x`; got {surface.shape}"
                 )
-                raise ShapeError(msg)
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a point of a surface."""

@@ -57,8 +57,9 @@ class VerdictGridDisplay(Titled):
         strange = {column for row in self.cells.values() for column in row} - {*self.columns}
         if not any(self.cells.values()) or strange:
             found = f"cells of {sorted(strange)}" if strange else "none"
-            msg = f"`cells` must hold at least one, of the `columns` {self.columns}; got {found}"
-            raise InputError(msg)
+            raise InputError(
+                f"`cells` must hold at least one, of the `columns` {self.columns}; got {found}"
+            )
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a cell."""

@@ -52,8 +52,7 @@ def returned(given: object, kind: type[ResultT], name: str, by: str) -> ResultT:
     abstain.errors.InputError: `rows` must be what `rows_of` returned; got dict
     """
     if not isinstance(given, kind):
-        msg = f"`{name}` must be what `{by}` returned; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be what `{by}` returned; got {type(given).__name__}")
     return given
 
 

@@ -19,11 +19,10 @@ from abstain.typing import AnyArray, Array, FloatArray
 def same_length(x: Array, name: str, n: int, like: str) -> Array:
     """Refuse an array whose first axis differs from that of the array that sets n."""
     if x.shape[0] != n:
-        msg = (
+        raise ShapeError(
             f"`{name}` must have one entry for each of the {n} samples of `{like}`; "
             f"got {x.shape[0]}"
         )
-        raise ShapeError(msg)
     return x
 
 
@@ -38,8 +37,7 @@ def confidence_columns(x: AnyArray, n: int, like: str) -> dict[str, Array]:
     out = {}
     for name, values in columns.items():
         if not isinstance(name, str) or not name:
-            msg = f"`confidence` must map names to arrays; got the key {name!r}"
-            raise InputError(msg)
+            raise InputError(f"`confidence` must map names to arrays; got the key {name!r}")
         label = "confidence" if columns is not x else f"confidence[{name!r}]"
         out[name] = same_length(checks.confidence(values, label), label, n, like)
     return out
@@ -60,11 +58,11 @@ def features(x: AnyArray, n: int, like: str) -> Array:
     """Validate features, shape (n, d)."""
     out = to_numpy(x, "features")
     if out.ndim != 2 or out.shape[1] == 0:
-        msg = f"`features` must have shape (n, d); got shape {out.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`features` must have shape (n, d); got shape {out.shape}")
     if out.dtype.kind not in "biuf":
-        msg = f"`features` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`features` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+        )
     return checks.finite(same_length(out, "features", n, like), "features")
 
 
@@ -75,18 +73,16 @@ def rows_of(selection: AnyArray, n: int) -> Array:
     else:
         chosen = _indices(to_numpy(selection, "selection"), n)
     if chosen.size == 0:
-        msg = "`selection` must keep at least one sample; got none"
-        raise ShapeError(msg)
+        raise ShapeError("`selection` must keep at least one sample; got none")
     return chosen
 
 
 def _indices(x: Array, n: int) -> Array:
     if x.ndim != 1 or (x.size and x.dtype.kind not in "biu"):
-        msg = (
+        raise InputError(
             "`selection` must be a mask (n,), an index array or a slice; "
             f"got {x.dtype} values of shape {x.shape}"
         )
-        raise InputError(msg)
     if x.dtype.kind == "b":
         return np.flatnonzero(same_length(x, "selection", n, "the predictions"))
     checks.refuse("selection", f"must index the {n} samples", x, (x < -n) | (x >= n))
@@ -149,8 +145,9 @@ def _own_confidence(
 ) -> dict[str, Array] | None:
     """Return the user's own confidences; uncertainties are turned around and named so."""
     if confidence is None and lower_is_safer:
-        msg = "`lower_is_safer` speaks of your own `confidence`; give it, or leave the option out"
-        raise InputError(msg)
+        raise InputError(
+            "`lower_is_safer` speaks of your own `confidence`; give it, or leave the option out"
+        )
     if confidence is None:
         return None
     if loss is not None:
@@ -164,22 +161,21 @@ def _refuse_incomplete(given: dict[str, Any], *, unlabeled: bool) -> dict[str, A
     """Refuse what lacks the truth or the output; number samples that have confidences alone."""
     truth = given["labels"] is not None or given["loss"] is not None
     if unlabeled and truth:
-        msg = "`unlabeled` predictions have no `labels` and no `loss`; leave these out, or the word"
-        raise InputError(msg)
+        raise InputError(
+            "`unlabeled` predictions have no `labels` and no `loss`; leave these out, or the word"
+        )
     if not unlabeled and not truth:
-        msg = (
+        raise MissingInputError(
             "`labels` are needed to know what is right; give them, or your own `loss`, or say that "
             "there are none (unlabeled=True)"
         )
-        raise MissingInputError(msg)
     output = any(given[name] is not None for name in (*_SCORES, "prediction"))
     own = (unlabeled or given["loss"] is not None) and given["confidence"] is not None
     if not output and not own:
-        msg = (
+        raise MissingInputError(
             "the model's output is needed: give `logits`, `probabilities` or `prediction` "
             "(or Monte-Carlo samples), or your own `confidence` and `loss`"
         )
-        raise MissingInputError(msg)
     if unlabeled and not output and all(given[name] is None for name in ARRAYS):
         first = given["confidence"]
         first = next(iter(first.values())) if isinstance(first, Mapping) else first
@@ -208,11 +204,10 @@ def _refuse_unequal(outputs: dict[str, Array]) -> None:
         return
     swapped = b.shape[1] == a.shape[1] and b.shape[2] != a.shape[1]
     hint = f" Move the sample axis with `np.moveaxis({second}, -1, 1)`." if swapped else ""
-    msg = (
+    raise ShapeError(
         f"`{second}` must have shape ({a.shape[0]}, S, {a.shape[1]}) to match `{first}`; "
         f"got {b.shape}.{hint}"
     )
-    raise ShapeError(msg)
 
 
 def _samples(fields: dict[str, Any]) -> tuple[int, str]:
@@ -220,8 +215,7 @@ def _samples(fields: dict[str, Any]) -> tuple[int, str]:
     name = next(name for name in ARRAYS if fields[name] is not None)
     values = to_numpy(fields[name], name)
     if values.ndim == 0:
-        msg = f"`{name}` must have one axis (n,); got a single value"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must have one axis (n,); got a single value")
     return int(values.shape[0]), name
 
 
@@ -231,19 +225,19 @@ def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
     if fields["classes"] is not None:
         out = class_names(fields["classes"])
         if width is not None and len(out) != width:
-            msg = f"`classes` must name the {width} columns of class scores; got {len(out)} names"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`classes` must name the {width} columns of class scores; got {len(out)} names"
+            )
     elif width is not None:
         out = tuple(range(width))
     else:
         _refuse_decimals(fields)
         out = _union(fields["labels"], fields["prediction"], unknown)
     if unknown is not None and unknown in out:
-        msg = (
+        raise InputError(
             f"`unknown_label` must not be one of the classes; got {unknown!r}. "
             "It marks labels of no known class, and cannot be predicted."
         )
-        raise InputError(msg)
     return out
 
 
@@ -255,13 +249,12 @@ def _refuse_decimals(fields: dict[str, Any]) -> None:
             continue
         whole = bool((np.floor(values) == values).all())
         codes = f"If they are codes of classes, pass `{name}.astype(int)`. " if whole else ""
-        msg = (
+        raise DomainError(
             f"`{name}` must hold classes (whole numbers or text); got {values.dtype} values such "
             f"as {values[0]!s}. {codes}If they are amounts, give how wrong each prediction is as "
             f"{option('loss')}, such as abs(prediction - label), and your own "
             f"{option('confidence')}."
         )
-        raise DomainError(msg)
 
 
 def _union(

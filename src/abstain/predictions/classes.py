@@ -57,14 +57,13 @@ def names(x: AnyArray, name: str) -> Array:
     else:
         hint = ""
     if out.ndim != 1:
-        msg = f"`{name}` must have one axis (n,); got shape {out.shape}.{hint}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must have one axis (n,); got shape {out.shape}.{hint}")
     if out.size == 0:
-        msg = f"`{name}` is empty; at least one sample is needed"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` is empty; at least one sample is needed")
     if out.dtype.kind == "V":
-        msg = f"`{name}` must hold names or numbers; got records or untyped bytes ({out.dtype})"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`{name}` must hold names or numbers; got records or untyped bytes ({out.dtype})"
+        )
     return out
 
 
@@ -74,12 +73,10 @@ def class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
     try:
         count = len(set(out))
     except TypeError:
-        msg = f"`classes` must hold hashable names; got {out!r}"
-        raise InputError(msg) from None
+        raise InputError(f"`classes` must hold hashable names; got {out!r}") from None
     if count < len(out):
         twice = next(c for i, c in enumerate(out) if c in out[:i])
-        msg = f"`classes` must be distinct; got {twice!r} twice"
-        raise InputError(msg)
+        raise InputError(f"`classes` must be distinct; got {twice!r} twice")
     return out
 
 
@@ -116,11 +113,10 @@ def _refuse_outside(values: Array, outside: Array, classes: Sequence[Hashable], 
     count = int(outside.sum())
     more = f" ({count} such entries)" if count > 1 else ""
     known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-    msg = (
+    raise DomainError(
         f"`{name}` must be one of the {len(classes)} classes ({known}); "
         f"got {value!r} at index {where}{more}.{_advice(value, classes, name)}"
     )
-    raise DomainError(msg)
 
 
 def _advice(value: object, classes: Sequence[Hashable], name: str) -> str:

@@ -57,11 +57,11 @@ class CostMatrix:
         """Validate the matrix and keep a read-only copy in float64."""
         costs = to_numpy(self.costs, "costs")
         if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or costs.size == 0:
-            msg = f"`costs` must be a square matrix [label, prediction]; got shape {costs.shape}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`costs` must be a square matrix [label, prediction]; got shape {costs.shape}"
+            )
         if costs.dtype.kind not in "biuf":
-            msg = f"`costs` must hold numbers; got {costs.dtype}"
-            raise DomainError(msg)
+            raise DomainError(f"`costs` must hold numbers; got {costs.dtype}")
         costs = checks.finite(costs.astype(np.float64), "costs")
         checks.refuse("costs", "must not be negative", costs, costs < 0)
         costs.flags.writeable = False
@@ -72,11 +72,10 @@ class CostMatrix:
     def compute(self, predictions: Predictions) -> FloatArray:
         """Look up the cost of each sample, shape (n,)."""
         if len(self.costs) != predictions.n_classes:
-            msg = (
+            raise ShapeError(
                 f"`costs` must have one row for each of the {predictions.n_classes} classes; "
                 f"got {len(self.costs)}"
             )
-            raise ShapeError(msg)
         labels = predictions.label_codes
         out: FloatArray = self.costs[labels, predictions.prediction_codes]
         if self.unknown is None:
@@ -89,11 +88,10 @@ def refuse_unknown(predictions: Predictions, name: str, hint: str) -> None:
     """Refuse samples of no known class where a loss has no value for them."""
     unknown = predictions.label_codes == UNKNOWN
     if unknown.any():
-        msg = (
+        raise DomainError(
             f"{name} has no value for samples of no known class; index "
             f"{int(np.flatnonzero(unknown)[0])} is one ({int(unknown.sum())} in all). {hint}."
         )
-        raise DomainError(msg)
 
 
 @dataclass(frozen=True)
@@ -173,8 +171,9 @@ def per_sample_loss(
         loss = "zero_one" if predictions.loss is None else "own"
     if cost_matrix is not None:
         if not (isinstance(loss, str) and loss == "cost_matrix"):
-            msg = "`cost_matrix` goes with `loss='cost_matrix'`; drop it or ask for that loss"
-            raise InputError(msg)
+            raise InputError(
+                "`cost_matrix` goes with `loss='cost_matrix'`; drop it or ask for that loss"
+            )
         loss = CostMatrix(cost_matrix)
     if isinstance(loss, CostMatrix):
         return loss.compute(predictions)
@@ -182,16 +181,18 @@ def per_sample_loss(
         return _named(loss).compute(predictions)
     own = checks.loss(loss)
     if own.size != predictions.n:
-        msg = f"`loss` must have one entry for each of the {predictions.n} samples; got {own.size}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`loss` must have one entry for each of the {predictions.n} samples; got {own.size}"
+        )
     return own
 
 
 def _named(name: str) -> Loss:
     if name not in LOSSES:
         known = ", ".join(map(repr, LOSSES))
-        msg = f"there is no loss named {name!r}.{suggest(name, LOSSES)} The losses are {known}."
-        raise UnknownNameError(msg)
+        raise UnknownNameError(
+            f"there is no loss named {name!r}.{suggest(name, LOSSES)} The losses are {known}."
+        )
     return LOSSES[name]
 
 
@@ -241,17 +242,15 @@ def _balanced_error(predictions: Predictions) -> FloatArray:
 
 
 def _cost_matrix(predictions: Predictions) -> Array:
-    msg = (
+    raise MissingInputError(
         "the loss 'cost_matrix' needs the costs: pass `cost_matrix=` "
         f"of shape ({predictions.n_classes}, {predictions.n_classes}) or a CostMatrix"
     )
-    raise MissingInputError(msg)
 
 
 def _own(predictions: Predictions) -> Array:
     if predictions.loss is None:
-        msg = "the loss 'own' needs predictions that were given a `loss`"
-        raise MissingInputError(msg)
+        raise MissingInputError("the loss 'own' needs predictions that were given a `loss`")
     own: Array = predictions.loss
     return own
 
@@ -259,8 +258,7 @@ def _own(predictions: Predictions) -> Array:
 def _needed(predictions: Predictions, name: str) -> tuple[ClassScores, Array]:
     scores = predictions.class_scores
     if scores is None:
-        msg = f"{name} needs class scores; give `logits` or `probabilities`"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"{name} needs class scores; give `logits` or `probabilities`")
     refuse_unknown(predictions, name, "Use 'zero_one', or leave them out with `subset`")
     return scores, predictions.label_codes
 

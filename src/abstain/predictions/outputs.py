@@ -90,11 +90,9 @@ def class_scores(
     accept = accept or Permissions()
     first, second = _SAMPLED if samples else _DETERMINISTIC
     if logits is not None and probabilities is not None:
-        msg = f"give either `{first}` or `{second}`, not both; drop one of them"
-        raise InputError(msg)
+        raise InputError(f"give either `{first}` or `{second}`, not both; drop one of them")
     if logits is None and probabilities is None:
-        msg = f"one of `{first}` and `{second}` is needed; got neither"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"one of `{first}` and `{second}` is needed; got neither")
     are_logits = logits is not None
     given: AnyArray = logits if are_logits else probabilities
     name, check = (first, _logits) if are_logits else (second, _probabilities)
@@ -153,11 +151,10 @@ def _logits(x: AnyArray, name: str, axes: int, accept: Permissions) -> tuple[Arr
     nothing = hidden.all(axis=-1)
     if nothing.any():
         row = tuple(int(i) for i in np.argwhere(nothing)[0])
-        msg = (
+        raise DomainError(
             f"`{name}` must leave each sample a class that is not masked; got only -inf at index "
             f"{row[0] if len(row) == 1 else row}. Drop such samples."
         )
-        raise DomainError(msg)
     return out, ""
 
 
@@ -201,25 +198,26 @@ def _no_distribution(x: Array, name: str, off: BoolArray, limit: float) -> str:
 def _shape(shape: tuple[int, ...], name: str, axes: int) -> None:
     found = tuple(shape)
     if len(found) != axes:
-        msg = f"`{name}` must have shape {_AXES[axes]}; got shape {found}.{_advice(name, found)}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have shape {_AXES[axes]}; got shape {found}.{_advice(name, found)}"
+        )
     if 0 in found:
-        msg = f"`{name}` is empty; got shape {found}, at least one sample is needed"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` is empty; got shape {found}, at least one sample is needed")
     if found[-1] < 2:
-        msg = f"`{name}` must have at least two classes; got shape {found}.{_advice(name, found)}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have at least two classes; got shape {found}.{_advice(name, found)}"
+        )
     if axes == 3 and found[1] < 2:
-        msg = f"`{name}` must hold at least two samples a row; got shape {found}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must hold at least two samples a row; got shape {found}")
 
 
 def _floats(x: AnyArray, name: str, axes: int) -> Array:
     out = to_numpy(x, name)
     _shape(out.shape, name, axes)
     if out.dtype.kind not in "biuf":
-        msg = f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+        )
     if out.dtype.kind != "f" or out.dtype.itemsize > 8:
         return out.astype(np.float64)
     return out

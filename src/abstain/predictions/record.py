@@ -239,19 +239,17 @@ class Predictions:
         if self.prediction is not None:
             return encode(self.prediction, self.class_names, "prediction")
         if self.class_scores is None:
-            msg = (
+            raise MissingInputError(
                 "these predictions hold no predicted classes; "
                 "give `logits`, `probabilities` or `prediction`"
             )
-            raise MissingInputError(msg)
         return self.class_scores.top_classes()
 
     @cached_property
     def label_codes(self) -> IntArray:
         """Code of the true class of each sample, shape (n,); -1 marks no known class."""
         if self.labels is None:
-            msg = "these predictions hold no labels; give `labels`"
-            raise MissingInputError(msg)
+            raise MissingInputError("these predictions hold no labels; give `labels`")
         return encode(self.labels, self.class_names, "labels", unknown=self.unknown_label)
 
     @cached_property

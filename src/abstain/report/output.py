@@ -90,8 +90,7 @@ class Subject(Generic[ResultT]):
         options = (_find_subject(result) or self).options
         for name in ("pictures", "beside"):
             if getattr(origin, name) and name not in options:
-                msg = f"`{name}` cannot be used with {type(result).__name__}"
-                raise InputError(msg)
+                raise InputError(f"`{name}` cannot be used with {type(result).__name__}")
         return _with_added_sections(result, self.document(result, origin))
 
     def html(
@@ -281,8 +280,9 @@ class Subject(Generic[ResultT]):
         """Return the files of `write_figures` by name."""
         unknown = [kind for kind in formats if kind not in FORMATS]
         if unknown:
-            msg = f"`formats` must be some of {', '.join(map(repr, FORMATS))}; got {unknown[0]!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`formats` must be some of {', '.join(map(repr, FORMATS))}; got {unknown[0]!r}"
+            )
         return _drawn(self.figures(result), formats)
 
 
@@ -344,8 +344,7 @@ def _subject_of(result: object) -> Subject[Any]:
     if subject is None:
         extensions = plugins.extensions(plugins.SUBJECTS)
         names = ", ".join(sorted({*_KINDS, *(extension.name for extension in extensions)}))
-        msg = f"`result` must be one of {names}; got {type(result).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`result` must be one of {names}; got {type(result).__name__}")
     return subject
 
 

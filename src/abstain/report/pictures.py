@@ -102,8 +102,9 @@ def sample_pictures(evaluation: Evaluation, folder: str | Path) -> Pictures:
     """
     given: object = evaluation
     if not isinstance(given, Evaluation):
-        msg = f"`evaluation` must be what `evaluate` returned; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"`evaluation` must be what `evaluate` returned; got {type(given).__name__}"
+        )
     sources: dict[str, str] = {}
     lacking: dict[str, str] = {}
     held, names = 0, dict.fromkeys(_names(evaluation))
@@ -133,8 +134,7 @@ def _names(evaluation: Evaluation) -> Iterator[str]:
 def _small(name: str, folder: Path) -> str:
     path = _inside(name, folder)
     if size_of(path) > _MOST_OF_FILE:
-        msg = f"{name!r} has more than {_MOST_OF_FILE >> 20} MB"
-        raise InputError(msg)
+        raise InputError(f"{name!r} has more than {_MOST_OF_FILE >> 20} MB")
     try:
         with opened(path) as file:
             return address(_upright(file, name))
@@ -142,8 +142,9 @@ def _small(name: str, folder: Path) -> str:
         raise
     except Exception as error:
         # A damaged picture raises anything.
-        msg = f"{name!r} cannot be read as a picture ({type(error).__name__})"
-        raise InputError(msg) from error
+        raise InputError(
+            f"{name!r} cannot be read as a picture ({type(error).__name__})"
+        ) from error
 
 
 def _upright(file: IO[bytes], name: str) -> Any:
@@ -155,8 +156,7 @@ def _upright(file: IO[bytes], name: str) -> Any:
         # The first bytes decide what it is, not the name.
         with Image.open(file, formats=_FORMATS) as picture:
             if picture.width * picture.height > _MAX_PIXELS:
-                msg = f"{name!r} has more than {_MAX_PIXELS // 1_000_000} megapixels"
-                raise InputError(msg)
+                raise InputError(f"{name!r} has more than {_MAX_PIXELS // 1_000_000} megapixels")
             picture.draft("RGB", (2 * SIDE, 2 * SIDE))
             upright = ImageOps.exif_transpose(picture)
             return upright.convert("RGBA" if upright.has_transparency_data else "RGB")
@@ -171,6 +171,5 @@ def _inside(name: str, folder: Path) -> Path:
     except (OSError, ValueError, RuntimeError):
         there = False
     if not there or not path.is_relative_to(home):
-        msg = f"{name!r} is not in {folder}"
-        raise InputError(msg)
+        raise InputError(f"{name!r} is not in {folder}")
     return path

@@ -122,11 +122,10 @@ def fit_ratios(
     """
     here, there = _columns(calibration, "calibration"), _columns(deployed, "deployed")
     if here.shape[1] != there.shape[1]:
-        msg = (
+        raise ShapeError(
             f"`deployed` must have the {here.shape[1]} columns of `calibration`; got "
             f"{there.shape[1]}"
         )
-        raise ShapeError(msg)
     parts = _fold_count(folds, min(len(here), len(there)))
     x = np.concatenate([here, there])
     is_new = np.arange(len(x)) >= len(here)
@@ -141,8 +140,7 @@ def _columns(x: AnyArray, name: str) -> FloatArray:
     values = to_numpy(x, name)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0:
-        msg = f"`{name}` must have shape (n,) or (n, d); got shape {values.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must have shape (n,) or (n, d); got shape {values.shape}")
     for column in values.T:
         checks.finite(checks.vector(column, name), name)
     out: FloatArray = values.astype(np.float64)
@@ -152,13 +150,13 @@ def _columns(x: AnyArray, name: str) -> FloatArray:
 def _fold_count(folds: int, least: int) -> int:
     count = checks.positive_int(folds, "folds")
     if count < 2:
-        msg = "`folds` must be at least 2: ratios of the samples that were fitted on are too sure"
-        raise InputError(msg)
+        raise InputError(
+            "`folds` must be at least 2: ratios of the samples that were fitted on are too sure"
+        )
     if least < 2 * count:
-        msg = (
+        raise DomainError(
             f"both data sets must have at least {2 * count} samples for {count} folds; got {least}"
         )
-        raise DomainError(msg)
     return count
 
 
@@ -166,8 +164,7 @@ def _classifier(given: Any, shape: tuple[int, ...]) -> Any:
     if given is None:
         return _splines(*shape)
     if not callable(getattr(given, "predict_proba", None)):
-        msg = f"`classifier` must have predict_proba; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`classifier` must have predict_proba; got {type(given).__name__}")
     return given
 
 

@@ -190,8 +190,7 @@ def label_shift(
 def _several(resamples: int) -> int:
     count = checks.positive_int(resamples, "resamples")
     if count < 2:
-        msg = "`resamples` must be at least 2: one has no spread"
-        raise InputError(msg)
+        raise InputError("`resamples` must be at least 2: one has no spread")
     return count
 
 
@@ -246,10 +245,9 @@ def _refuse_singular(
         return
     direction = np.abs(np.linalg.svd(matrix)[2][-1])
     worst = [names[i] for i in np.argsort(-direction)[:2]]
-    msg = (
+    raise DomainError(
         f"the confusion matrix of {n} samples does not tell the classes apart well enough: its "
         f"smallest singular value is {least:.3g}, and chance alone moves it by {noise:.3g}. "
         f"Least is known of {' and '.join(map(repr, worst))}: label more samples, merge classes, "
         "or use a model that confuses them less"
     )
-    raise DomainError(msg)

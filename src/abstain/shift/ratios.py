@@ -234,8 +234,7 @@ def density_ratios(
     values = _validated(ratio)
     if clip is not None:
         if largest is not None:
-            msg = "give `largest` or `clip`: what is clipped has a largest ratio"
-            raise InputError(msg)
+            raise InputError("give `largest` or `clip`: what is clipped has a largest ratio")
         return _clipped(values, clip, origin)
     top = float(values.max())
     if largest is None:
@@ -245,11 +244,10 @@ def density_ratios(
 
 def _refuse_above(values: FloatArray, bound: float) -> None:
     at = int(np.argmax(values))
-    msg = (
+    raise DomainError(
         f"`largest` must be at least every ratio; got {bound!r}, and {values[at]:g} at index {at}. "
         "Raise it (--max-ratio), or cut the ratios with `clip` (--clip)"
     )
-    raise DomainError(msg)
 
 
 def _validated(ratio: AnyArray) -> FloatArray:
@@ -257,16 +255,14 @@ def _validated(ratio: AnyArray) -> FloatArray:
     checks.refuse("ratio", "must not be negative", values, values < 0)
     checks.summable(values, "ratio")
     if not values.any():
-        msg = "`ratio` must not be zero everywhere: no sample is like the data to come"
-        raise DomainError(msg)
+        raise DomainError("`ratio` must not be zero everywhere: no sample is like the data to come")
     return values
 
 
 def _clipped(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
     times = checks.number(clip, "clip")
     if times <= 1:
-        msg = f"`clip` must be above 1, a multiple of the mean ratio; got {times!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`clip` must be above 1, a multiple of the mean ratio; got {times!r}")
     bound = times * float(values.mean())
     kept = np.minimum(values, bound)
     cut = max(1.0 - float(kept.sum() / values.sum()), 0.0)
@@ -279,10 +275,9 @@ def ratios_of(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
     """Return ratios of n samples, validated where they are a bare array."""
     own = getattr(ratio, "ratios", None)
     if isinstance(own, DensityRatios):
-        msg = (
+        raise InputError(
             f"`ratio` must be ratios, not the {type(ratio).__name__} around them: pass its .ratios"
         )
-        raise InputError(msg)
     found = ratio if isinstance(ratio, DensityRatios) else density_ratios(ratio)
     if found.n != n:
         checks.vector(found.values, "ratio", length=n, like="confidence")

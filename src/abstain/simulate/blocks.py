@@ -106,8 +106,7 @@ def _blocks(
     checks.refuse("mass", "must be above 0", shares, shares <= 0)
     checks.unit_interval(risks, "risk")
     if abs(shares.sum() - 1) > 1e-9:
-        msg = f"`mass` must sum to 1; got {shares.sum()!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
     within = np.append(False, starts[1:] < ends[:-1])
@@ -206,8 +205,7 @@ def _kind(right: float, risk: float, sure: float) -> str:
 def _share(right: float) -> float:
     value = checks.fraction(right, "right")
     if value in {0.0, 1.0}:
-        msg = f"`right` must lie between 0 and 1, both excluded; got {value!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`right` must lie between 0 and 1, both excluded; got {value!r}")
     return value
 
 

@@ -77,13 +77,11 @@ def rank_scores(
     """
     given: object = failure_probability
     if not callable(given):
-        msg = f"`failure_probability` must be a function of ranks; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`failure_probability` must be a function of ranks; got {given!r}")
     found = np.asarray(failure_probability(_LOOK))
     if found.shape != _LOOK.shape:
         rule = "must return one number for each rank"
-        msg = f"`failure_probability` {rule}; got shape {found.shape} for {_LOOK.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`failure_probability` {rule}; got shape {found.shape} for {_LOOK.shape}")
     checks.unit_interval(checks.finite(found, "failure_probability"), "failure_probability")
     inside = tuple(checks.fraction(u, "breaks") for u in breaks)
     return RankScores(failure_probability, inside)

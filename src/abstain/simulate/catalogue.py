@@ -67,6 +67,7 @@ def make(name: str, **options: Any) -> Population:
     0.2
     """
     if name == "logits":
-        msg = "'logits' has class scores, not one confidence; make it by `ab.simulate.logits(...)`"
-        raise InputError(msg)
+        raise InputError(
+            "'logits' has class scores, not one confidence; make it by `ab.simulate.logits(...)`"
+        )
     return POPULATIONS[name].make(**options)

@@ -92,13 +92,13 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
 
 def _of_each(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
     if not (population.probability and population.binary):
-        msg = f"`population` must be of probabilities and failures; {population.name!r} is not"
-        raise InputError(msg)
+        raise InputError(
+            f"`population` must be of probabilities and failures; {population.name!r} is not"
+        )
     given = np.asarray(threshold, dtype=np.float64)
     at = checks.finite(checks.vector(given.ravel(), "threshold"), "threshold")
     if not ((at >= 0) & (at < 1)).all():
-        msg = f"`threshold` must lie in [0, 1); got {at[(at < 0) | (at >= 1)][0]!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`threshold` must lie in [0, 1); got {at[(at < 0) | (at >= 1)][0]!r}")
     found = np.array([_at(population, float(t), plus=plus) for t in at])
     return float(found[0]) if given.ndim == 0 else found.reshape(given.shape)
 

@@ -101,11 +101,10 @@ class LogitPopulation:
             If there are more than two classes or a mismatch.
         """
         if self.classes != 2 or self.mismatch:
-            msg = (
+            raise InputError(
                 "the exact population needs `classes=2` and `mismatch=0`; got "
                 f"{self.classes} and {self.mismatch!r}. Use `truth` for an estimate with its error."
             )
-            raise InputError(msg)
         return two_class_logits(self.separation, temperature=self.temperature)
 
     def truth(
@@ -146,8 +145,9 @@ class LogitPopulation:
         checks.one_of(loss, "loss", _LOSSES)
         size, parts = checks.positive_int(n, "n"), checks.positive_int(blocks, "blocks")
         if parts < 2 or size < 2 * parts:
-            msg = f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
+            )
         features, _ = self._draw(size, generator(rng))
         confidence = np.empty(size)
         mean_loss = np.empty(size)
@@ -253,8 +253,7 @@ def logits(
     (0.185, 0.054, True)
     """
     if checks.positive_int(classes, "classes") < 2:
-        msg = f"`classes` must be an integer of at least 2; got {classes!r}"
-        raise InputError(msg)
+        raise InputError(f"`classes` must be an integer of at least 2; got {classes!r}")
     return LogitPopulation(
         int(classes),
         checks.positive(separation, "separation"),

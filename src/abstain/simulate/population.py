@@ -318,8 +318,9 @@ class PopulationEntry:
             if name not in self.options:
                 known = ", ".join(f"`{option}`" for option in self.options)
                 near = suggest(name, self.options)
-                msg = f"the population {self.name!r} has no option `{name}`.{near} It has {known}."
-                raise InputError(msg)
+                raise InputError(
+                    f"the population {self.name!r} has no option `{name}`.{near} It has {known}."
+                )
         return self.build(**options)
 
 
@@ -342,8 +343,7 @@ def inner(x: float, name: str) -> float:
     """Validate a share that is neither 0 nor 1."""
     value = checks.fraction(x, name)
     if value in {0.0, 1.0}:
-        msg = f"`{name}` must lie between 0 and 1, both excluded; got {value!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must lie between 0 and 1, both excluded; got {value!r}")
     return value
 
 

@@ -50,12 +50,11 @@ def over_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) ->
         if noise or (halving > 2 and change <= _SETTLED * abs(total)):
             return total
     if not change <= TOLERANCE:
-        msg = (
+        raise InputError(
             f"the mean loss of this population could not be integrated to {TOLERANCE:g}: the last "
             f"refinement moved it by {change:.1e}. Take parameters that are less extreme; for "
             "`rank_scores`, name the ranks at which it jumps or bends in `breaks`."
         )
-        raise InputError(msg)
     return total
 
 

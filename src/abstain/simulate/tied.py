@@ -221,11 +221,11 @@ def saturate(population: Population, share: float = 0.45) -> Population:
 def _without_ties(population: Population) -> None:
     given: object = population
     if not isinstance(given, Population):
-        msg = f"`population` must be a population of `abstain.simulate`; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`population` must be a population of `abstain.simulate`; got {given!r}")
     if population.curve.ties:
-        msg = f"`population` must have no ties of its own; {population.name!r} has. Tie its base."
-        raise InputError(msg)
+        raise InputError(
+            f"`population` must have no ties of its own; {population.name!r} has. Tie its base."
+        )
 
 
 _LEVELS = (0.3, 0.5, 0.7, 0.9, 1.0)
@@ -327,8 +327,7 @@ def discrete_scores(
     checks.refuse("mass", "must be above 0", shares, shares <= 0)
     checks.unit_interval(risks, "risk")
     if abs(shares.sum() - 1) > 1e-9:
-        msg = f"`mass` must sum to 1; got {shares.sum()!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(levels)
     again = np.append(np.diff(levels[order]) == 0, False)
     checks.refuse("confidence", "must hold each level once", levels[order], again)
@@ -340,8 +339,7 @@ def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 
     """Cut the scores into levels, the highest of which holds nearly half of the successes."""
     base = two_gaussians(risk, separation)
     if checks.positive_int(levels, "levels") < 2:
-        msg = f"`levels` must be an integer of at least 2; got {levels!r}"
-        raise InputError(msg)
+        raise InputError(f"`levels` must be an integer of at least 2; got {levels!r}")
     highest = max(float(separation), 0.0) + 0.1
     return cut(base, np.linspace(highest, -1.5, levels - 1)[::-1])
 

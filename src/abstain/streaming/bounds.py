@@ -131,11 +131,10 @@ def bounded_metric(name: str) -> tuple[Metric, Binned]:
         return entry, entry.binned
     numbered = [f.shown for f in FAMILIES if (made := f.named(f.shown)) and made.binned]
     known = [m.name for m in METRICS.values() if m.binned and "@" not in m.name]
-    msg = (
+    raise InputError(
         f"`metric` must be one whose error in bounded memory is known: {', '.join(known)}, "
         f"{' or '.join((', '.join(numbered[:-1]), numbered[-1]))} (any number); got {name!r}"
     )
-    raise InputError(msg)
 
 
 def _exactly(state: Exact, entry: Metric) -> Measured:
@@ -147,13 +146,11 @@ def _exactly(state: Exact, entry: Metric) -> Measured:
     if Need.UNIT_CONFIDENCE in entry.needs and s.probability is None:
         refuse_uncounted(f"the metric {entry.name!r} ")
     if unmet := entry.missing(s):
-        msg = f"the metric {entry.name!r} {unmet}"
-        raise DomainError(msg)
+        raise DomainError(f"the metric {entry.name!r} {unmet}")
     try:
         return entry.compute(s)
     except UncountedError as error:
-        msg = f"the metric {entry.name!r} {error}"
-        raise UncountedError(msg) from None
+        raise UncountedError(f"the metric {entry.name!r} {error}") from None
 
 
 def _in_blocks(state: SortedRuns, entry: Metric) -> Measured:
@@ -163,8 +160,7 @@ def _in_blocks(state: SortedRuns, entry: Metric) -> Measured:
     try:
         return entry.compute(state.scored)
     except UncountedError as error:
-        msg = f"the metric {entry.name!r} {error}"
-        raise UncountedError(msg) from None
+        raise UncountedError(f"the metric {entry.name!r} {error}") from None
 
 
 def _measured(state: Histogram, entry: Metric, binned: Binned) -> tuple[Measured, Limits | None]:
@@ -172,8 +168,7 @@ def _measured(state: Histogram, entry: Metric, binned: Binned) -> tuple[Measured
         return undefined("there are no samples"), None
     unmet = [need.value for need in Need if need in entry.needs and not _CHECKS[need](state)]
     if unmet:
-        msg = f"the metric {entry.name!r} {'; '.join(unmet)}"
-        raise DomainError(msg)
+        raise DomainError(f"the metric {entry.name!r} {'; '.join(unmet)}")
     blocks = blocks_of(state)
     measured = entry.compute(blocks.tied)
     if measured.reason or state.exact:

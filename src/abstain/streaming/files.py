@@ -117,37 +117,34 @@ def load(path: str | Path) -> Saved:
         raise
     except (InputError, KeyError, TypeError, ValueError) as error:
         what = f"no array {error}" if isinstance(error, KeyError) else str(error)
-        msg = f"{place.name} is damaged: {what}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(f"{place.name} is damaged: {what}") from None
     return state
 
 
 def _place(path: str | Path) -> Path:
     place = Path(os.fspath(path))
     if place.suffix != ".npz":
-        msg = f"`path` must end in '.npz'; got {str(place)!r}"
-        raise InputError(msg)
+        raise InputError(f"`path` must end in '.npz'; got {str(place)!r}")
     return place
 
 
 def _kind(archive: Archive) -> str:
     kind = str(archive["kind"]) if "kind" in archive else ""
     if kind not in _READERS or "version" not in archive:
-        msg = f"{archive.source} holds no state of a stream; write one with `streaming.save`"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{archive.source} holds no state of a stream; write one with `streaming.save`"
+        )
     version = archive["version"]
     if kind == SortedRuns.__name__ and version.shape == () and version == 1:
-        msg = (
+        raise FileFormatError(
             f"{archive.source} has no checksums of its files of rows, which abstain has kept since "
             f"version {VERSION} of this format; sort the samples again"
         )
-        raise FileFormatError(msg)
     if version.shape != () or version not in _READABLE:
-        msg = (
+        raise FileFormatError(
             f"{archive.source} is a state of version {version!s}; this abstain reads versions "
             f"1 and {VERSION}. Read it with the abstain that wrote it"
         )
-        raise FileFormatError(msg)
     return kind
 
 
@@ -187,24 +184,21 @@ def _tally(archive: Archive, name: str) -> Tally:
 def _number(archive: Archive, name: str, least: int = 0) -> int:
     found = archive[name]
     if found.shape != () or found.dtype.kind != "i" or found < least:
-        msg = f"{name!r} must be a whole number of at least {least}"
-        raise InputError(msg)
+        raise InputError(f"{name!r} must be a whole number of at least {least}")
     return int(found)
 
 
 def _bits(archive: Archive, name: str = "precision") -> int:
     bits = _number(archive, name)
     if bits not in {16, 32, 64}:
-        msg = f"{name!r} must be 16, 32 or 64; got {bits}"
-        raise InputError(msg)
+        raise InputError(f"{name!r} must be 16, 32 or 64; got {bits}")
     return bits
 
 
 def _counts(archive: Archive, name: str, size: int) -> Array:
     found = archive[name]
     if found.shape != (size,) or found.dtype != np.int64 or (found < 0).any():
-        msg = f"{name!r} must be {size} counts"
-        raise InputError(msg)
+        raise InputError(f"{name!r} must be {size} counts")
     return found
 
 
@@ -219,8 +213,7 @@ def _groups(archive: Archive) -> GroupCounts:
     right, wrong = _tally(archive, "right"), _tally(archive, "wrong")
     n = _number(archive, "n")
     if n != right.count.sum() + wrong.count.sum():
-        msg = f"'n' must be the sum of all counts; got {n}"
-        raise InputError(msg)
+        raise InputError(f"'n' must be the sum of all counts; got {n}")
     return GroupCounts(right, wrong, n, _bits(archive))
 
 
@@ -228,8 +221,7 @@ def _cuts(archive: Archive) -> CutCounts:
     first = _failures(archive, "first.")
     cut = archive["cut"]
     if cut.ndim != 1 or cut.dtype.kind != "f" or not (cut[1:] > cut[:-1]).all():
-        msg = "'cut' must be ascending numbers"
-        raise InputError(msg)
+        raise InputError("'cut' must be ascending numbers")
     state = CutCounts(
         first,
         cut,
@@ -241,8 +233,7 @@ def _cuts(archive: Archive) -> CutCounts:
     )
     successes = int(state.at.sum() + state.between.sum())
     if int(state.failed.sum()) != first.failures or successes != state.seen - state.seen_failures:
-        msg = "its counts do not add up"
-        raise InputError(msg)
+        raise InputError("its counts do not add up")
     return state
 
 
@@ -252,8 +243,7 @@ def _histogram(archive: Archive) -> Histogram:
     floats = {name: archive[name] for name in ("weight", "loss", "least", "most")}
     for name, x in floats.items():
         if x.shape != (bins,) or x.dtype != np.float64 or np.isnan(x).any():
-            msg = f"{name!r} must be {bins} numbers"
-            raise InputError(msg)
+            raise InputError(f"{name!r} must be {bins} numbers")
     state = Histogram(
         scale,
         _counts(archive, "count", bins),
@@ -263,8 +253,7 @@ def _histogram(archive: Archive) -> Histogram:
         precision=_bits(archive),
     )
     if not (state.weight >= 0).all() or not (state.least <= state.most)[state.count > 0].all():
-        msg = "its bins hold what no samples make"
-        raise InputError(msg)
+        raise InputError("its bins hold what no samples make")
     return state
 
 
@@ -272,8 +261,9 @@ def _runs(archive: Archive) -> SortedRuns:
     paths, rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
     has_shape = rows.shape == checksums.shape == paths.shape
     if paths.ndim != 1 or paths.dtype.kind != "U" or checksums.dtype.kind != "U" or not has_shape:
-        msg = "'paths' must be names of files, with a number of rows and a checksum each"
-        raise InputError(msg)
+        raise InputError(
+            "'paths' must be names of files, with a number of rows and a checksum each"
+        )
     runs = zip(paths.tolist(), rows.tolist(), checksums.tolist(), strict=True)
     weighted = _number(archive, "weighted", -1)
     return SortedRuns(

@@ -29,8 +29,7 @@ class Binary(NamedTuple):
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         if weight is not None:
-            msg = f"`weight` must be None for a state that counts samples; {_ELSEWHERE}"
-            raise InputError(msg)
+            raise InputError(f"`weight` must be None for a state that counts samples; {_ELSEWHERE}")
         checks.refuse_swapped(c, x)
         failed = x != 0
         if x.dtype.kind != "b" and not (x[failed] == 1).all():

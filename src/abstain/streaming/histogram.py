@@ -119,8 +119,7 @@ class Histogram:
         """Return the state of both streams: see `streaming.merge`."""
         if (self.scale, self.bins) != (other.scale, other.bins):
             shown = [f"{s.bins} bins on the scale {s.scale!r}" for s in (self, other)]
-            msg = f"`a` and `b` must have the same bins; got {shown[0]} and {shown[1]}"
-            raise InputError(msg)
+            raise InputError(f"`a` and `b` must have the same bins; got {shown[0]} and {shown[1]}")
         return Histogram(
             self.scale,
             self.count + other.count,

@@ -184,12 +184,11 @@ class CutCounts:
         one, two = self.settled, other.settled
         same = np.array_equal(one.cut, two.cut) and np.array_equal(one.failed, two.failed)
         if not same or one.first.n != two.first.n:
-            msg = (
+            raise InputError(
                 "`a` and `b` must go on from one first pass, over all samples, with the same cuts; "
                 f"got one of {one.first.n} samples with {one.cut.size} cuts and one of "
                 f"{two.first.n} with {two.cut.size}"
             )
-            raise InputError(msg)
         return replace(
             one,
             at=one.at + two.at,
@@ -203,11 +202,10 @@ class CutCounts:
         kind = self.cut.dtype.type
         place = int(np.searchsorted(self.cut, kind(threshold)))
         if place == self.cut.size or self.cut[place] != kind(threshold):
-            msg = (
+            raise UncountedError(
                 "`threshold` must be a cut, where counts are kept; got "
                 f"{threshold!r}. Pass it to `streaming.second_pass(first, cuts=[...])`"
             )
-            raise UncountedError(msg)
         self._refuse_other_samples()
         full = self.settled
         failed = int(full.failed[place:].sum())
@@ -234,12 +232,11 @@ class CutCounts:
     def _refuse_other_samples(self) -> None:
         told, found = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
         if told != found:
-            msg = (
+            raise InputError(
                 "`state` must have seen in its second pass what the first had seen, "
                 f"{told[0]} samples of which {told[1]} fail; got {found[0]}, of which {found[1]} "
                 "fail. Pass the same files to both"
             )
-            raise InputError(msg)
 
 
 def _values_of(state: CutCounts) -> Array:

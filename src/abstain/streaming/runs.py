@@ -162,12 +162,11 @@ class SortedRuns:
     def scored(self) -> Scored:
         """The samples as metrics take them: see `streaming.scored`."""
         if not self.fits:
-            msg = (
+            raise UncountedError(
                 f"needs {self._rows * _ROW >> 20:,} MB for {self._rows:,} rows, and `memory` is "
                 f"{self.memory >> 20:,} MB; give `sorted_runs` more, or ask for an area that ranks "
                 "weigh, such as 'augrc' or 'aurc', which is added up block by block"
             )
-            raise UncountedError(msg)
         if self.binary and not self.weighted:
             kind = np.dtype(f"f{self.precision // 8}")
             nothing = np.zeros(0)
@@ -188,11 +187,10 @@ class SortedRuns:
 
     def _refuse_mixed(self, *, weighted: bool) -> None:
         if self.weighted is not None and weighted != self.weighted:
-            msg = (
+            raise InputError(
                 "`weight` must be given for all samples of a stream or for none; got some without. "
                 "Pass ones for those that have none"
             )
-            raise InputError(msg)
 
 
 def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
@@ -238,8 +236,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
     """
     size = checks.positive_int(memory, "memory")
     if size < 1 << 16:
-        msg = f"`memory` must be at least {1 << 16} bytes; got {size}"
-        raise InputError(msg)
+        raise InputError(f"`memory` must be at least {1 << 16} bytes; got {size}")
     return SortedRuns(Path(folder), size)
 
 

@@ -34,8 +34,7 @@ def checked_bins(bins: int) -> int:
     """Validate a number of bins: a power of two, so that an octave has whole bins."""
     count = checks.positive_int(bins, "bins")
     if count & (count - 1) or not _FEWEST <= count <= _MOST:
-        msg = f"`bins` must be a power of two from {_FEWEST} to {_MOST}; got {count}"
-        raise InputError(msg)
+        raise InputError(f"`bins` must be a power of two from {_FEWEST} to {_MOST}; got {count}")
     return count
 
 

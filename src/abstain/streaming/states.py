@@ -112,10 +112,9 @@ def merge(a: S, b: S) -> S:
     3
     """
     if type(a) is not type(b):
-        msg = (
+        raise InputError(
             f"`a` and `b` must be states of one kind; got {type(a).__name__} and {type(b).__name__}"
         )
-        raise InputError(msg)
     return a.merged(b)
 
 
@@ -159,9 +158,8 @@ def scored(state: Exact) -> Scored:
     (0.014, 0.478)
     """
     if isinstance(state, FailureCounts):
-        msg = (
+        raise InputError(
             "`state` must be that of a second pass; got a first one, which knows no successes. Go "
             "on with `streaming.second_pass(state)` over the same samples"
         )
-        raise InputError(msg)
     return state.scored

@@ -75,8 +75,7 @@ def tally_of(value: Array, count: Array, name: str) -> Tally:
         and bool((count > 0).all())
     )
     if not fine:
-        msg = f"{name!r} must be ascending numbers with counts of at least 1"
-        raise InputError(msg)
+        raise InputError(f"{name!r} must be ascending numbers with counts of at least 1")
     return Tally(value, count)
 
 

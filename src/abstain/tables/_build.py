@@ -83,8 +83,7 @@ def _read(
     except InputError as error:
         if str(error).startswith(table.source):
             raise
-        msg = f"{table.source}: {error}"
-        raise type(error)(msg) from None
+        raise type(error)(f"{table.source}: {error}") from None
     return _Read(b, whole, kept)
 
 
@@ -165,11 +164,10 @@ def _fractions(column: DataColumn, source: str) -> DataColumn:
     is_outside = (values < 0) | (values > 100)  # NaN is neither
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])
-        msg = (
+        raise DomainError(
             f"{source}: column {column.name!r} must hold percentages from 0 to 100 (asked for by "
             f"{option('percent')}); got {column.shown(row)} in row {row}, counted from 0"
         )
-        raise DomainError(msg)
     return replace(column, values=values / 100)
 
 
@@ -244,11 +242,10 @@ def _split(b: Builder, whole: Predictions, kept: Array | None) -> dict[Split, Pr
     found, first, place = np.unique(codes, return_index=True, return_inverse=True)
     part = b.table.first is not None
     if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n and not part):
-        msg = (
+        raise InputError(
             f"{b.table.source}: {option('by')} = {', '.join(by)} makes {found.size:,} splits of "
             f"{whole.n:,} rows; name columns with few values"
         )
-        raise InputError(msg)
     rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
     out = {}
     for i in np.argsort(first):

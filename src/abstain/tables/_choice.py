@@ -244,12 +244,11 @@ def _choose_confidence(table: DataTable, asked: ReadingOptions, out: ChosenColum
     own = [n for n, kind in table.kinds.items() if n.startswith("confidence_") and kind == "number"]
     out.confidence = tuple(n for n in (first, *own) if n is not None and n not in taken)
     if not (out.confidence or out.scores or _has_samples(out)):
-        msg = (
+        raise MissingInputError(
             f"{table.source} has no column for the confidence (usual names: "
             f"{', '.join(USUAL['confidence'])}); name it with {option('confidence')}. "
             f"Its columns: {', '.join(table.names[:30])}.{_score_hint(table, out)}{_met(table)}"
         )
-        raise MissingInputError(msg)
 
 
 def _is_turned(table: DataTable, name: str) -> bool:
@@ -265,19 +264,17 @@ def _named_confidences(
     if not requested:
         return frozenset()
     if not out.confidence:
-        msg = (
+        raise InputError(
             f"{table.source}: {option(role)} speaks of columns of confidence, and none "
             f"is read; name them with {option('confidence')}"
         )
-        raise InputError(msg)
     names = out.confidence if requested == ALL else _exact(table, requested, role)
     for name in names:
         if name not in out.confidence:
-            msg = (
+            raise InputError(
                 f"{table.source}: {name!r} is not read as a confidence (asked for by "
                 f"{option(role)}); name it with {option('confidence')} too"
             )
-            raise InputError(msg)
     return frozenset(names)
 
 

@@ -113,11 +113,10 @@ def _like(mark: Hashable, label: DataColumn) -> Hashable:
     try:
         return int(str(mark))
     except ValueError:
-        msg = (
+        raise InputError(
             f"{option('unknown_label')} must be a number, as column {label.name!r} holds numbers; "
             f"got {mark!r}"
-        )
-        raise InputError(msg) from None
+        ) from None
 
 
 def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array | CodedNames:

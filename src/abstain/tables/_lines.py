@@ -41,22 +41,21 @@ def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterato
         if start == 0 and line.startswith(_UTF16_MARKS):
             raise FileFormatError(_encoding_error(source, 1, line[0], "UTF-16"))
         if most is not None and read > most:
-            msg = (
+            raise FileFormatError(
                 f"{source} cannot be read: its first line, or a quote in it, has no end within "
                 f"{most >> 20} MB"
             )
-            raise FileFormatError(msg)
         if b"\x00" in line:
             ending = source.rpartition(".")[2]
-            msg = f"{source} is not a text file, though it ends in '.{ending}'"
-            raise FileFormatError(msg)
+            raise FileFormatError(f"{source} is not a text file, though it ends in '.{ending}'")
         try:
             yield line.decode("utf-8" if start else "utf-8-sig")
         except UnicodeDecodeError as error:
             # Every other byte has a meaning in the encodings of Western Europe.
             byte = line[error.start]
-            msg = _encoding_error(source, line_number, byte, "WINDOWS-1252", "Latin-1")
-            raise FileFormatError(msg) from error
+            raise FileFormatError(
+                _encoding_error(source, line_number, byte, "WINDOWS-1252", "Latin-1")
+            ) from error
 
 
 def refuse_other_encoding(path: Path) -> None:
@@ -89,11 +88,10 @@ def read_header(path: Path) -> tuple[list[str], str, str]:
         try:
             names = next(csv.reader(chain(first, lines), delimiter=separator), [])
         except csv.Error as error:
-            msg = (
+            raise FileFormatError(
                 f"the header of {path.name} cannot be read ({error}): is a quote opened and not "
                 "closed?"
-            )
-            raise FileFormatError(msg) from error
+            ) from error
     return names, separator, note
 
 
@@ -208,5 +206,6 @@ def _row(line: str, where: str) -> dict[str, Any]:
     try:
         return parsed(line, finite=False)
     except InputError as error:
-        msg = f"{where} is not a JSON object such as {{'label': 1}}: {error}"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(
+            f"{where} is not a JSON object such as {{'label': 1}}: {error}"
+        ) from error

@@ -56,19 +56,16 @@ def options(**given: Any) -> ReadingOptions:
         given[name] = _several(given.get(name), name)
     for name in ("label", "prediction", "correct", "loss", "group", "weight", "id", "long"):
         if given.get(name) is not None and not isinstance(given[name], str):
-            msg = f"{option(name)} must be the name of a column; got {given[name]!r}"
-            raise InputError(msg)
+            raise InputError(f"{option(name)} must be the name of a column; got {given[name]!r}")
     unknown = given["unknown_label"]
     several = isinstance(unknown, list | tuple | set | frozenset)
     given["unknown_label"] = () if unknown is None else tuple(unknown) if several else (unknown,)
     if given["logits"] and given["probabilities"]:
         either = f"{option('logits')} or {option('probabilities')}"
-        msg = f"give either {either}, not both; the other follows from the one"
-        raise InputError(msg)
+        raise InputError(f"give either {either}, not both; the other follows from the one")
     if given["correct"] and given["loss"]:
         either = f"{option('correct')} or {option('loss')}"
-        msg = f"give either {either}, not both: the loss is 1 - correct"
-        raise InputError(msg)
+        raise InputError(f"give either {either}, not both: the loss is 1 - correct")
     return ReadingOptions(**given)
 
 
@@ -80,8 +77,7 @@ def _several(x: ColumnNames | bool | None, name: str) -> tuple[str, ...]:
     entries: tuple[Any, ...] = (x,) if isinstance(x, str | bool) else tuple(x)
     for entry in entries:
         if not isinstance(entry, str):
-            msg = f"{option(name)} must hold names of columns; got {entry!r}"
-            raise InputError(msg)
+            raise InputError(f"{option(name)} must hold names of columns; got {entry!r}")
     return tuple(dict.fromkeys(entries))
 
 
@@ -122,8 +118,9 @@ class Reading(Mapping[Split, Predictions]):
             return self.splits[split]
         except KeyError:
             known = "; ".join(split_name(s) for s in list(self.splits)[:12])
-            msg = f"there is no split {split!r} in {self.source}; it has: {known}"
-            raise UnknownNameError(msg) from None
+            raise UnknownNameError(
+                f"there is no split {split!r} in {self.source}; it has: {known}"
+            ) from None
 
     def __iter__(self) -> Iterator[Split]:
         """Iterate over the splits in order of first appearance."""
@@ -148,6 +145,7 @@ class Reading(Mapping[Split, Predictions]):
         """
         if len(self.splits) != 1:
             names = "; ".join(split_name(s) for s in list(self.splits)[:8])
-            msg = f"{self.source} has {len(self.splits)} splits ({names}); choose one by its key"
-            raise InputError(msg)
+            raise InputError(
+                f"{self.source} has {len(self.splits)} splits ({names}); choose one by its key"
+            )
         return next(iter(self.splits.values()))

@@ -28,11 +28,10 @@ def as_numbers(column: DataColumn, what: str, source: str, *, typeless: bool) ->
     if column.texts is not None:
         raise DomainError(_text_refusal(column, what, source, typeless=typeless))
     if column.values.ndim != 1:
-        msg = (
+        raise ShapeError(
             f"{source}: {column.name!r} ({what}) must hold one number a row; "
             f"got shape {column.values.shape}"
         )
-        raise ShapeError(msg)
     return column
 
 
@@ -82,11 +81,10 @@ def correctness(column: DataColumn, source: str, *, typeless: bool) -> DataColum
     outside = (column.values < 0) | (column.values > 1)  # NaN is neither
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
-        msg = (
+        raise DomainError(
             f"{source}: column {column.name!r} (correct) must hold 0, 1 or a grade between; "
             f"got {column.shown(row)} in row {row}, counted from 0"
         )
-        raise DomainError(msg)
     return column
 
 
@@ -96,11 +94,10 @@ def _check_no_other_words(column: DataColumn, grades: Sequence[float | None], so
     others = [text for text, grade in zip(texts, grades, strict=True) if grade is None]
     if all(_is_number(text) for text in others):
         return
-    msg = (
+    raise DomainError(
         f"{source}: column {column.name!r} (correct) must hold 0, 1, a grade between or a word for "
         f"one ({GRADE_EXAMPLES}); got {others[0]!r}"
     )
-    raise DomainError(msg)
 
 
 def plain(column: DataColumn) -> DataColumn:
@@ -112,20 +109,18 @@ def plain(column: DataColumn) -> DataColumn:
         if column.missing is not None:
             broken &= ~column.missing
         row = int(np.flatnonzero(broken)[0])
-        msg = (
+        raise DomainError(
             f"column {column.name!r} must hold classes (text or whole numbers); "
             f"got {column.shown(row)} in row {row}, counted from 0. If they are amounts, give a "
             f"column that says how wrong each prediction is: {option('loss')}"
         )
-        raise DomainError(msg)
     values = np.where(np.isnan(column.values), 0, column.values)
     if np.abs(values).max(initial=0) >= EXACT:
         row = int(np.argmax(np.abs(values)))
-        msg = (
+        raise DomainError(
             f"column {column.name!r} holds classes as decimals too large to be exact; got "
             f"{column.shown(row)} in row {row}, counted from 0. Save them as text or as integers"
         )
-        raise DomainError(msg)
     return DataColumn(column.name, values.astype(np.int64), None, column.missing, column.origin)
 
 
@@ -161,8 +156,9 @@ def scores_block(columns: Sequence[DataColumn], kind: str, source: str) -> Array
         return values if values.ndim > 1 else _both_classes(values, kind)
     for column in columns:
         if column.values.ndim != 1:
-            msg = f"{source}: {column.name!r} holds several numbers a row; give it alone"
-            raise InputError(msg)
+            raise InputError(
+                f"{source}: {column.name!r} holds several numbers a row; give it alone"
+            )
     every = [c.values for c in columns]
     out = np.empty((every[0].size, len(every)), np.result_type(*every))
     # Column by column each entry would be written to a line of its own, far from the last.

@@ -21,11 +21,10 @@ def are_arrays(paths: Sequence[Path]) -> bool:
     own = [path for path in paths if path.suffix.lower() == SUFFIX]
     if own and len(own) < len(paths):
         other = next(path for path in paths if path not in own)
-        msg = (
+        raise InputError(
             f"{own[0].name} is one array of a set and {other.name} a set by itself: give arrays "
             f"({SUFFIX}) with the others of their set alone"
         )
-        raise InputError(msg)
     return bool(own)
 
 
@@ -34,13 +33,13 @@ def joined(paths: Sequence[Path]) -> DataTable:
     arrays = {}
     for path in paths:
         if path.stem in arrays:
-            msg = f"two arrays are named {path.stem!r}, by their files; names must differ"
-            raise InputError(msg)
+            raise InputError(
+                f"two arrays are named {path.stem!r}, by their files; names must differ"
+            )
         arrays[path.stem] = array_of(path)
     source = ", ".join(path.name for path in paths)
     lengths = {name: array.shape[:1] for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        msg = f"{source} must have a row for each sample; got the shapes {said}"
-        raise ShapeError(msg)
+        raise ShapeError(f"{source} must have a row for each sample; got the shapes {said}")
     return from_arrays(arrays, source)

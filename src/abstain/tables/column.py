@@ -88,11 +88,10 @@ class DataColumn:
         What stands in a missing entry is no value.
         """
         if self.values.ndim != 1:
-            msg = (
+            raise ShapeError(
                 f"column {self.name!r} must hold one number or text a row; got shape "
                 f"{self.values.shape}"
             )
-            raise ShapeError(msg)
         there = slice(None) if self.missing is None else ~self.missing
         found, own = np.unique(self.values[there], return_inverse=True)
         names = found.tolist() if self.texts is None else [str(t) for t in self.texts[found]]
@@ -126,8 +125,7 @@ class DataColumn:
 def from_array(values: Array, name: str) -> DataColumn:
     """Wrap a NumPy array: numbers stay as they are, everything else goes through polars."""
     if values.dtype.kind == "c":
-        msg = f"column {name!r} holds complex numbers; real numbers are needed"
-        raise InputError(msg)
+        raise InputError(f"column {name!r} holds complex numbers; real numbers are needed")
     if values.dtype.kind in "biuf":
         missing = None
         if values.dtype.kind == "f" and values.ndim == 1:
@@ -137,20 +135,19 @@ def from_array(values: Array, name: str) -> DataColumn:
     import polars as pl
 
     if values.ndim != 1:
-        msg = f"column {name!r} must have one axis when it holds {values.dtype}"
-        raise InputError(msg)
+        raise InputError(f"column {name!r} must have one axis when it holds {values.dtype}")
     if values.dtype.kind == "V":
-        msg = (
+        raise InputError(
             f"column {name!r} holds records or untyped bytes ({values.dtype}); save each field "
             "as an array of its own"
         )
-        raise InputError(msg)
     try:
         entries = values.tolist() if values.dtype.kind != "M" else values
         series = pl.Series(name, entries, strict=False)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        msg = f"column {name!r} mixes kinds of values that do not fit in one column"
-        raise InputError(msg) from error
+        raise InputError(
+            f"column {name!r} mixes kinds of values that do not fit in one column"
+        ) from error
     return from_series(series)
 
 
@@ -198,8 +195,9 @@ def _from_text(series: "pl.Series") -> DataColumn:
     try:
         series = series.cast(pl.String)
     except pl.exceptions.PolarsError as error:
-        msg = f"column {series.name!r} holds {origin} values, which cannot be read as text"
-        raise InputError(msg) from error
+        raise InputError(
+            f"column {series.name!r} holds {origin} values, which cannot be read as text"
+        ) from error
     texts = series.drop_nulls().unique().sort()
     codes = series.cast(pl.Enum(texts)).to_physical()
     missing = series.is_null().to_numpy() if series.null_count() else None
@@ -213,12 +211,14 @@ def _from_lists(series: "pl.Series") -> DataColumn:
 
     lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
     if series.null_count() or (lengths is not None and lengths.n_unique() > 1):
-        msg = f"column {series.name!r} holds lists of differing length; they must be equally long"
-        raise InputError(msg)
+        raise InputError(
+            f"column {series.name!r} holds lists of differing length; they must be equally long"
+        )
     inner = series.explode()
     if not inner.dtype.is_numeric() or inner.null_count():
-        msg = f"column {series.name!r} holds lists of {inner.dtype}; lists of numbers are needed"
-        raise InputError(msg)
+        raise InputError(
+            f"column {series.name!r} holds lists of {inner.dtype}; lists of numbers are needed"
+        )
     return DataColumn(
         series.name, inner.to_numpy().reshape(len(series), -1), None, None, str(series.dtype)
     )
@@ -303,8 +303,9 @@ class Missing:
         is_kept = np.ones(missing.size, np.bool_) if self.dropped is None else ~self.dropped
         is_present = is_kept & ~missing
         if not is_present.any():
-            msg = f"{self.source}: {column.name!r} (confidence) has no value in any row"
-            raise DomainError(msg)
+            raise DomainError(
+                f"{self.source}: {column.name!r} (confidence) has no value in any row"
+            )
         missing &= is_kept
         if not missing.any():
             return column
@@ -336,8 +337,11 @@ class Missing:
         if self.dropped is None:
             return None
         if self.dropped.all():
-            msg = f"{self.source}: every row lacks a value that is needed; none is left"
-            raise NoRowLeftError(msg, tuple(self.notes), self.height)
+            raise NoRowLeftError(
+                f"{self.source}: every row lacks a value that is needed; none is left",
+                tuple(self.notes),
+                self.height,
+            )
         return np.flatnonzero(~self.dropped)
 
     def _drop(self, missing: BoolArray, what: str) -> None:

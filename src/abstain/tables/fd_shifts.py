@@ -78,24 +78,23 @@ def _results_in(path: Path) -> Path:
             return folder
     inside = sorted(p.name for p in path.iterdir())
     shown = f"it holds {', '.join(inside[:10])}" if inside else "it is empty"
-    msg = (
+    raise FileFormatError(
         f"the folder {str(path)!r} is no folder of FD-Shifts results, which hold raw_logits.npz "
         f"or raw_output.npz ({shown}); to read several files, name the files"
     )
-    raise FileFormatError(msg)
 
 
 def _refuse_inapplicable(asked: ReadingOptions, path: Path) -> None:
     surplus = [name for name in asked.given if name not in _APPLICABLE]
     if surplus:
         what = option(surplus[0])
-        msg = f"{what} does not apply to {path.name}: FD-Shifts files have no named columns"
-        raise InputError(msg)
+        raise InputError(
+            f"{what} does not apply to {path.name}: FD-Shifts files have no named columns"
+        )
     if asked.by not in {(), ("dataset",)}:
-        msg = (
+        raise InputError(
             f"{option('by')} can only be 'dataset' for FD-Shifts results; got {', '.join(asked.by)}"
         )
-        raise InputError(msg)
 
 
 # ------------------------------------------------------------------------------------ files
@@ -107,8 +106,9 @@ def _array(folder: Path, name: str, axes: int) -> Array | None:
     values: Array | None = Archive(path).get("arr_0")
     if values is None or values.ndim != axes or values.dtype.kind not in "fiu":
         got = "no such key" if values is None else f"{values.dtype} of shape {values.shape}"
-        msg = f"{path.name} must hold numbers with {axes} axes under the key 'arr_0'; got {got}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} must hold numbers with {axes} axes under the key 'arr_0'; got {got}"
+        )
     return values
 
 
@@ -118,8 +118,9 @@ def _output(folder: Path) -> _Raw:
     if values is None:
         kind, values, both = "probabilities", _array(folder, _OUTPUTS["probabilities"], 2), False
     if values is None or values.shape[0] == 0 or values.shape[1] < 4:
-        msg = f"{_OUTPUTS[kind]}.npz must hold rows of at least two classes, a label and an index"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{_OUTPUTS[kind]}.npz must hold rows of at least two classes, a label and an index"
+        )
     name = f"{_OUTPUTS[kind]}.npz"
     note = (
         f"{name}: took {kind} of {values.shape[1] - 2} classes; the last two columns are the label "
@@ -146,8 +147,9 @@ def _integers(values: Array, name: str, what: str) -> IntArray:
     bad = ~np.isfinite(wide) | (np.floor(wide) != wide)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        msg = f"{name}: {what} must be whole numbers; got {values[row]} in row {row}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{name}: {what} must be whole numbers; got {values[row]} in row {row}"
+        )
     return wide.astype(np.int64)
 
 
@@ -169,11 +171,10 @@ def _samples(raw: _Raw, folder: Path) -> None:
     if values is None:
         return
     if values.shape[1] != raw.scores.shape[1]:
-        msg = (
+        raise FileFormatError(
             f"{name}.npz must have shape (rows, {raw.scores.shape[1]} classes, samples); "
             f"got {values.shape}"
         )
-        raise FileFormatError(msg)
     if values.shape[2] < 2:
         raw.notes.append(f"{name}.npz is not used: it holds a single sample for each row")
         return
@@ -203,11 +204,10 @@ def _match(raw: _Raw, rows: int, name: str) -> IntArray:
         and bool((np.diff(raw.dataset) >= 0).all())
     )
     if not explained:
-        msg = (
+        raise FileFormatError(
             f"{name}.npz has {rows:,} rows and {_OUTPUTS[raw.kind]}.npz has {n:,}; the rows "
             f"cannot be matched. Move {name}.npz out of the folder to read the rest"
         )
-        raise FileFormatError(msg)
     place[raw.dataset > _NOISE] += extra
     n_all, n_taken = (few + extra) // _NOISE_BLOCKS, few // _NOISE_BLOCKS
     note = (
@@ -236,12 +236,11 @@ def _features(raw: _Raw, folder: Path) -> None:
         return
     same = values.shape[0] == raw.dataset.size
     if not same or values.shape[1] < 2 or not np.array_equal(values[:, -1], raw.dataset):
-        msg = (
+        raise FileFormatError(
             "encoded_output.npz does not belong to these outputs: its last column must be the "
             f"data set index of each of the {raw.dataset.size:,} rows; got shape {values.shape}. "
             "Move it out of the folder to read the rest"
         )
-        raise FileFormatError(msg)
     raw.features = values[:, :-1]
     raw.notes.append("features from encoded_output.npz")
 
@@ -250,8 +249,9 @@ def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
     values = _array(folder, "external_confids", 1)
     if values is not None:
         if values.size != raw.dataset.size:
-            msg = f"external_confids.npz must have {raw.dataset.size:,} rows; got {values.size:,}"
-            raise FileFormatError(msg)
+            raise FileFormatError(
+                f"external_confids.npz must have {raw.dataset.size:,} rows; got {values.size:,}"
+            )
         raw.confidence["ext"] = values
     values = _array(folder, "external_confids_dist", 2)
     if values is not None:
@@ -264,11 +264,10 @@ def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
     for name in asked.confidence:
         if name not in raw.confidence:
             known = ", ".join(raw.confidence) or "none"
-            msg = (
+            raise UnknownNameError(
                 f"{folder.name} has no confidence {name!r}.{suggest(name, raw.confidence)} "
                 f"It has: {known}"
             )
-            raise UnknownNameError(msg)
     if asked.confidence:
         raw.confidence = {name: raw.confidence[name] for name in asked.confidence}
     raw.notes += [f"confidence {name!r} from the external confidences" for name in raw.confidence]
@@ -290,5 +289,4 @@ def _predictions(raw: _Raw, rows: IntArray, source: str) -> Predictions:
     try:
         return Predictions(**fields)
     except InputError as error:
-        msg = f"{source}, data set {raw.dataset[rows[0]]}: {error}"
-        raise type(error)(msg) from None
+        raise type(error)(f"{source}, data set {raw.dataset[rows[0]]}: {error}") from None

@@ -75,8 +75,7 @@ def open_table(path: Path) -> DataTable:
     if opener is None:
         raise FileFormatError(_suffix_refusal(path))
     if size_of(path) == 0:
-        msg = f"{path.name} is empty (0 bytes)"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} is empty (0 bytes)")
     return opener(path)
 
 
@@ -197,8 +196,9 @@ def _typed(path: Path, content: Path | bytes, names: list[str], separator: str) 
 
     frame = read(infer_schema_length=None)
     if frame.width != len(names):
-        msg = f"{path.name} has {frame.width} fields in a row, and its header names {len(names)}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} has {frame.width} fields in a row, and its header names {len(names)}"
+        )
     # polars leaves the quotes inside a name doubled.
     frame.columns = names
     blank = _blank_rows(frame)
@@ -315,18 +315,16 @@ def _width(dtype: "pl.DataType") -> int:
 def refuse_columnless(count: int, source: str) -> None:
     """Refuse a file without columns, or with more than can be meant."""
     if count == 0:
-        msg = f"{source} has no columns"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{source} has no columns")
     _refuse_too_wide(count, source)
 
 
 def _refuse_too_wide(count: int, source: str) -> None:
     if count > _MOST_COLUMNS:
-        msg = (
+        raise FileFormatError(
             f"{source} has {count:,} columns; at most {_MOST_COLUMNS:,} are read. Keep those that "
             "are needed, or save class scores as one array (n, K) with `numpy.savez`"
         )
-        raise FileFormatError(msg)
 
 
 def _open_ipc(path: Path) -> DataTable:
@@ -345,8 +343,7 @@ def _open_ipc(path: Path) -> DataTable:
 def _open_npz(path: Path) -> DataTable:
     archive = Archive(path)
     if not archive:
-        msg = f"{path.name} holds no arrays"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} holds no arrays")
     return from_archive(archive)
 
 

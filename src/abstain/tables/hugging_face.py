@@ -30,16 +30,16 @@ def tables_of(source: Any) -> dict[str, DataTable]:
 
 def _table(dataset: Any, source: str) -> DataTable:
     if not hasattr(dataset, "num_rows"):
-        msg = (
+        raise InputError(
             f"{source} is read row by row ({type(dataset).__name__}), so that nothing knows its "
             "length; make it a `Dataset`, such as with `Dataset.from_list(list(dataset))`"
         )
-        raise InputError(msg)
     # As rows are asked for, so that a selection or an order of them holds.
     table = from_frame(dataset.with_format("arrow")[:], source)
     if table is None:
-        msg = f"{source} cannot be had as a table of pyarrow; got {type(dataset).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"{source} cannot be had as a table of pyarrow; got {type(dataset).__name__}"
+        )
     return table
 
 
@@ -94,10 +94,10 @@ def _fields(folder: Path, file: str) -> dict[str, Any]:
     try:
         return parsed(content(folder / file).decode())
     except (UnicodeDecodeError, InputError) as error:
-        msg = f"{folder.name}/{file} cannot be read: {error}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(f"{folder.name}/{file} cannot be read: {error}") from None
 
 
 def _refuse(folder: Path, file: str, what: str) -> NoReturn:
-    msg = f"{folder.name} is no data set of Hugging Face as `save_to_disk` writes it: {file} {what}"
-    raise FileFormatError(msg)
+    raise FileFormatError(
+        f"{folder.name} is no data set of Hugging Face as `save_to_disk` writes it: {file} {what}"
+    )

@@ -39,11 +39,10 @@ def widened(table: DataTable, asked: ReadingOptions) -> tuple[DataTable, Reading
         return table, asked
     kind, scores = _scores(asked)
     if asked.id is None:
-        msg = (
+        raise MissingInputError(
             f"{option('long')} says that a sample has a row for each class; name the column that "
             f"says which sample it is with {option('id')}"
         )
-        raise MissingInputError(msg)
     name, classes, values = (_column(table, n) for n in (asked.id, asked.long, scores))
     apart = [_column(table, n) for n in asked.by]
     columns = table.load([name, classes, values, *apart])
@@ -63,8 +62,9 @@ def _scores(asked: ReadingOptions) -> tuple[str, str]:
     found = [(kind, names[0]) for kind, names in given if len(names) == 1]
     if not found:
         either = f"{option('probabilities')} or {option('logits')}"
-        msg = f"{option('long')} goes with the one column of class scores: name it with {either}"
-        raise InputError(msg)
+        raise InputError(
+            f"{option('long')} goes with the one column of class scores: name it with {either}"
+        )
     return found[0]
 
 
@@ -84,8 +84,9 @@ def _appearance(column: DataColumn, apart: Iterable[DataColumn]) -> tuple[IntArr
     """
     if column.missing is not None:
         row = int(np.flatnonzero(column.missing)[0])
-        msg = f"column {column.name!r} must name the sample of each row; row {row} has no name"
-        raise DomainError(msg)
+        raise DomainError(
+            f"column {column.name!r} must name the sample of each row; row {row} has no name"
+        )
     codes, _ = column.distinct()
     for other in apart:
         part, names = other.distinct()
@@ -107,20 +108,18 @@ def _places(samples: _Samples, codes: IntArray, names: list[str]) -> IntArray:
     twice = place[samples.sample, codes] != rows
     if twice.any():
         row = int(np.argmax(twice))
-        msg = (
+        raise DomainError(
             f"the sample {samples.shown(row)} has two rows for the class {names[codes[row]]!r}; "
             "name what tells them apart with " + option("by") + ", or drop one"
         )
-        raise DomainError(msg)
     lacking = np.argwhere(place < 0)
     if lacking.size:
         i, c = lacking[0]
         row = int(samples.first[i])
-        msg = (
+        raise DomainError(
             f"the sample {samples.shown(row)} has no row for the class {names[c]!r}; every sample "
             f"needs a row for each of the {k} classes"
         )
-        raise DomainError(msg)
     return place
 
 
@@ -153,9 +152,8 @@ def _of_samples(samples: _Samples, column: DataColumn) -> DataColumn:
     if differs.any():
         row = int(np.argmax(differs))
         before = int(samples.first[samples.sample[row]])
-        msg = (
+        raise DomainError(
             f"column {column.name!r} must say the same in all rows of a sample; "
             f"{samples.shown(row)} has {column.shown(before)} and {column.shown(row)}"
         )
-        raise DomainError(msg)
     return column.rows(samples.first)

@@ -52,8 +52,7 @@ def open_json(path: Path) -> DataTable:
     except UnicodeDecodeError:
         _refuse(path, "is no text in UTF-8", _AS_JSON)
     except InputError as error:
-        msg = f"{path.name} cannot be read as json: {error}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(f"{path.name} cannot be read as json: {error}") from None
     if isinstance(found, list):
         return _rows(path, found)
     if not isinstance(found, dict):
@@ -95,8 +94,7 @@ def open_torch(path: Path) -> DataTable:
     """Open a dictionary of tensors that `torch.save` wrote."""
     _refuse_strange(path)
     if not has("torch"):
-        msg = f"{path.name} is read with torch: pip install 'abstain[torch]'"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"{path.name} is read with torch: pip install 'abstain[torch]'")
     found = _loaded(path)
     if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
         _refuse(path, "holds no arrays by name", _AS_TORCH)
@@ -191,5 +189,4 @@ def _entry(path: Path, name: str, value: Any) -> Array:
 
 
 def _refuse(path: Path, what: str, form: str) -> NoReturn:
-    msg = f"{path.name} {what}; {form}"
-    raise FileFormatError(msg) from None
+    raise FileFormatError(f"{path.name} {what}; {form}") from None

@@ -84,11 +84,10 @@ def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...
         tail = file.read(_TAIL)
         size = int.from_bytes(tail[:4], "little")
         if tail[4:] != _MAGIC or size + _TAIL > length:
-            msg = (
+            raise FileFormatError(
                 f"{path.name} cannot be read as parquet: it does not end with a footer, so it is "
                 "cut short, or of another format"
             )
-            raise FileFormatError(msg)
         pages_end = length - _TAIL - size
         file.seek(pages_end)
         footer = file.read(size)
@@ -96,8 +95,9 @@ def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...
         groups = _CompactReader(footer).struct(_FILE)[_ROW_GROUPS]
         return tuple(_row_group(group, pages_end) for group in groups)
     except _DAMAGE as error:
-        msg = f"{path.name} cannot be read as parquet: its footer is damaged"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(
+            f"{path.name} cannot be read as parquet: its footer is damaged"
+        ) from error
 
 
 #: The fields that are read of a structure, by their numbers; all others are skipped.
@@ -184,8 +184,9 @@ def _check_chunk(content: mmap, source: str, chunk: ColumnChunk) -> None:
         if n_values != chunk.n_values:
             raise ValueError
     except _DAMAGE as error:
-        msg = f"{source} cannot be read as parquet: the column {chunk.path[0]!r} is damaged"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(
+            f"{source} cannot be read as parquet: the column {chunk.path[0]!r} is damaged"
+        ) from error
     refuse_beyond_memory(size, source, f"the column {chunk.path[0]!r}")
 
 

@@ -191,11 +191,10 @@ def _table_of(source: Any) -> DataTable:
         return from_arrays(source, "the mapping")
     table = from_frame(source)
     if table is None:
-        msg = (
+        raise InputError(
             "`source` must be a path, a list of paths, a dataframe, a list of rows or a mapping "
             f"from name to array; got {type(source).__name__}"
         )
-        raise InputError(msg)
     return table
 
 
@@ -210,8 +209,7 @@ def _read_path(path: Path, asked: ReadingOptions) -> Reading:
 
 def _read_several(sources: Sequence[Any], asked: ReadingOptions) -> Reading:
     if not sources or not all(isinstance(s, str | Path) for s in sources):
-        msg = f"a list as `source` must hold paths of files; got {list(sources)[:3]!r}"
-        raise InputError(msg)
+        raise InputError(f"a list as `source` must hold paths of files; got {list(sources)[:3]!r}")
     paths = [Path(s) for s in sources]
     if are_arrays(paths):
         return _read_table(joined(paths), asked)
@@ -220,8 +218,7 @@ def _read_several(sources: Sequence[Any], asked: ReadingOptions) -> Reading:
         names = [str(p) for p in paths]
     if len(set(names)) < len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
-        msg = f"the file {twice!r} is given twice"
-        raise InputError(msg)
+        raise InputError(f"the file {twice!r} is given twice")
     return _together({n: _read_path(p, asked) for n, p in zip(names, paths, strict=True)}, "file")
 
 

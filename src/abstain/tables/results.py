@@ -105,8 +105,9 @@ def _frame(rows: Any) -> "pl.DataFrame":
             columns = table.load(table.names)
             return _of_columns({name: _values(c) for name, c in columns.items()})
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
-        msg = f"`rows` must be a dataframe or a list of dicts; got {type(rows).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"`rows` must be a dataframe or a list of dicts; got {type(rows).__name__}"
+        )
     return _of_columns(_gather(list(rows)))
 
 
@@ -124,14 +125,14 @@ def _gather(rows: Sequence[Any]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            msg = f"each row must be a dict from column to value; got {type(row).__name__} at {i}"
-            raise InputError(msg)
+            raise InputError(
+                f"each row must be a dict from column to value; got {type(row).__name__} at {i}"
+            )
         for name in row:
             if name in columns:
                 continue
             if not isinstance(name, str):
-                msg = f"the names of columns must be text; got {name!r} in row {i}"
-                raise InputError(msg)
+                raise InputError(f"the names of columns must be text; got {name!r} in row {i}")
             columns[name] = [None] * i
         for name, values in columns.items():
             values.append(_scalar(row.get(name), name, i))
@@ -142,11 +143,10 @@ def _scalar(value: Any, name: str, row: int) -> Any:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is not None and not isinstance(value, bool | int | float | str):
-        msg = (
+        raise InputError(
             f"the values of a result must be numbers, texts, booleans or None; column {name!r} "
             f"has {type(value).__name__} in row {row}"
         )
-        raise InputError(msg)
     return value
 
 
@@ -154,15 +154,15 @@ def _of_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
     import polars as pl
 
     if not columns or not next(iter(columns.values())):
-        msg = "there are no results to write; at least one row is needed"
-        raise InputError(msg)
+        raise InputError("there are no results to write; at least one row is needed")
     series = []
     for name, values in columns.items():
         kinds = {type(v) for v in values if v is not None}
         if len(kinds) > 1 and kinds != {int, float}:
             shown = ", ".join(sorted(k.__name__ for k in kinds))
-            msg = f"column {name!r} of the results mixes {shown}; use one type in a column"
-            raise InputError(msg)
+            raise InputError(
+                f"column {name!r} of the results mixes {shown}; use one type in a column"
+            )
         dtype = pl.Float64 if float in kinds or not kinds else None
         series.append(pl.Series(name, values, dtype=dtype, strict=False))
     return pl.DataFrame(series)

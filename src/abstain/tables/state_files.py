@@ -141,8 +141,9 @@ def text_file(obj: Saved) -> bytes:
     """Return the content of the file in which `save` keeps a rule or a calibration."""
     text = (_text_of(obj).rstrip("\n") + "\n").encode()
     if len(text) > TEXT:
-        msg = f"its JSON takes more than {TEXT >> 20} MB, which `load` does not read; bin it first"
-        raise InputError(msg)
+        raise InputError(
+            f"its JSON takes more than {TEXT >> 20} MB, which `load` does not read; bin it first"
+        )
     return text
 
 
@@ -209,11 +210,10 @@ def _refuse_names(plain: dict[str, Any]) -> None:
     """Refuse class names that JSON would change."""
     for name in plain.get("classes") or () if isinstance(plain.get("classes"), tuple) else ():
         if not isinstance(name, _NAMES):
-            msg = (
+            raise InputError(
                 f"the class name {name!r} is no text and no number, so a file cannot hold it; name "
                 "the classes by text"
             )
-            raise InputError(msg)
     for part in (*plain.get("parts", ()), plain.get("base")):
         if isinstance(part, dict):
             _refuse_names(part)
@@ -268,21 +268,18 @@ def _object(path: Path, text: str) -> dict[str, Any]:
 
 
 def _damaged(path: Path, why: str, cause: BaseException | None = None) -> NoReturn:
-    msg = f"{path.name} cannot be loaded: {why}"
-    raise FileFormatError(msg) from cause
+    raise FileFormatError(f"{path.name} cannot be loaded: {why}") from cause
 
 
 def _path(given: object) -> Path:
     if not isinstance(given, str | PathLike):
-        msg = f"`path` must be a text or a Path; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`path` must be a text or a Path; got {type(given).__name__}")
     return Path(given)
 
 
 def _refuse_suffix(path: Path, suffix: str, what: str) -> None:
     if path.suffix != suffix:
-        msg = f"`path` must end in {suffix!r} for {what}; got {path.name!r}"
-        raise InputError(msg)
+        raise InputError(f"`path` must end in {suffix!r} for {what}; got {path.name!r}")
 
 
 def _text_of(obj: object) -> str:
@@ -296,5 +293,4 @@ def _text_of(obj: object) -> str:
     if isinstance(obj, InNotebook):
         hint = f"; a result goes to a file that ends in {', '.join((*_PAGES, *_TABLES))}"
     what = f"{type(obj).__name__}{hint}"
-    msg = f"decision rules, calibrations and fitted scores can be saved; got {what}"
-    raise InputError(msg)
+    raise InputError(f"decision rules, calibrations and fitted scores can be saved; got {what}")

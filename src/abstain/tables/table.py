@@ -67,8 +67,9 @@ class DataTable:
         near = self._folded.get(_fold(name), [])
         if len(near) > 1:
             shown = " and ".join(map(repr, near[:3]))
-            msg = f"{self.source} has {shown}, both {name!r} but for case and blanks; name one"
-            raise InputError(msg)
+            raise InputError(
+                f"{self.source} has {shown}, both {name!r} but for case and blanks; name one"
+            )
         return near[0] if near else None
 
     @cached_property
@@ -105,16 +106,14 @@ def refuse_repeated(names: list[str], source: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            msg = f"{source} has two columns named {name!r}; names must differ"
-            raise InputError(msg)
+            raise InputError(f"{source} has two columns named {name!r}; names must differ")
         seen.add(name)
 
 
 def refuse_rowless(height: int, source: str) -> None:
     """Refuse a table without rows."""
     if height == 0:
-        msg = f"{source} has a header but no rows; at least one sample is needed"
-        raise InputError(msg)
+        raise InputError(f"{source} has a header but no rows; at least one sample is needed")
 
 
 def kind_of(dtype: "pl.DataType") -> Kind:
@@ -262,8 +261,9 @@ def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
     import narwhals as nw
 
     if not has(backend):
-        msg = f"`backend` is {backend!r}, which is not installed: pip install {backend}"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"`backend` is {backend!r}, which is not installed: pip install {backend}"
+        )
     if backend == "pyarrow":
         return frame.to_arrow()
     # Not by polars itself, which converts to pandas through pyarrow.
@@ -274,8 +274,7 @@ def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
 def _refuse_unnamed(columns: list[Any], source: str) -> None:
     for name in columns:
         if not isinstance(name, str):
-            msg = f"{source} has a column named {name!r}; names must be text"
-            raise InputError(msg)
+            raise InputError(f"{source} has a column named {name!r}; names must be text")
 
 
 def _kind_of_narwhals(dtype: Any) -> Kind:
@@ -340,8 +339,7 @@ def _kind_of_array(x: Array | Header) -> Kind:
 def _common_length(lengths: dict[str, int], source: str) -> int:
     """Return the length most arrays share: others (weights of a layer) may stand beside them."""
     if not lengths:
-        msg = f"{source} holds no arrays"
-        raise InputError(msg)
+        raise InputError(f"{source} holds no arrays")
     values, counts = np.unique(list(lengths.values()), return_counts=True)
     height = int(values[np.argmax(counts)])
     refuse_rowless(height, source)

@@ -110,13 +110,12 @@ def guaranteed(
 def refuse_weights(weight: AnyArray | None, *, method: str) -> None:
     """Refuse weights: nothing here is proven for them."""
     if weight is not None:
-        msg = (
+        raise InputError(
             f"`weight` must be left out for {method}: its guarantee counts independent samples of "
             "equal weight, and weighted or clustered ones are worth fewer. Keep one sample a "
             "cluster, or use for_risk, which promises nothing. Density ratios of another law "
             "(importance weights) are no frequencies: pass them as `ratio`."
         )
-        raise InputError(msg)
 
 
 def inside(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
@@ -125,8 +124,9 @@ def inside(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
     if not 0 < value < high:
         rule = f"lie strictly between 0 and {high:g}" if high < np.inf else "be above 0"
         meant = checks.percent_hint(value) if high <= 1 else ""
-        msg = f"`{name}` must {rule}; got {value!r}{meant}.{' ' + hint if hint else ''}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`{name}` must {rule}; got {value!r}{meant}.{' ' + hint if hint else ''}"
+        )
     return value
 
 
@@ -139,11 +139,10 @@ def max_risk_of(x: float, *, high: float = 1.0) -> float:
 def refuse_percent(target: float, largest: float) -> None:
     """Refuse a risk that no sample can exceed: as a rule it was meant as a percentage."""
     if target > max(largest, 1.0):
-        msg = (
+        raise DomainError(
             f"`max_risk` must be at most the largest loss, {largest:g}, to ask for anything; got "
             f"{target!r}{checks.percent_hint(target)}"
         )
-        raise DomainError(msg)
 
 
 def delta_of(x: float) -> float:

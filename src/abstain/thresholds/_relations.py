@@ -15,8 +15,7 @@ def refuse_contradictions(r: Any) -> None:
 
 
 def _clash(name: str, message: str) -> None:
-    msg = f"`{name}` of a decision rule {message}"
-    raise DomainError(msg)
+    raise DomainError(f"`{name}` of a decision rule {message}")
 
 
 def _threshold(r: Any) -> None:

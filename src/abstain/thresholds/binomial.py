@@ -58,8 +58,9 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     try:
         samples, failures = np.broadcast_arrays(samples, failures)
     except ValueError:
-        msg = f"`m` and `k` must go together; got shapes {samples.shape} and {failures.shape}"
-        raise ShapeError(msg) from None
+        raise ShapeError(
+            f"`m` and `k` must go together; got shapes {samples.shape} and {failures.shape}"
+        ) from None
     checks.refuse("m", "must be at least 1", samples, samples < 1)
     checks.refuse("k", "must lie in [0, m]", failures, (failures < 0) | (failures > samples))
     out = upper(samples, failures, delta_of(float(delta)))
@@ -69,11 +70,9 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
 def _whole(x: int | Array, name: str) -> Array:
     out = np.asarray(x)
     if out.dtype.kind not in "iu":
-        msg = f"`{name}` must be whole numbers; got {x!r}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be whole numbers; got {x!r}")
     if out.size == 0:
-        msg = f"`{name}` is empty"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` is empty")
     return out.astype(np.int64)
 
 

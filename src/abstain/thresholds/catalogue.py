@@ -125,8 +125,7 @@ def fit(
 
 def _needed(entry: Rule, x: AnyArray | None, name: str) -> AnyArray:
     if x is None:
-        msg = f"the rule {entry.name!r} needs `{name}`; got None"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"the rule {entry.name!r} needs `{name}`; got None")
     return x
 
 
@@ -135,9 +134,7 @@ def _check_options(entry: Rule, options: dict[str, Any]) -> None:
         if name not in entry.options:
             takes = ", ".join(f"`{option}`" for option in entry.options)
             near = suggest(name, entry.options)
-            msg = f"the rule {entry.name!r} takes {takes}; got `{name}`.{near}"
-            raise InputError(msg)
+            raise InputError(f"the rule {entry.name!r} takes {takes}; got `{name}`.{near}")
     for name in entry.required:
         if name not in options:
-            msg = f"the rule {entry.name!r} needs the option `{name}`"
-            raise MissingInputError(msg)
+            raise MissingInputError(f"the rule {entry.name!r} needs the option `{name}`")

@@ -147,8 +147,9 @@ def check_many(
     out = []
     for name, arrays in data.items():
         if len(arrays) not in {2, 3}:
-            msg = f"`data` must hold (confidence, loss) or (confidence, loss, weight) at {name!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`data` must hold (confidence, loss) or (confidence, loss, weight) at {name!r}"
+            )
         weight = arrays[2] if len(arrays) == 3 else None
         options: dict[str, Any] = {"name": name, "weight": weight, "level": level, "scale": scale}
         out.append(check(rule, arrays[0], arrays[1], **options))
@@ -302,8 +303,7 @@ def check_limits(
     accepted = decided(rule, confidence, scale)
     unknown = [limit for limit in among if limit not in {part.name for part in rule.parts}]
     if rule.per or unknown:
-        msg = f"`among` must name limits of one threshold; got {unknown or rule.per!r}"
-        raise InputError(msg)
+        raise InputError(f"`among` must name limits of one threshold; got {unknown or rule.per!r}")
     s = sample(accepted, loss, weight, level=level_of(level))
     known = []
     for limit, inside in among.items():

@@ -61,12 +61,12 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
     """
     found = to_numpy(p_values, "p_values")
     if found.ndim not in {1, 2} or found.size == 0:
-        msg = f"`p_values` must have shape (k,) or (k, risks), k at least 1; got {found.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`p_values` must have shape (k,) or (k, risks), k at least 1; got {found.shape}"
+        )
     if not ((found >= 0) & (found <= 1)).all():
         at = int(np.argmax(~((found >= 0) & (found <= 1)).ravel()))
-        msg = f"`p_values` must lie in [0, 1]; got {found.ravel()[at]!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`p_values` must lie in [0, 1]; got {found.ravel()[at]!r}")
     worst = found if found.ndim == 1 else found.max(axis=1)
     failing = np.flatnonzero(worst > delta_of(delta))
     return int(failing[0]) if failing.size else int(worst.size)

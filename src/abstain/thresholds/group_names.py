@@ -16,8 +16,9 @@ def grouped(group: AnyArray, n: int, name: str = "group") -> tuple[list[str], In
     """Validate the group of each of n samples; return names as in a rule, and codes from 0."""
     values = to_numpy(group, name)
     if values.shape != (n,):
-        msg = f"`{name}` must have one entry for each of the {n} samples; got shape {values.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have one entry for each of the {n} samples; got shape {values.shape}"
+        )
     if values.dtype.kind == "M":
         # NumPy hands out finer ones as bare counts.
         values = values.astype("datetime64[us]")
@@ -49,11 +50,10 @@ def class_texts(predictions: Predictions) -> Array:
 def _text(kind: Hashable, name: str) -> str:
     """Return a name as text, the same for 1 and 1.0, for a day and its midnight; refuse none."""
     if kind is None or kind != kind:  # noqa: PLR0124
-        msg = (
+        raise DomainError(
             f"`{name}` must name something for every sample; got {kind}. Drop these samples, or "
             "give them a name of their own"
         )
-        raise DomainError(msg)
     if isinstance(kind, float) and kind.is_integer():
         return str(int(kind))
     if isinstance(kind, datetime) and (kind.tzinfo, kind.time()) == (None, time()):

@@ -147,8 +147,9 @@ def several_risks(
     s, masks, there = _elsewhere(s, masks, ratio)
     asked = [_Tested.of(s, limit, masks[limit.name], delta, there) for limit in limits]
     if not asked or len({t.name for t in asked}) < len(asked):
-        msg = f"`limits` must name at least one limit, each once; got {[t.name for t in asked]}"
-        raise InputError(msg)
+        raise InputError(
+            f"`limits` must name at least one limit, each once; got {[t.name for t in asked]}"
+        )
     coverages = coverages_of(starts)
     # One kind of risk is tested given where a walk starts, the other whatever that is.
     walk = _Walk.of(s, asked, delta / len({t.whole for t in asked}), coverages)
@@ -315,8 +316,9 @@ def _elsewhere(
     kept = {name: inside[ratios.values > 0] for name, inside in masks.items()}
     for name, inside in kept.items():
         if not inside.any():
-            msg = f"the limit {name!r} is about samples that all have a ratio of 0; leave it out"
-            raise DomainError(msg)
+            raise DomainError(
+                f"the limit {name!r} is about samples that all have a ratio of 0; leave it out"
+            )
     return one, kept, aim
 
 
@@ -328,8 +330,7 @@ def _mask(limit: Limit, n: int) -> BoolArray:
         msg = f"`among` of the limit {limit.name!r} must be {n} booleans; got {inside.dtype} "
         raise ShapeError(f"{msg}of shape {inside.shape}")
     if not inside.any():
-        msg = f"the limit {limit.name!r} is about no calibration sample"
-        raise DomainError(msg)
+        raise DomainError(f"the limit {limit.name!r} is about no calibration sample")
     return inside
 
 

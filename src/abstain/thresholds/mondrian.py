@@ -131,8 +131,9 @@ def fit_groups(
     names = [names[code] for code in here]
     delta = options.get("delta")
     if joint and "delta" not in RULES[method].options:
-        msg = f"`joint` shares delta among the groups, and the rule {method!r} has none; drop it"
-        raise InputError(msg)
+        raise InputError(
+            f"`joint` shares delta among the groups, and the rule {method!r} has none; drop it"
+        )
     if joint and delta is not None:
         options = {**options, "delta": delta / shares_of(method, sizes, options)}
     rows = np.split(counted[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
@@ -148,11 +149,13 @@ def fit_groups(
 def _refuse(method: str, options: dict[str, Any]) -> None:
     """Refuse what cannot be chosen group by group; weights of None are taken out."""
     if not RULES[method].needs_data:
-        msg = f"the rule {method!r} chooses without data, so it has one threshold for every group"
-        raise InputError(msg)
+        raise InputError(
+            f"the rule {method!r} chooses without data, so it has one threshold for every group"
+        )
     if options.pop("weight", None) is not None:
-        msg = "`weight` must be left out of a threshold for each group; keep one sample a row"
-        raise InputError(msg)
+        raise InputError(
+            "`weight` must be left out of a threshold for each group; keep one sample a row"
+        )
 
 
 def _within(ratios: DensityRatios, rows: IntArray) -> DensityRatios:

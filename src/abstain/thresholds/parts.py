@@ -78,17 +78,18 @@ class RuleSet(PartsSummary, InNotebook):
         records.check(self, of="a set of decision rules")
         names = [part.name for part in self.parts]
         if not names or len(set(names)) < len(names):
-            msg = f"`parts` of a set of rules must be named once each, one at least; got {names}"
-            raise InputError(msg)
+            raise InputError(
+                f"`parts` of a set of rules must be named once each, one at least; got {names}"
+            )
         for field in ("score", "scale", "method"):
             found = {getattr(part.rule, field) for part in self.chosen}
             if len(found) > 1:
                 listed = ", ".join(map(repr, sorted(found)))
-                msg = f"the parts of a set of rules must have one {field}; got {listed}"
-                raise InputError(msg)
+                raise InputError(f"the parts of a set of rules must have one {field}; got {listed}")
         if not self.per and len({part.rule.threshold for part in self.parts}) > 1:
-            msg = "`per` must say what the thresholds are for, where there are several; got ''"
-            raise InputError(msg)
+            raise InputError(
+                "`per` must say what the thresholds are for, where there are several; got ''"
+            )
         self._refuse_deltas()
 
     def _refuse_deltas(self) -> None:
@@ -102,8 +103,9 @@ class RuleSet(PartsSummary, InNotebook):
         else:
             fine, must = set(own) <= {self.delta}, "be that of each of its parts"
         if not fine:
-            msg = f"`delta` of a set of rules must {must}; got {self.delta} and {sorted(set(own))}"
-            raise InputError(msg)
+            raise InputError(
+                f"`delta` of a set of rules must {must}; got {self.delta} and {sorted(set(own))}"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,11 +157,10 @@ class RuleSet(PartsSummary, InNotebook):
         if self.per == PREDICTION:
             return predicted_names(predictions)
         if predictions.group is None:
-            msg = (
+            raise MissingInputError(
                 f"the rule has a threshold for each {self.per!r}: give it as the `group` of the "
                 "predictions, or as `group`"
             )
-            raise MissingInputError(msg)
         return texts(predictions.group)
 
     def unseen(self, group: AnyArray) -> dict[str, int]:
@@ -235,8 +236,7 @@ class RuleSet(PartsSummary, InNotebook):
         given, said = scales.compared(given, self.score, self.scale, score, scale)
         values = checks.confidence(given)
         if self.per and group is None:
-            msg = f"the rule has a threshold for each {self.per!r}: give `group`"
-            raise MissingInputError(msg)
+            raise MissingInputError(f"the rule has a threshold for each {self.per!r}: give `group`")
         own = self._thresholds(group, values.size)
         held = ~np.isnan(own)
         if not held.any():

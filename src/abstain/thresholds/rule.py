@@ -359,5 +359,4 @@ def _refuse_unknown(method: str) -> None:
     if method not in known:
         names = ", ".join(map(repr, known))
         given = json_records.shown(method)
-        msg = f"`method` of a decision rule must be one of {names}; got {given}"
-        raise InputError(msg)
+        raise InputError(f"`method` of a decision rule must be one of {names}; got {given}")

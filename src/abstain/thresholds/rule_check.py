@@ -213,8 +213,7 @@ def decided(
     """Tell what a rule accepts, samples of the groups `by`; refuse what is no rule."""
     given: object = rule
     if not isinstance(given, DecisionRule | RuleSet):
-        msg = f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}")
     if not isinstance(confidence, ConfidenceScore):
         confidence = checks.confidence(confidence)
     if isinstance(rule, RuleSet) and rule.per:

@@ -31,11 +31,10 @@ def one_of(confidence: object, logits: Any, probabilities: Any) -> object:
     """Return what was given: confidences, or predictions made of class scores."""
     given = [x for x in (confidence, logits, probabilities) if x is not None]
     if len(given) != 1:
-        msg = (
+        raise (InputError if given else MissingInputError)(
             "give one of `confidence` (or predictions), `logits` and `probabilities`; "
             f"got {len(given)} of them"
         )
-        raise (InputError if given else MissingInputError)(msg)
     if confidence is not None:
         return confidence
     rows = len(given[0]) if hasattr(given[0], "__len__") else 1
@@ -46,8 +45,9 @@ def one_of(confidence: object, logits: Any, probabilities: Any) -> object:
 def scored(predictions: Predictions, wanted: str, state: ScoreState | None) -> ConfidenceScore:
     """Return the confidences that a rule for the score `wanted` is about."""
     if not wanted and state is None:
-        msg = "the rule names no score. Give its confidences, or name it: rule.for_score('msr')"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "the rule names no score. Give its confidences, or name it: rule.for_score('msr')"
+        )
     return score(wanted if state is None else state, predictions)
 
 
@@ -76,8 +76,9 @@ def compared(
     if isinstance(given, Predictions):
         given = scored(given, wanted, state)
     elif state is not None:
-        msg = "`score` computes confidences from predictions; got the confidences themselves"
-        raise InputError(msg)
+        raise InputError(
+            "`score` computes confidences from predictions; got the confidences themselves"
+        )
     if not isinstance(given, ConfidenceScore):
         return given, scale
     refuse_other(wanted, given.name)
@@ -87,11 +88,10 @@ def compared(
 def refuse_other(wanted: str, name: str) -> None:
     """Refuse another score than that of a rule; without a name, either is any."""
     if wanted and name and name != wanted:
-        msg = (
+        raise InputError(
             f"the rule is for the score {wanted!r}; got {name!r}. A threshold of one score "
             "means nothing on the scale of another"
         )
-        raise InputError(msg)
 
 
 def refuse_said(found: ConfidenceScore, scale: str | None) -> None:
@@ -123,17 +123,15 @@ def reached(values: Array, threshold: float | FloatArray, own: str, given: str |
         _refuse_doubtful(values, float(np.min(threshold)), own)
         return _compared(values, threshold)
     if given not in SCALES:
-        msg = f"`scale` must be one of {', '.join(map(repr, SCALES))}; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`scale` must be one of {', '.join(map(repr, SCALES))}; got {given!r}")
     if given == "score":
         return _compared(values, threshold)
     if given == "probability" and _outside(values).any():
         at = int(np.argmax(_outside(values)))
-        msg = (
+        raise DomainError(
             f"`confidence` must lie in [0, 1] with scale='probability'; got {values[at]!r} at "
             f"index {at}"
         )
-        raise DomainError(msg)
     if given == own:
         return _compared(values, threshold)
     if own in {"score", UNKNOWN}:
@@ -155,12 +153,11 @@ def _in_probabilities(values: Array, threshold: float | FloatArray) -> BoolArray
     eps = float(np.finfo(values.dtype).eps)
     at, highest = special.expit(threshold), float(np.max(threshold))
     if float(special.expit(-highest)) < _ROOM * eps:
-        msg = (
+        raise DomainError(
             f"the threshold of this rule, log-odds of {highest:.6g}, is a probability so near 1 "
             f"that {values.dtype} probabilities do not tell what reaches it. Give `logits`, the "
             "predictions, or confidences in log-odds"
         )
-        raise DomainError(msg)
     out: BoolArray = values >= np.asarray(at * (1 - _ULPS * eps)).astype(values.dtype)
     return out
 
@@ -181,14 +178,13 @@ def _refuse_doubtful(values: Array, threshold: float, own: str) -> None:
         return
     low, high = float(values.min()), float(values.max())
     span = "all lie" if own == "log-odds" else "do not all lie"
-    msg = (
+    raise InputError(
         f"`confidence` may be on another scale than the rule: the values {span} in [0, 1] (they "
         f"run from {low:.6g} to {high:.6g}), and the threshold is {threshold:.6g} "
         f"({said(threshold, own)}). "
         "Give the predictions, `logits` or `probabilities`, or say what the values are with "
         "`scale` (--scale): 'log-odds', 'probability', or 'score' to compare them as they are"
     )
-    raise InputError(msg)
 
 
 def _named(own: str, other: float) -> str:

@@ -28,8 +28,9 @@ def temperature_of(soft: Any) -> float | None:
     """Validate the temperature; None is for hard ranks."""
     if isinstance(soft, bool):
         # It would count as a temperature of 1, ten times a usual one.
-        msg = f"`soft` must be a temperature, such as 0.1, or None for hard ranks; got {soft!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`soft` must be a temperature, such as 0.1, or None for hard ranks; got {soft!r}"
+        )
     return None if soft is None else checks.positive(soft, "soft")
 
 
@@ -114,11 +115,10 @@ class _Refused(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:  # noqa: ARG004
-        msg = (
+        raise InputError(
             "the loss has no gradient: hard ranks have none, and the losses that they weight (the "
             "0/1 loss has none) gave none; give `soft`, such as soft=0.1, or another `base`"
         )
-        raise InputError(msg)
 
 
 #: What a place holds that no confidence has taken yet; finite confidences alone come in.
@@ -220,8 +220,9 @@ class Area:
         }
         for what, found in reasons.items():
             if found:
-                msg = f"`weight` does not go with {what}; multiply the loss by it instead"
-                raise InputError(msg)
+                raise InputError(
+                    f"`weight` does not go with {what}; multiply the loss by it instead"
+                )
 
 
 def _nothing_or_nan(confidence: Tensor) -> Tensor | float:
@@ -240,13 +241,13 @@ def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[
     _same_length("loss", loss, confidence)
     if loss.device != confidence.device:
         where = f"`confidence` is on {confidence.device} and `loss` on {loss.device}"
-        msg = f"`confidence` and `loss` must be on one device; {where}"
-        raise InputError(msg)
+        raise InputError(f"`confidence` and `loss` must be on one device; {where}")
     own = loss if loss.dtype.is_floating_point else confidence
     precision = wide_type(own.dtype)
     if not (gather or confidence.shape[0]):
-        msg = "the batch is empty; at least one sample is needed. Skip a batch without samples."
-        raise ShapeError(msg)
+        raise ShapeError(
+            "the batch is empty; at least one sample is needed. Skip a batch without samples."
+        )
     work = widest_type(confidence.device)
     batch = Batch(confidence.to(work).contiguous(), loss.to(work))
     if weight is not None:
@@ -254,27 +255,25 @@ def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[
         batch = replace(batch, weight=_weights_of(weight, batch.confidence))
     batch = gathered(batch) if gather else batch
     if batch.confidence.shape[0] == 0:
-        msg = "the batches of all processes are empty; at least one sample is needed"
-        raise ShapeError(msg)
+        raise ShapeError("the batches of all processes are empty; at least one sample is needed")
     return batch, precision
 
 
 def _vector(name: str, x: Any) -> None:
     if not isinstance(x, Tensor):
-        msg = f"`{name}` must be a torch.Tensor; got {type(x).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.ndim != 1:
-        msg = f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
+        )
 
 
 def _same_length(name: str, x: Any, confidence: Tensor) -> None:
     if tuple(x.shape) != tuple(confidence.shape):
-        msg = (
+        raise ShapeError(
             f"`{name}` must have one entry for each of the {confidence.shape[0]} samples; got "
             f"shape {tuple(x.shape)}"
         )
-        raise ShapeError(msg)
 
 
 def _weights_of(weight: Any, confidence: Tensor) -> Tensor:

@@ -51,15 +51,15 @@ def base_loss(base: Any) -> BaseLoss:
     if isinstance(base, str):
         if base not in BASE_LOSSES:
             known = ", ".join(map(repr, BASE_LOSSES))
-            msg = (
+            raise UnknownNameError(
                 f"`base` must be one of {known} or a function of (logits, labels); got {base!r}."
                 f"{suggest(base, BASE_LOSSES)}"
             )
-            raise UnknownNameError(msg)
         return partial(_named, base)
     if not callable(base):
-        msg = f"`base` must be the name of a loss or a function of (logits, labels); got {base!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`base` must be the name of a loss or a function of (logits, labels); got {base!r}"
+        )
     own: BaseLoss = base
     return own
 
@@ -72,14 +72,14 @@ def _class_codes(labels: Tensor, logits: Tensor) -> Tensor:
     """Check labels; their values only on the host, since a device would have to be waited for."""
     rows, classes = logits.shape
     if labels.shape != (rows,):
-        msg = (
+        raise ShapeError(
             f"`labels` must have one entry for each of the {rows} rows of `logits`; got shape "
             f"{tuple(labels.shape)}. Class probabilities as targets need a `base` of your own."
         )
-        raise ShapeError(msg)
     if labels.dtype.is_floating_point or labels.dtype in {torch.bool, torch.complex64}:
-        msg = f"`labels` must be integer class codes from 0 to {classes - 1}; got {labels.dtype}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`labels` must be integer class codes from 0 to {classes - 1}; got {labels.dtype}"
+        )
     if labels.device.type == "cpu" and rows > 0:
         codes = to_numpy(labels, "labels")
         # Two numbers, not an array of answers: a small batch is checked at every step.
@@ -98,8 +98,9 @@ def score_of_logits(score: Any) -> OwnScore:
     """Return the function from logits to confidences that a name stands for, or check an own."""
     if not isinstance(score, str):
         if not callable(score):
-            msg = f"`score` must be the name of a score or a function of logits; got {score!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`score` must be the name of a score or a function of logits; got {score!r}"
+            )
         own: OwnScore = score
         return own
     # The catalogue knows near names, refuses temperatures where there are none, and says what
@@ -107,8 +108,9 @@ def score_of_logits(score: Any) -> OwnScore:
     entry = find(score)
     if entry.kernel is None:
         why = "; ".join(sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS}))
-        msg = f"`score` must be one that logits of shape (n, K) allow; {score!r} {why}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(
+            f"`score` must be one that logits of shape (n, K) allow; {score!r} {why}"
+        )
     temperature = float(score.partition("@T=")[2] or 1.0)
     return partial(_computed, entry.kernel, temperature, entry.times_temperature)
 

@@ -313,11 +313,10 @@ def _checked(out: Any, ranks: Tensor) -> Tensor:
     if isinstance(out, Tensor) and out.shape == ranks.shape:
         return out.to(ranks)
     found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-    msg = (
+    raise InputError(
         "`weights` must return one weight for each rank, a tensor of shape "
         f"{tuple(ranks.shape)}; got {found}"
     )
-    raise InputError(msg)
 
 
 def weighting(weights: str | OwnWeights, between: tuple[float, float] | None) -> Weighting:
@@ -326,47 +325,43 @@ def weighting(weights: str | OwnWeights, between: tuple[float, float] | None) ->
         return _of_the_caller(weights, between)
     if weights not in RANK_WEIGHTS:
         known = ", ".join(map(repr, RANK_WEIGHTS))
-        msg = (
+        raise UnknownNameError(
             f"`weights` must be one of {known} or a function of (ranks, n); got {weights!r}."
             f"{suggest(weights, RANK_WEIGHTS)}"
         )
-        raise UnknownNameError(msg)
     entry = RANK_WEIGHTS[weights]
     if not entry.partial:
         _refuse(between, repr(weights))
         return Weighting(weights)
     if between is None:
-        msg = (
+        raise MissingInputError(
             f"{weights!r} needs the coverages that matter: pass `between=(low, high)`, "
             "such as (0.5, 1.0)"
         )
-        raise MissingInputError(msg)
     return Weighting(weights, _interval(between))
 
 
 def _of_the_caller(weights: Any, between: tuple[float, float] | None) -> Weighting:
     if not callable(weights):
-        msg = f"`weights` must be a name or a function of (ranks, n); got {weights!r}"
-        raise InputError(msg)
+        raise InputError(f"`weights` must be a name or a function of (ranks, n); got {weights!r}")
     _refuse(between, "a function of your own")
     return Weighting(weights)
 
 
 def _refuse(between: object, what: str) -> None:
     if between is not None:
-        msg = f"`between` goes with 'partial-aurc' and 'partial-augrc', not with {what}; drop it"
-        raise InputError(msg)
+        raise InputError(
+            f"`between` goes with 'partial-aurc' and 'partial-augrc', not with {what}; drop it"
+        )
 
 
 def _interval(between: Any) -> tuple[float, float]:
     try:
         low, high = between
     except (TypeError, ValueError):
-        msg = f"`between` must be two coverages (low, high); got {between!r}"
-        raise InputError(msg) from None
+        raise InputError(f"`between` must be two coverages (low, high); got {between!r}") from None
     low = checks.fraction(low, "between[0]")
     high = checks.fraction(high, "between[1]")
     if low >= high:
-        msg = f"`between` must go from a lower to a higher coverage; got {between!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`between` must go from a lower to a higher coverage; got {between!r}")
     return low, high

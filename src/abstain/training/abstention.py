@@ -116,8 +116,7 @@ class DeepGamblers(_Abstaining):
         super().__init__(warm_up=warm_up, rng=rng)
         self.reward = checks.number(reward, "reward")
         if self.reward <= 1.0:
-            msg = f"`reward` must be above 1; got {reward!r}"
-            raise DomainError(msg)
+            raise DomainError(f"`reward` must be above 1; got {reward!r}")
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
         if self.reward > classes:
@@ -210,11 +209,10 @@ class SelfAdaptiveTraining(_Abstaining):
     def _moved(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
         """Move the targets of a batch, of all processes together, and return its own."""
         if index is None:
-            msg = (
+            raise MissingInputError(
                 "`index` must say which training samples these are; got None. Self-adaptive "
                 "training keeps a target for each: let the data set give (x, label, index)."
             )
-            raise MissingInputError(msg)
         q = functional.softmax(wide(logits), dim=1).gather(1, labels[:, None])[:, 0]
         every = from_all_processes(index.to(q.device))
         self._grow(every)
@@ -230,11 +228,11 @@ class SelfAdaptiveTraining(_Abstaining):
     def _grow(self, index: Tensor) -> None:
         low, high = (int(x) for x in index.aminmax())
         if low < 0:
-            msg = f"`index` must not be negative; got {low}"
-            raise InputError(msg)
+            raise InputError(f"`index` must not be negative; got {low}")
         if high >= _MOST:
-            msg = f"`index` must count the training samples from 0, below {_MOST:,}; got {high:,}"
-            raise InputError(msg)
+            raise InputError(
+                f"`index` must count the training samples from 0, below {_MOST:,}; got {high:,}"
+            )
         if high >= len(self.target):
             self.target = torch.cat(
                 [self.target, self.target.new_ones(high + 1 - len(self.target))]

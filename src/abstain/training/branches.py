@@ -107,11 +107,10 @@ class ConfidNet(_Branched):
         self.confidence_share = checks.positive(confidence_share, "confidence_share")
         self.fine_tune = checks.fraction(fine_tune, "fine_tune")
         if self.confidence_share + self.fine_tune >= 1.0:
-            msg = (
+            raise DomainError(
                 "`confidence_share` and `fine_tune` must leave epochs for the classifier; "
                 f"got {confidence_share!r} + {fine_tune!r}"
             )
-            raise DomainError(msg)
         self.hidden = checks.positive_int(hidden, "hidden")
         self.learning_rate = checks.positive(learning_rate, "learning_rate")
         self.failure_weight = checks.positive(failure_weight, "failure_weight")
@@ -217,8 +216,7 @@ class DeVries(_Branched):
         super().__init__(rng=rng)
         self.budget = checks.positive(budget, "budget")
         if checks.number(price, "price") < 0.0:
-            msg = f"`price` must not be negative; got {price!r}"
-            raise DomainError(msg)
+            raise DomainError(f"`price` must not be negative; got {price!r}")
         self.hinted = checks.fraction(hinted, "hinted")
         self.register_buffer("multiplier", torch.tensor(float(price), dtype=torch.float32))
         # On the CPU whatever the device, so that a seed gives the same hints everywhere.
@@ -363,8 +361,7 @@ class SelectiveNet(_Branched):
 
 def _share(x: float, name: str) -> float:
     if checks.fraction(x, name) == 0.0:
-        msg = f"`{name}` must be above 0 and at most 1; got {x!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must be above 0 and at most 1; got {x!r}")
     return float(x)
 
 

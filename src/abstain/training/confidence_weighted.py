@@ -83,12 +83,12 @@ class ConfidenceWeighted(WarmedUp):
         super().__init__(warm_up=warm_up, rng=rng)
         self.threshold = checks.fraction(threshold, "threshold")
         if self.threshold == 1.0:
-            msg = "`threshold` must lie in [0, 1); got 1.0. At 1 the ramp has no width."
-            raise DomainError(msg)
+            raise DomainError(
+                "`threshold` must lie in [0, 1); got 1.0. At 1 the ramp has no width."
+            )
         self.keep = checks.number(keep, "keep")
         if self.keep < 0:
-            msg = f"`keep` must not be below 0; got {self.keep!r}"
-            raise DomainError(msg)
+            raise DomainError(f"`keep` must not be below 0; got {self.keep!r}")
 
     def confidence(self, output: Output) -> Tensor:
         """Log-odds of the most probable class.

@@ -54,11 +54,10 @@ def checked_output(output: Output) -> Output:
     """Refuse what is no output of a head, such as the logits alone."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         found: object = output
-        msg = (
+        raise InputError(
             "`output` must be the `Output` that `training.Network` or the head returns; "
             f"got {type(found).__name__}. Logits alone: Output(logits, features=logits)."
         )
-        raise InputError(msg)
     return output
 
 
@@ -66,11 +65,10 @@ def needed(output: Output, field: str) -> Tensor:
     """Return a field that an objective cannot do without."""
     found: Tensor | None = getattr(checked_output(output), field)
     if found is None:
-        msg = (
+        raise MissingInputError(
             f"`output` must hold `{field}` for this objective; got None. "
             "Make the head with the objective's own `head(width, classes)`."
         )
-        raise MissingInputError(msg)
     return found
 
 
@@ -169,8 +167,9 @@ class Head(nn.Module):
             `features` has another shape.
         """
         if features.ndim != 2 or features.shape[1] != self.width:
-            msg = f"`features` must have shape (n, {self.width}); got {tuple(features.shape)}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`features` must have shape (n, {self.width}); got {tuple(features.shape)}"
+            )
         own = features if twin is None else twin
         return Output(
             logits=self.classifier(features),

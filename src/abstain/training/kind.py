@@ -98,12 +98,14 @@ class ObjectiveKind:
             if name not in self.stages:
                 listed = ", ".join(map(repr, self.stages)) or "none"
                 near = suggest(name, self.stages)
-                msg = f"{self.name} has no stage {name!r}.{near} Its stages are: {listed}."
-                raise InputError(msg)
+                raise InputError(
+                    f"{self.name} has no stage {name!r}.{near} Its stages are: {listed}."
+                )
         for name, option in self.stages.items():
             if name not in stages and self.options[option] > 0:
-                msg = f"`stages` of {self.name} must name {name!r} too: it is there by default"
-                raise InputError(msg)
+                raise InputError(
+                    f"`stages` of {self.name} must name {name!r} too: it is there by default"
+                )
         whole = epochs + sum(checks.positive_int(n, f"stages.{k}") for k, n in stages.items())
         return {self.stages[name]: own / whole for name, own in stages.items()}, whole
 
@@ -133,6 +135,7 @@ class ObjectiveKind:
             if option not in self.options:
                 listed = ", ".join(f"`{known}`" for known in self.options) or "none but `rng`"
                 near = suggest(option, self.options)
-                msg = f"{self.name} has no option `{option}`.{near} It has {listed}."
-                raise UnknownNameError(msg)
+                raise UnknownNameError(
+                    f"{self.name} has no option `{option}`.{near} It has {listed}."
+                )
         return self.build(rng=rng, **options)

@@ -48,8 +48,9 @@ def planned(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
     count = checks.positive_int(epochs, "epochs")
     if count < len(phases):
         names = ", ".join(repr(phase.name) for phase in phases)
-        msg = f"`epochs` must be at least {len(phases)}, one each for {names}; got {count}"
-        raise InputError(msg)
+        raise InputError(
+            f"`epochs` must be at least {len(phases)}, one each for {names}; got {count}"
+        )
     out: list[Phase] = []
     passed = 0.0
     for left, phase in zip(range(len(phases) - 1, -1, -1), phases, strict=True):
@@ -183,11 +184,10 @@ class Network(nn.Module):
         of_network = name in {"backbone", "twin"}
         part = getattr(self if of_network else self.head, name, None)
         if not isinstance(part, nn.Module):
-            msg = (
+            raise InputError(
                 f"the network has no part {name!r}, which this phase trains. "
                 "Make the head with the objective's own `head(width, classes)`."
             )
-            raise InputError(msg)
         return part
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:

@@ -192,8 +192,9 @@ class Objective(nn.Module, ABC):
         n, classes = checked_output(output).logits.shape
         labels = integers(labels, "labels", n, output.logits.device)
         if labels.device.type == "cpu" and int(labels.amax()) >= classes:
-            msg = f"`labels` must be below the number of classes, {classes}; got {labels.amax()}"
-            raise DomainError(msg)
+            raise DomainError(
+                f"`labels` must be below the number of classes, {classes}; got {labels.amax()}"
+            )
         if index is not None:
             index = integers(index, "index", n, None)
         return self._loss(output, labels, index)
@@ -256,8 +257,9 @@ class Objective(nn.Module, ABC):
         names = [known.name for known in self.phases]
         if name not in names:
             listed = ", ".join(map(repr, names))
-            msg = f"`phase` must be one of {listed}; got {name!r}.{suggest(name, names)}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"`phase` must be one of {listed}; got {name!r}.{suggest(name, names)}"
+            )
         self._current = names.index(name)
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -286,15 +288,15 @@ class Objective(nn.Module, ABC):
         given: object = state
         name = given.get("phase") if isinstance(given, dict) else None
         if not isinstance(name, str):
-            msg = f"the state of an objective must hold the name of its phase; got {given!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"the state of an objective must hold the name of its phase; got {given!r}"
+            )
         names = [known.name for known in self.phases]
         if name not in names:
-            msg = (
+            raise InputError(
                 f"this is the state of another objective: its phase is {name!r}, and "
                 f"{type(self).__name__} has {', '.join(map(repr, names))}"
             )
-            raise InputError(msg)
         self.enter(name)
 
     def _make(self, width: int, classes: int) -> Head:
@@ -348,20 +350,15 @@ class WarmedUp(Objective):
 def integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
     """Validate one non-negative integer a sample; the values are looked at on the CPU only."""
     if not isinstance(x, Tensor):
-        msg = f"`{name}` must be a torch.Tensor; got {type(x).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.shape != (n,) or n == 0:
         rule = f"must have one entry for each of the {n} samples" if n else "must not be empty"
-        msg = f"`{name}` {rule}; got shape {tuple(x.shape)}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` {rule}; got shape {tuple(x.shape)}")
     if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
-        msg = f"`{name}` must be integers; got {x.dtype}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must be integers; got {x.dtype}")
     if device is not None and x.device != device:
-        msg = f"`{name}` must be on the device of the output, {device}; got {x.device}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be on the device of the output, {device}; got {x.device}")
     if x.device.type == "cpu" and int(x.amin()) < 0:
-        msg = f"`{name}` must not be negative; got {int(x.amin())}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must not be negative; got {int(x.amin())}")
     out: Tensor = x.long()
     return out

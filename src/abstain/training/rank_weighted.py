@@ -222,8 +222,7 @@ class RankWeightedLoss(torch.nn.Module):
         size = _queue_size(queue)
         self.recent = RecentConfidences(size) if size else None
         if gather not in ("auto", False):
-            msg = f"`gather` must be 'auto' or False; got {gather!r}"
-            raise InputError(msg)
+            raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
         asked = {"weights": weights, "score": score, "base": base}
         options = {"between": between, "soft": soft} | ({} if self._gather else {"gather": False})
@@ -290,21 +289,19 @@ def _queue_size(queue: Any) -> int:
 def _check_recent(recent: Any) -> None:
     if not isinstance(recent, Tensor) or recent.ndim != 1:
         found = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
-        msg = f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
-        raise InputError(msg)
+        raise InputError(
+            f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
+        )
 
 
 def _check_logits(logits: Any) -> None:
     if not isinstance(logits, Tensor):
-        msg = f"`logits` must be a torch.Tensor; got {type(logits).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`logits` must be a torch.Tensor; got {type(logits).__name__}")
     if logits.ndim != 2 or logits.shape[1] < 2:
-        msg = (
+        raise ShapeError(
             "`logits` must have shape (n, K) with at least two classes; got "
             f"{tuple(logits.shape)}. With z the logit of class 1, pass "
             "`torch.stack([torch.zeros_like(z), z], dim=1)`."
         )
-        raise ShapeError(msg)
     if not logits.dtype.is_floating_point:
-        msg = f"`logits` must be floating-point class scores; got {logits.dtype}"
-        raise InputError(msg)
+        raise InputError(f"`logits` must be floating-point class scores; got {logits.dtype}")

@@ -54,14 +54,14 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
         raise
     except _DAMAGE as error:
         words = " ".join(str(error).split())
-        msg = (
+        raise FileFormatError(
             f"{str(archive)!r} ({archive.stat().st_size:,} bytes) is cut off or damaged; delete it "
             f"and fetch it again ({words})"
-        )
-        raise FileFormatError(msg) from None
+        ) from None
     except OSError as error:
-        msg = f"{archive.name} cannot be unpacked in {str(folder)!r}: {error.strerror or error}"
-        raise InputError(msg) from None
+        raise InputError(
+            f"{archive.name} cannot be unpacked in {str(folder)!r}: {error.strerror or error}"
+        ) from None
 
 
 def _opened(archive: Path) -> IO[bytes]:
@@ -134,16 +134,14 @@ def _write(target: Path, size: int, content: IO[bytes]) -> None:
     make_folder(target.parent)
     free = shutil.disk_usage(target.parent).free
     if size > free:
-        msg = f"{target.name} takes {size:,} bytes, and the disk has {free:,}"
-        raise InputError(msg)
+        raise InputError(f"{target.name} takes {size:,} bytes, and the disk has {free:,}")
     # Always the same name, so that the next run takes up what a killed one left.
     temporary = target.parent / f".{target.name}.tmp"
     try:
         with temporary.open("wb") as file:
             shutil.copyfileobj(content, file, 1 << 20)
         if temporary.stat().st_size != size:
-            msg = f"{target.name} ends early"
-            raise EOFError(msg)
+            raise EOFError(f"{target.name} ends early")
         temporary.replace(target)
     finally:
         with contextlib.suppress(OSError):

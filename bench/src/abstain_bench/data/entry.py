@@ -69,8 +69,7 @@ class DataSet:
         """Return the training and test pictures of the authors, who must have split it."""
         train, test = self.load(folder, records)
         if test is None:
-            msg = f"{self.title} has no official test set"
-            raise InputError(msg)
+            raise InputError(f"{self.title} has no official test set")
         return train, test
 
     def outliers(self, folder: Path, records: int | None, side: int) -> Images:
@@ -112,18 +111,17 @@ class DataSet:
             Parts without a common picture.
         """
         if self.needs_folder and folder is None:
-            msg = f"the data set {self.name!r} needs the folder that its files are in (--folder)"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                f"the data set {self.name!r} needs the folder that its files are in (--folder)"
+            )
         whole, official = self.load(Path(folder or ""), records)
         if official is not None and test is not None:
-            msg = f"{self.title} has an official test set; leave `test` out, got {test}"
-            raise InputError(msg)
+            raise InputError(f"{self.title} has an official test set; leave `test` out, got {test}")
         if official is None and test is None:
-            msg = (
+            raise MissingInputError(
                 f"{self.title} has no official test set: `test` must say how many pictures to keep "
                 "for it"
             )
-            raise MissingInputError(msg)
         wanted = ([] if test is None else [test]) + ([validation] if validation else [])
         parts = list(split(whole, train or whole.n - sum(wanted), *wanted, rng=rng))
         learned = parts.pop(0)

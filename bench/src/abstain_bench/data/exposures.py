@@ -65,15 +65,13 @@ class Exposure:
         if bool(self.corruption) != (self.kind == "corruption") or bool(self.severity) != bool(
             self.corruption
         ):
-            msg = (
+            raise InputError(
                 f"the exposure {self.name!r} must have a corruption with a severity exactly when "
                 f"its kind is 'corruption'; got {self.kind!r}, {self.corruption!r} and "
                 f"{self.severity!r}"
             )
-            raise InputError(msg)
         if self.ready and not self.corruption:
-            msg = f"the exposure {self.name!r} has no corruption that could be `ready`"
-            raise InputError(msg)
+            raise InputError(f"the exposure {self.name!r} has no corruption that could be `ready`")
 
     @property
     def key(self) -> str:

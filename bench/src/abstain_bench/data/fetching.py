@@ -91,15 +91,13 @@ def fetch(
     >>> folder = fetch("cifar10", "data")  # doctest: +SKIP
     """
     if name not in SOURCES:
-        msg = (
+        raise UnknownNameError(
             f"there is no published data set named {name!r}.{suggest(name, SOURCES)} "
             "`abstain data list` prints them all."
         )
-        raise UnknownNameError(msg)
     source = SOURCES[name]
     if not source.files:
-        msg = f"{source.title} cannot be fetched: {source.note}"
-        raise InputError(msg)
+        raise InputError(f"{source.title} cannot be fetched: {source.note}")
     place = Path(folder).expanduser()
     make_folder(place)
     for file in source.files:
@@ -161,42 +159,37 @@ def _pooch() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "pooch":
             raise
-        msg = "data sets are fetched with pooch: pip install pooch"
-        raise MissingInputError(msg) from None
+        raise MissingInputError("data sets are fetched with pooch: pip install pooch") from None
     return pooch
 
 
 def _refuse_wrong(path: Path, file: Download, pooch: Any) -> None:
     """Refuse a file that is there and is not the published one."""
     if not path.is_file():
-        msg = f"{str(path)!r} is no file, and {file.name} belongs there; move it away"
-        raise InputError(msg)
+        raise InputError(f"{str(path)!r} is no file, and {file.name} belongs there; move it away")
     what = "delete it and fetch again, or put the published file in its place"
     size = path.stat().st_size
     if file.size and file.exact and size != file.size:
-        msg = (
+        raise FileFormatError(
             f"{str(path)!r} is cut off or another version: it has {size:,} bytes, and the "
             f"published file has {file.size:,}; {what}"
         )
-        raise FileFormatError(msg)
     kind, known = file.checksum
     if kind and (found := pooch.file_hash(str(path), alg=kind)) != known:
-        msg = (
+        raise FileFormatError(
             f"{str(path)!r} is damaged or another version: its {_KINDS[kind]} checksum is {found}, "
             f"and the published one is {known}; {what}"
         )
-        raise FileFormatError(msg)
 
 
 def _refuse_full(place: Path, file: Download, part: Path) -> None:
     wanted = file.size - (part.stat().st_size if part.is_file() else 0)
     free = shutil.disk_usage(place).free
     if wanted > free:
-        msg = (
+        raise InputError(
             f"{file.name} needs {wanted / 1e9:,.1f} GB, and {str(place)!r} has {free / 1e9:,.1f} "
             "GB left; choose another folder"
         )
-        raise InputError(msg)
 
 
 @contextlib.contextmanager
@@ -212,37 +205,36 @@ def _words(file: Download, url: str, place: Path) -> Iterator[None]:
         yield
     except known.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
-        msg = f"{file.name} could not be fetched: {url} answers {status}; {_by_hand(file, place)}"
-        raise InputError(msg) from None
+        raise InputError(
+            f"{file.name} could not be fetched: {url} answers {status}; {_by_hand(file, place)}"
+        ) from None
     except broken as error:
         bad = (known.InvalidSchema, known.MissingSchema, known.InvalidURL)
         why = "no connection"
         if isinstance(error, bad):
             why = "the address is not one of http or https"
-        msg = (
+        raise InputError(
             f"{file.name} could not be fetched from {url} ({why}, or it broke); call again to go "
             f"on from there, or {_by_hand(file, place)}"
-        )
-        raise InputError(msg) from None
+        ) from None
     except _TooLongError:
-        msg = (
+        raise FileFormatError(
             f"{file.name} from {url} is not the published file: it has more than {file.most:,} "
             f"bytes, so it was deleted; fetch again, or {_by_hand(file, place)}"
-        )
-        raise FileFormatError(msg) from None
+        ) from None
     except ValueError as error:
         # pooch says so of checksums; the file it fetched is deleted by then.
         if "hash" not in str(error):
             raise
         kind, published = file.checksum
-        msg = (
+        raise FileFormatError(
             f"{file.name} from {url} is not the published file: its {_KINDS[kind]} checksum is "
             f"not {published}, so it was deleted; fetch again, or {_by_hand(file, place)}"
-        )
-        raise FileFormatError(msg) from None
+        ) from None
     except OSError as error:
-        msg = f"{file.name} cannot be written in {str(place)!r}: {error.strerror or error}"
-        raise InputError(msg) from None
+        raise InputError(
+            f"{file.name} cannot be written in {str(place)!r}: {error.strerror or error}"
+        ) from None
 
 
 def _by_hand(file: Download, place: Path) -> str:
@@ -317,8 +309,7 @@ class _Resuming:
                     break
             else:
                 if whole and done != whole:
-                    msg = f"{done} of {whole} bytes"
-                    raise requests.exceptions.ConnectionError(msg)
+                    raise requests.exceptions.ConnectionError(f"{done} of {whole} bytes")
                 return
         if not file.checksum[0]:
             self._part.unlink()

@@ -51,22 +51,20 @@ class Images:
     def __post_init__(self) -> None:
         pixels, labels = np.asarray(self.pixels), np.asarray(self.labels)
         if pixels.ndim != 4 or not pixels.size:
-            msg = f"`pixels` must have axes (n, channels, height, width); got {pixels.shape}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`pixels` must have axes (n, channels, height, width); got {pixels.shape}"
+            )
         if pixels.dtype != np.uint8:
-            msg = f"`pixels` must be bytes (uint8, 0 to 255); got {pixels.dtype}"
-            raise DomainError(msg)
+            raise DomainError(f"`pixels` must be bytes (uint8, 0 to 255); got {pixels.dtype}")
         if labels.shape != pixels.shape[:1]:
-            msg = (
+            raise ShapeError(
                 f"`labels` must have one entry for each of {len(pixels)} images; got {labels.shape}"
             )
-            raise ShapeError(msg)
         if labels.dtype.kind not in "iu" or not (-1 <= labels.min() <= labels.max() < self.count):
-            msg = (
+            raise DomainError(
                 f"`labels` must be whole numbers from 0 to {self.count - 1} (the classes), or -1 "
                 "(of no known class)"
             )
-            raise DomainError(msg)
         rows = np.arange(len(pixels)) if self.rows is None else np.asarray(self.rows)
         object.__setattr__(self, "pixels", pixels)
         object.__setattr__(self, "labels", labels.astype(np.int64))
@@ -156,11 +154,11 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
     """
     for size in sizes:
         if checks.positive_int(size, "sizes") < data.count:
-            msg = f"a part needs at least one picture a class, so {data.count}; got {size!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"a part needs at least one picture a class, so {data.count}; got {size!r}"
+            )
     if sum(sizes) > data.n:
-        msg = f"the parts need {sum(sizes):,} pictures, and there are {data.n:,}"
-        raise InputError(msg)
+        raise InputError(f"the parts need {sum(sizes):,} pictures, and there are {data.n:,}")
     order = _interleaved(data.labels, generator(rng))
     ends = np.cumsum(sizes)
     starts = [0, *ends[:-1]]
@@ -209,19 +207,18 @@ def held_out_classes(
     (4, [8, 9])
     """
     if checks.positive_int(count, "count") < 3:
-        msg = f"classes can be held out of three or more, so that two are left; got {count}"
-        raise InputError(msg)
+        raise InputError(
+            f"classes can be held out of three or more, so that two are left; got {count}"
+        )
     if classes is None:
         checks.fraction(share, "share")
         out = min(max(1, round(share * count)), count - 2)
         return np.sort(generator(rng).choice(count, out, replace=False)).astype(np.int64)
     chosen = np.unique(np.asarray(classes))
     if chosen.dtype.kind not in "iu" or not chosen.size or chosen[0] < 0 or chosen[-1] >= count:
-        msg = f"`classes` must be numbers from 0 to {count - 1}; got {list(classes)}"
-        raise InputError(msg)
+        raise InputError(f"`classes` must be numbers from 0 to {count - 1}; got {list(classes)}")
     if chosen.size > count - 2:
-        msg = f"`classes` must leave two classes or more; got {chosen.size} of {count}"
-        raise InputError(msg)
+        raise InputError(f"`classes` must leave two classes or more; got {chosen.size} of {count}")
     return chosen.astype(np.int64)
 
 
@@ -268,8 +265,7 @@ def held_out(
     sides = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
     if not sides[0].size or not sides[1].size:
         what = "kept" if not sides[0].size else "held-out"
-        msg = f"there is no picture of the {what} classes; hold out others"
-        raise InputError(msg)
+        raise InputError(f"there is no picture of the {what} classes; hold out others")
     kept, new = (
         Images(images.pixels[rows], labels[rows], names, images.places[rows]) for rows in sides
     )

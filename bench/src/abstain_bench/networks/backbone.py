@@ -80,8 +80,9 @@ def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> An
 def dropped(rate: float) -> Any:
     """Return a layer that leaves out units with this chance; nothing at 0."""
     if checks.fraction(rate, "dropout", high=1.0) == 1.0:
-        msg = f"`dropout` must be below 1, or nothing is left to learn from; got {rate!r}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"`dropout` must be below 1, or nothing is left to learn from; got {rate!r}"
+        )
     return Dropout(rate) if rate else nn.Identity()
 
 

@@ -112,11 +112,10 @@ class Model:
             rule = "that are square"
         else:
             return
-        msg = (
+        raise InputError(
             f"the model {self.name!r} takes pictures {rule}; got {height} x {width}. "
             "'small-conv' takes any size from 8 x 8 on."
         )
-        raise InputError(msg)
 
 
 def parameters(model: "torch.nn.Module") -> int:
@@ -231,8 +230,7 @@ def load_weights(backbone: Backbone, path: str | Path) -> None:
     """
     path = Path(path)
     if not path.is_file():
-        msg = f"there is no file of weights {str(path)!r}"
-        raise InputError(msg)
+        raise InputError(f"there is no file of weights {str(path)!r}")
     read = _safetensors if path.suffix == ".safetensors" else _torch
     found = {name: x for name, x in read(path).items() if not name.startswith(_LAST)}
     own = backbone.state_dict()
@@ -243,14 +241,14 @@ def load_weights(backbone: Backbone, path: str | Path) -> None:
 
 def _safetensors(path: Path) -> dict[str, Tensor]:
     if not has("safetensors"):
-        msg = f"{str(path)!r} is read with safetensors: pip install safetensors"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"{str(path)!r} is read with safetensors: pip install safetensors")
     safetensors: Any = import_module("safetensors")
     try:
         out: dict[str, Tensor] = import_module("safetensors.torch").load_file(path)
     except safetensors.SafetensorError as error:
-        msg = f"{str(path)!r} is no safetensors file or a damaged one ({error}); get it anew"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(
+            f"{str(path)!r} is no safetensors file or a damaged one ({error}); get it anew"
+        ) from None
     return out
 
 
@@ -274,8 +272,9 @@ def _torch(path: Path) -> dict[str, Tensor]:
 
 
 def _refuse(path: Path, what: str) -> NoReturn:
-    msg = f"{str(path)!r} {what}; give the safetensors file of these weights, or a state_dict"
-    raise FileFormatError(msg) from None
+    raise FileFormatError(
+        f"{str(path)!r} {what}; give the safetensors file of these weights, or a state_dict"
+    ) from None
 
 
 def _refuse_other(path: Path, own: dict[str, Tensor], found: dict[str, Tensor]) -> None:
@@ -291,5 +290,4 @@ def _refuse_other(path: Path, own: dict[str, Tensor], found: dict[str, Tensor]) 
     else:
         name = shapes[0]
         what = f"has {name!r} of shape {tuple(found[name].shape)}, not {tuple(own[name].shape)}"
-    msg = f"{str(path)!r} holds the weights of another model: it {what}"
-    raise FileFormatError(msg)
+    raise FileFormatError(f"{str(path)!r} holds the weights of another model: it {what}")

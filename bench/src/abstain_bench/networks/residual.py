@@ -220,8 +220,7 @@ class PreResNet(Backbone):
         bottleneck = depth >= _DEEP
         layers = 9 if bottleneck else 6
         if depth < layers + 2 or (depth - 2) % layers:
-            msg = f"`depth` must be 6 n + 2, or 9 n + 2 from {_DEEP} on; got {depth}"
-            raise DomainError(msg)
+            raise DomainError(f"`depth` must be 6 n + 2, or 9 n + 2 from {_DEEP} on; got {depth}")
         width = _WIDTHS[-1] * (4 if bottleneck else 1)
         super().__init__(width)
         self.first = convolution(channels, _WIDTHS[0])
@@ -303,8 +302,7 @@ class WideResNet(Backbone):
         dropout: float = 0.0,
     ) -> None:
         if depth < 10 or (depth - 4) % 6:
-            msg = f"`depth` must be 6 n + 4 (10, 16, 22, 28, ...); got {depth}"
-            raise DomainError(msg)
+            raise DomainError(f"`depth` must be 6 n + 4 (10, 16, 22, 28, ...); got {depth}")
         widths = [16 * widen, 32 * widen, 64 * widen]
         super().__init__(widths[-1])
         self.first = convolution(channels, 16)

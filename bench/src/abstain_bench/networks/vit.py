@@ -58,8 +58,7 @@ class ViT(Backbone):
     def __init__(self, channels: int = 3, dropout: float = 0.0, side: int = 224) -> None:
         super().__init__(768)
         if side < _PATCH or side % _PATCH:
-            msg = f"`side` must be a multiple of {_PATCH} (the patches); got {side!r}"
-            raise DomainError(msg)
+            raise DomainError(f"`side` must be a multiple of {_PATCH} (the patches); got {side!r}")
         dropped(dropout)
         self.model = _timm().create_model(
             _NAME,
@@ -87,15 +86,13 @@ class ViT(Backbone):
 
 def _timm() -> Any:
     if not has("timm"):
-        msg = "the model 'vit-b16' comes with timm: pip install timm"
-        raise MissingInputError(msg)
+        raise MissingInputError("the model 'vit-b16' comes with timm: pip install timm")
     try:
         timm: Any = import_module("timm")
     except Exception as error:  # noqa: BLE001  a library that breaks on import raises anything
         first = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = (
+        raise InputError(
             f"the model 'vit-b16' needs timm, which cannot be imported ({first}); its torchvision "
             "must be the one made for this torch"
-        )
-        raise InputError(msg) from None
+        ) from None
     return timm

@@ -79,8 +79,9 @@ def checked_study(result: StudyResult) -> StudyResult:
     """Refuse what is no result of a study."""
     given: object = result
     if not isinstance(given, StudyResult):
-        msg = f"`result` must be a StudyResult, as studies return it; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"`result` must be a StudyResult, as studies return it; got {type(given).__name__}"
+        )
     return result
 
 
@@ -88,8 +89,9 @@ def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
     """Return the figures of a study, each with its name; refuse a name that is no file name."""
     for name in checked_study(result).figures:
         if not _NAME.fullmatch(name):
-            msg = f"the name of a figure must be letters, digits and hyphens; got {name!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"the name of a figure must be letters, digits and hyphens; got {name!r}"
+            )
     return list(result.figures.items())
 
 

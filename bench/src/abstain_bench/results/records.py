@@ -316,8 +316,9 @@ class BenchmarkResults(InNotebook):
             return [row for own in self.comparisons.values() for row in own.rows(table)]
         if table not in self.OWN:
             known = ", ".join(map(repr, self.TABLES))
-            msg = f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
-            raise InputError(msg)
+            raise InputError(
+                f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+            )
         if table == "curves":
             return [row for place, own in self.curves.items() for row in _points(place, own)]
         if table == "left_out":

@@ -151,8 +151,9 @@ def results_of(
 
 def _refuse_untested(store: Store) -> None:
     if not store.tested:
-        msg = f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
-        raise InputError(msg)
+        raise InputError(
+            f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
+        )
 
 
 def _together(

@@ -96,8 +96,7 @@ def rotated_results(
     >>> results = rotated_results(list(map(Store.read, folders)))  # doctest: +SKIP
     """
     if len(stores) < 2:
-        msg = f"rotations must be at least two folders of runs; got {len(stores)}"
-        raise InputError(msg)
+        raise InputError(f"rotations must be at least two folders of runs; got {len(stores)}")
     plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
     asked = asked_metrics(stores[0], metrics)
     columns = _common_studies(stores, studies)
@@ -193,8 +192,9 @@ class _Rotation:
         outlier_cost: float,
     ) -> None:
         if not store.tested:
-            msg = f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
-            raise InputError(msg)
+            raise InputError(
+                f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
+            )
         self.chosen: tuple[Chosen, ...] = choices(store, [metric.name for metric in metrics])
         if methods is not None:
             self.chosen = asked_methods(self.chosen, methods)
@@ -248,8 +248,7 @@ def _common_studies(stores: Sequence[Store], asked: Sequence[str] | None) -> tup
         if not study.parts and all(study.name in own for own in others)
     )
     if not found:
-        msg = "the folders of rotations must have a study in common; got none"
-        raise InputError(msg)
+        raise InputError("the folders of rotations must have a study in common; got none")
     return found
 
 
@@ -261,8 +260,9 @@ def _methods(rotations: Sequence[_Rotation], metric: str) -> list[str]:
     each = [own.who[metric].runs for own in rotations]
     found = [name for name in each[0] if all(name in own for own in each)]
     if not found:
-        msg = f"the folders of rotations must have a method in common by {metric}; got none"
-        raise InputError(msg)
+        raise InputError(
+            f"the folders of rotations must have a method in common by {metric}; got none"
+        )
     return in_order(found)
 
 
@@ -270,8 +270,7 @@ def _seeds(rotations: Sequence[_Rotation], metric: str) -> tuple[int, ...]:
     each = [own.who[metric].seeds for own in rotations]
     found = tuple(seed for seed in each[0] if all(seed in own for own in each))
     if not found:
-        msg = f"the folders of rotations must have a seed in common; got {each}"
-        raise InputError(msg)
+        raise InputError(f"the folders of rotations must have a seed in common; got {each}")
     return found
 
 

@@ -67,11 +67,10 @@ class StoredScores:
             first_name, first = next(iter(found.items()))
             same = np.array_equal(own.labels, first.labels)
             if not same or not np.array_equal(own.places, first.places):
-                msg = (
+                raise FileFormatError(
                     f"the runs {first_name!r} and {run.name!r} must have been tested on the same "
                     f"pictures of {study.name!r}, in one order; their labels or places differ"
                 )
-                raise FileFormatError(msg)
         return found
 
     def over(self, study: Study) -> None:
@@ -109,8 +108,9 @@ class Calibrators:
         """Return the probabilities of being right; `there` has to be true."""
         known, state = self.validation(run, method), self._fitted[run.name, method]
         if known is None or state is None:
-            msg = f"{method!r} has no confidences of the validation data of {run.name!r}"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                f"{method!r} has no confidences of the validation data of {run.name!r}"
+            )
         asked = Predictions(confidence={method: confidence}, loss=np.zeros(confidence.size))
         try:
             found = state.score(asked).probability

@@ -32,14 +32,12 @@ def asked_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ..
     found = [metric_named(name) for name in ([given] if isinstance(given, str) else given)]
     for metric in found:
         if not usable(metric):
-            msg = (
+            raise InputError(
                 f"the metric {metric.name!r} cannot be computed from confidences: it needs class "
                 "probabilities, which runs do not keep for every method"
             )
-            raise InputError(msg)
     if not found:
-        msg = "`metrics` must name at least one; got none"
-        raise InputError(msg)
+        raise InputError("`metrics` must name at least one; got none")
     return tuple({metric.name: metric for metric in found}.values())
 
 
@@ -86,13 +84,11 @@ def _refuse_unknown(wanted: Sequence[str], known: Sequence[str], kind: str, kind
     for name in wanted:
         if name not in known:
             there = ", ".join(dict.fromkeys(known))
-            msg = (
+            raise UnknownNameError(
                 f"there is no {kind} named {name!r}.{suggest(name, known)} The {kinds} are {there}."
             )
-            raise UnknownNameError(msg)
     if not wanted:
-        msg = f"`{kinds}` must name at least one, or be None for all; got an empty list"
-        raise InputError(msg)
+        raise InputError(f"`{kinds}` must name at least one, or be None for all; got an empty list")
 
 
 # ---------------------------------------------------------------------- the setting of each method

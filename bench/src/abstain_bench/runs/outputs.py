@@ -84,8 +84,7 @@ class Outputs:
         logits = _numbers(self.logits, "logits", None)
         n, classes = logits.shape
         if classes < 2:
-            msg = f"`logits` must have at least two classes; got shape {logits.shape}"
-            raise ShapeError(msg)
+            raise ShapeError(f"`logits` must have at least two classes; got shape {logits.shape}")
         own: dict[str, Any] = {
             "logits": logits,
             "labels": _labels(self.labels, n, classes),
@@ -199,8 +198,7 @@ def ensemble_outputs(members: Sequence[Outputs]) -> Outputs:
     """
     members = list(members)
     if len(members) < 2:
-        msg = f"`members` must hold at least two outputs; got {len(members)}"
-        raise InputError(msg)
+        raise InputError(f"`members` must hold at least two outputs; got {len(members)}")
     _refuse_other_pictures(members)
     first = members[0]
     logits = np.stack([member.logits for member in members], axis=1)
@@ -222,33 +220,32 @@ def _refuse_other_pictures(members: list[Outputs]) -> None:
         }
         for what, (found, expected) in pairs.items():
             if not np.array_equal(found, expected):
-                msg = (
+                raise InputError(
                     f"members of an ensemble must have answered about the same pictures; the "
                     f"{what} of member {number} and of member 1 differ"
                 )
-                raise InputError(msg)
 
 
 def checked_samples(samples: Any) -> None:
     """Refuse numbers of passes that no score can use."""
     is_whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
     if not is_whole or samples < 0 or samples == 1:
-        msg = f"`samples` must be 0 (no passes with dropout) or at least 2; got {samples!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`samples` must be 0 (no passes with dropout) or at least 2; got {samples!r}"
+        )
 
 
 def _numbers(x: AnyArray, name: str, n: int | None) -> Array:
     """Return finite numbers of the right axes: float32 or wider, own confidences float64."""
     out, axes = np.asarray(x), _AXES[name]
     if out.ndim != axes.count(",") + (not axes.endswith(",)")) or not out.size:
-        msg = f"`{name}` must have shape {axes} and no empty axis; got {out.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`{name}` must have shape {axes} and no empty axis; got {out.shape}")
     if n is not None and len(out) != n:
-        msg = f"`{name}` must have one row for each of the {n} rows of `logits`; got {len(out)}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`{name}` must have one row for each of the {n} rows of `logits`; got {len(out)}"
+        )
     if out.dtype.kind not in "iuf":
-        msg = f"`{name}` must hold numbers; got {out.dtype}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must hold numbers; got {out.dtype}")
     double = "confidence" in name or out.dtype.kind != "f" or out.dtype.itemsize > 4
     finite = checks.finite(out, name, hint="Did the training diverge?")
     return finite.astype(np.float64 if double else np.float32, copy=False)
@@ -258,8 +255,7 @@ def _whole(x: AnyArray, name: str, n: int) -> Array:
     """Return one whole number a picture."""
     out = checks.vector(x, name, length=n, like="logits")
     if out.dtype.kind not in "iu":
-        msg = f"`{name}` must hold whole numbers; got {out.dtype}"
-        raise DomainError(msg)
+        raise DomainError(f"`{name}` must hold whole numbers; got {out.dtype}")
     return out.astype(np.int64, copy=False)
 
 
@@ -274,12 +270,12 @@ def _labels(x: AnyArray, n: int, classes: int) -> Array:
 def _refuse_unequal(samples: Array | None, own: Array | None, classes: int) -> None:
     """Refuse samples and their own confidences that do not go together."""
     if samples is not None and (samples.shape[1] < 2 or samples.shape[2] != classes):
-        msg = f"`samples` must have shape (n, S, {classes}), S at least 2; got {samples.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`samples` must have shape (n, S, {classes}), S at least 2; got {samples.shape}"
+        )
     if own is not None and (samples is None or own.shape != samples.shape[:2]):
         found = "none" if samples is None else samples.shape
-        msg = f"`sample_confidence` {own.shape} must go with `samples`; got {found}"
-        raise ShapeError(msg)
+        raise ShapeError(f"`sample_confidence` {own.shape} must go with `samples`; got {found}")
 
 
 def _rows(x: Array, n: int) -> Array:
@@ -288,10 +284,10 @@ def _rows(x: Array, n: int) -> Array:
         checks.vector(x, "rows", length=n, like="logits")
         x = np.flatnonzero(x)
     if x.ndim != 1 or not x.size:
-        msg = f"`rows` must keep at least one picture, as indices or a mask; got {x.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`rows` must keep at least one picture, as indices or a mask; got {x.shape}"
+        )
     if x.dtype.kind not in "iu":
-        msg = f"`rows` must be whole numbers or a mask; got {x.dtype}"
-        raise DomainError(msg)
+        raise DomainError(f"`rows` must be whole numbers or a mask; got {x.dtype}")
     checks.refuse("rows", f"must index the {n} pictures", x, (x < -n) | (x >= n))
     return x

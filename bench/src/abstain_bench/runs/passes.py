@@ -109,11 +109,10 @@ def _passes(
 ) -> dict[str, Array]:
     """Return the arrays of `Outputs` that come from a network, by their names."""
     if getattr(pictures, "ndim", 0) != 4 or not len(pictures):
-        msg = (
+        raise ShapeError(
             "`pictures` must be a tensor (n, channels, height, width); "
             f"got {tuple(getattr(pictures, 'shape', ()))}"
         )
-        raise ShapeError(msg)
     network.eval()
     dropout = _dropout(network, samples)
     where = next(network.parameters()).device
@@ -172,11 +171,10 @@ def _dropout(network: Network, samples: int) -> list[Any]:
         return []
     found = [x for x in network.modules() if isinstance(x, _DropoutNd) and x.p > 0]
     if not found:
-        msg = (
+        raise InputError(
             "the network has no dropout, so that all samples would be alike; make the model with "
             "`dropout` above 0, or ask for `samples=0`"
         )
-        raise InputError(msg)
     return found
 
 

@@ -181,8 +181,9 @@ def specification_of(
         spec.before_choice()
     except (AttributeError, InputError, KeyError, TypeError) as error:
         said = error if isinstance(error, InputError) else repr(error)
-        msg = f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {said}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(
+            f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {said}"
+        ) from None
     return spec
 
 

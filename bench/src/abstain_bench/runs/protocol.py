@@ -102,8 +102,9 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     found = [*_familiar(exposures), *_new(exposures)]
     names = [study.name for study in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        msg = f"every study must have a name of its own; got {twice[0]!r} twice. Rename an exposure"
-        raise InputError(msg)
+        raise InputError(
+            f"every study must have a name of its own; got {twice[0]!r} twice. Rename an exposure"
+        )
     return tuple(found)
 
 
@@ -147,11 +148,10 @@ def _new(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
     for one in (own for kind in _NEW for own in _of(exposures, kind)):
         beside = _of(exposures, "iid")
         if not beside:
-            msg = (
+            raise InputError(
                 f"the new classes of {one.key!r} must be judged beside i.i.d. pictures, and there "
                 'is no exposure of the kind "iid"'
             )
-            raise InputError(msg)
         keys, title = (beside[0].key, one.key), _words(one.title)
         yield Study(one.name, title, one.kind, keys, "removed")
         for errors, said in _OTHERWISE.items():

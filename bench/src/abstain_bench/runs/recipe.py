@@ -93,8 +93,7 @@ class Recipe:
     def __post_init__(self) -> None:
         hold(self)
         if self.nesterov and self.momentum == 0:
-            msg = "`nesterov` needs a `momentum` above 0; got 0"
-            raise InputError(msg)
+            raise InputError("`nesterov` needs a `momentum` above 0; got 0")
 
     @property
     def length(self) -> int:

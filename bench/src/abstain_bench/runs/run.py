@@ -262,11 +262,10 @@ def _rebuilt(folder: Path, task: str) -> list[str]:
     specs = [one.spec for one in receipts_in(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
-        msg = (
+        raise InputError(
             f"{str(folder / MANIFEST)!r} is damaged, and the jobs of its folder are of the task "
             f"{', '.join(map(repr, sorted(tasks)))}; choose another folder for {task!r}"
         )
-        raise InputError(msg)
     set_aside(folder)
     note = f"{MANIFEST} was damaged, and was written anew from what the jobs left"
     if names := sorted(path.name for path in (folder / IMPORTED).glob("test-*.npz")):

@@ -199,8 +199,9 @@ def choose(kept: Sequence[StoredRun], metrics: Sequence[str]) -> tuple[Chosen, .
     table = _table(kept)
     methods = list(dict.fromkeys(name for one in kept for name in one.validated))
     if not methods:
-        msg = "no run has values on validation data to choose by; run the validation jobs first"
-        raise InputError(msg)
+        raise InputError(
+            "no run has values on validation data to choose by; run the validation jobs first"
+        )
     return tuple(
         _best(metric, method, table[method], len(seeds)) for metric in metrics for method in methods
     )
@@ -217,8 +218,9 @@ def _table(kept: Sequence[StoredRun]) -> dict[str, _Values]:
         for method, values in one.validated.items():
             by_seed = out.setdefault(method, {}).setdefault(place, {})
             if one.run.seed in by_seed:
-                msg = f"two runs are of arm {place[0]!r}, setting {place[1]!r}, seed {one.run.seed}"
-                raise InputError(msg)
+                raise InputError(
+                    f"two runs are of arm {place[0]!r}, setting {place[1]!r}, seed {one.run.seed}"
+                )
             by_seed[one.run.seed] = values
     return out
 

@@ -307,8 +307,7 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
 
 def _member(scores: RunScores) -> Outputs:
     if scores.logits is None:
-        msg = f"the scores of {scores.exposure!r} hold no logits to put together"
-        raise InputError(msg)
+        raise InputError(f"the scores of {scores.exposure!r} hold no logits to put together")
     return Outputs(scores.logits, scores.labels, scores.places)
 
 

@@ -94,8 +94,7 @@ class StudyRequest:
         names = [source.name for source in found]
         for name in names:
             if names.count(name) > 1:
-                msg = f"two data sets of the study are called {name!r}; name each once"
-                raise InputError(msg)
+                raise InputError(f"two data sets of the study are called {name!r}; name each once")
         return found
 
     def _of_population(self, name: str, population: Population | LogitPopulation) -> Source:
@@ -107,14 +106,14 @@ class StudyRequest:
     def score(self, name: str, predictions: Predictions) -> ScoredData:
         """Compute the scores and losses wanted of a data set."""
         if predictions.weight is not None:
-            msg = (
+            raise InputError(
                 f"the study draws samples of equal weight; {name!r} has weights, so leave them out"
             )
-            raise InputError(msg)
         scores = chosen_names(self.scores) or usual_scores(predictions)
         if not scores:
-            msg = f"{name!r} has no confidence: give logits, probabilities or a confidence column"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                f"{name!r} has no confidence: give logits, probabilities or a confidence column"
+            )
         losses, without = chosen_names(self.losses), ""
         if not losses:
             losses, without = _usual_losses(name, predictions)
@@ -146,11 +145,10 @@ def named_populations(
     found = [_population_of(p) for p in (list(populations) or usual)]
     names = [p.name for p in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        msg = (
+        raise InputError(
             f"two populations are called {twice!r}; give names of your own: "
             "populations={'first': ..., 'second': ...}"
         )
-        raise InputError(msg)
     return list(zip(names, found, strict=True))
 
 
@@ -159,8 +157,9 @@ def _population_of(population: Any) -> Population | LogitPopulation:
         return population
     if isinstance(population, str):
         return logits() if population == LOGITS else make(population)
-    msg = f"a population must be given by name or as a Population; got {type(population).__name__}"
-    raise InputError(msg)
+    raise InputError(
+        f"a population must be given by name or as a Population; got {type(population).__name__}"
+    )
 
 
 def named_data(data: Data) -> dict[str, Predictions]:
@@ -184,11 +183,10 @@ def _refuse_huge(name: str, loss: str, values: FloatArray) -> None:
     """Refuse losses whose squares, squared again for a standard error, are no numbers."""
     largest = float(values.max())
     if largest > _LARGEST:
-        msg = (
+        raise InputError(
             f"a study squares errors twice, so losses must be at most {_LARGEST:g}; {loss!r} of "
             f"{name!r} goes up to {largest:.3g}. Divide it by a constant: all numbers scale with it"
         )
-        raise InputError(msg)
 
 
 def _usual_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...], str]:
@@ -247,8 +245,7 @@ def checked_sizes(sizes: Sequence[int], *, least: int) -> tuple[int, ...]:
     given = [sizes] if isinstance(sizes, int) else list(sizes)
     found = sorted({checks.positive_int(n, "sizes") for n in given})
     if not found or found[0] < least:
-        msg = f"`sizes` must be sample sizes of at least {least}; got {tuple(given)}"
-        raise InputError(msg)
+        raise InputError(f"`sizes` must be sample sizes of at least {least}; got {tuple(given)}")
     return tuple(found)
 
 
@@ -256,8 +253,7 @@ def enough(repeats: int) -> int:
     """Return a number of repeats; refuse one from which no spread can be seen."""
     count = checks.positive_int(repeats, "repeats")
     if count < 2:
-        msg = f"`repeats` must be at least 2, so that a spread can be seen; got {count}"
-        raise InputError(msg)
+        raise InputError(f"`repeats` must be at least 2, so that a spread can be seen; got {count}")
     return count
 
 

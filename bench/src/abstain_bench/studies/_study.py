@@ -82,8 +82,9 @@ class StudyResult(InNotebook):
         """Return the rows of one table, by default of the first."""
         name = next(iter(self.tables)) if table is None else table
         if name not in self.tables:
-            msg = f"the study {self.name!r} has no table {name!r}.{suggest(name, self.tables)}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"the study {self.name!r} has no table {name!r}.{suggest(name, self.tables)}"
+            )
         return self.tables[name]
 
     def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
@@ -202,8 +203,7 @@ SEED: Final = StudyOption("rng", int, "of everything drawn", flag="seed")
 def need(package: str) -> None:
     """Refuse to run a study without a package; its function imports that afterwards."""
     if not has(package):
-        msg = f"this study needs {package}: pip install {package}"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"this study needs {package}: pip install {package}")
 
 
 def timed(study: Callable[P, StudyResult]) -> Callable[P, StudyResult]:

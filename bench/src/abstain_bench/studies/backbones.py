@@ -71,8 +71,9 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     'iWildCam'
     """
     if len(runs) == 1:
-        msg = f"`runs` must be at least two folders, of different models; got {str(runs[0])!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`runs` must be at least two folders, of different models; got {str(runs[0])!r}"
+        )
     rows = list(_measured(runs)) if runs else list(_printed())
     networks = tuple(dict.fromkeys(row["network"] for row in rows))
     quartiles = list(_quartiles(rows))

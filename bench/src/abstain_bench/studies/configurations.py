@@ -89,8 +89,9 @@ def study_configurations(
     at = tuple(checks.fraction(c, "coverages") for c in coverages)
     rows = list(_measured(runs, scores, at)) if runs else list(_printed())
     if not rows:
-        msg = f"no run of these folders was tested by one of the scores {', '.join(scores)}"
-        raise InputError(msg)
+        raise InputError(
+            f"no run of these folders was tested by one of the scores {', '.join(scores)}"
+        )
     risks, auroc = list(_risks(rows)), list(_aurocs(rows))
     figures: dict[str, Any] = {"risks": _lines(rows)}
     if runs:

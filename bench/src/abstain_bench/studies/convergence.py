@@ -150,8 +150,7 @@ def study_convergence(
     """
     chosen = checked_sizes(sizes, least=8)
     if len(chosen) < 3:
-        msg = f"a rate needs at least 3 different `sizes`; got {chosen}"
-        raise InputError(msg)
+        raise InputError(f"a rate needs at least 3 different `sizes`; got {chosen}")
     seed = seed_of(rng)
     asked = StudyRequest(data, populations, scores, losses, replace=True)
     sources = asked.sources(USUAL)

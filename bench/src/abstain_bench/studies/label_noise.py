@@ -104,8 +104,7 @@ def study_label_noise(
         share = checks.fraction(noise, "noise", high=1.0)
         size = checks.positive_int(n, "n")
         if size < 100:
-            msg = f"`n` must be at least 100, so that there are failures; got {size}"
-            raise InputError(msg)
+            raise InputError(f"`n` must be at least 100, so that there are failures; got {size}")
         parts = {"simulated": _simulated(size, share, rng)}
         what: dict[str, Any] = {"noise": share, "n": size, "seed": seed_of(rng)}
     else:
@@ -139,11 +138,10 @@ def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _Lab
     right = named_data(read_predictions(file, label=corrected))
     for name, own in given.items():
         if np.array_equal(own.labels, right[name].labels):
-            msg = (
+            raise InputError(
                 f"`label` and `corrected` must differ somewhere; the labels of {name!r} are the "
                 f"same in {corrected!r} and the column that is taken for the labels as given"
             )
-            raise InputError(msg)
     # A part that stands alone is the file.
     named = [Path(file).stem] if len(given) == 1 else list(given)
     return {name: (given[own], right[own]) for name, own in zip(named, given, strict=True)}

@@ -179,15 +179,15 @@ def _expectation(name: str, predictions: Predictions, **asked: Any) -> Posterior
     try:
         return posterior_expectation(predictions, **asked)
     except MissingInputError as error:
-        msg = f"{name}: {error}"
-        raise MissingInputError(msg) from None
+        raise MissingInputError(f"{name}: {error}") from None
 
 
 def _refuse_few(name: str, whole: PosteriorExpectation) -> None:
     known = int(np.isfinite(whole.values).sum())
     if known < 4:
-        msg = f"{name!r} has {known} draws with a value; a spread by their number needs at least 4"
-        raise InputError(msg)
+        raise InputError(
+            f"{name!r} has {known} draws with a value; a spread by their number needs at least 4"
+        )
 
 
 def _rows(

@@ -99,8 +99,9 @@ def _given(data: Data) -> Iterator[tuple[str, tuple[Array, Array]]]:
     """Yield the logits and labels of data sets by their names."""
     for name, part in named_data(data).items():
         if not part.has_logits or not part.has_labels:
-            msg = f"the precision of a softmax needs logits and labels; {name!r} lacks them"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                f"the precision of a softmax needs logits and labels; {name!r} lacks them"
+            )
         yield name, _known(name, part)
 
 
@@ -108,11 +109,10 @@ def _known(name: str, part: Predictions) -> tuple[Array, Array]:
     z = np.asarray(part.logits)
     largest = float(np.abs(z).max())
     if largest > _LARGEST_HALF:
-        msg = (
+        raise InputError(
             f"logits must be within {_LARGEST_HALF:g}, the largest number of 16 bits; those of "
             f"{name!r} go up to {largest:.3g}"
         )
-        raise InputError(msg)
     return z, np.asarray(part.label_codes)
 
 

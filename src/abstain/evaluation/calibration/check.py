@@ -104,8 +104,9 @@ class CalibrationCheck:
         known = {number.metric: number for number in self.numbers}
         if metric not in known:
             listed = ", ".join(map(repr, known))
-            msg = f"the check has no number {metric!r}.{suggest(metric, known)} It has {listed}."
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"the check has no number {metric!r}.{suggest(metric, known)} It has {listed}."
+            )
         return known[metric]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
@@ -205,8 +206,9 @@ def calibration_check(
     checks.one_of(binning, "binning", BINNINGS)
     given: object = calibrated
     if not isinstance(given, CalibratedScore):
-        msg = f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
+        )
     predictions, loss = counted(predictions, loss)
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)

@@ -101,8 +101,7 @@ def calibrate(
     _refuse_unknown(method, options)
     given: object = name
     if given is not None and (not isinstance(given, str) or not given):
-        msg = f"`name` must be a text that is not empty; got {name!r}"
-        raise InputError(msg)
+        raise InputError(f"`name` must be a text that is not empty; got {name!r}")
     predictions, loss = counted(predictions, loss)
     # What `select_score` chose; the other candidates need not be kept.
     state = getattr(score, "state", None)
@@ -111,8 +110,9 @@ def calibrate(
     named = f"{own.name}+{method}" if name is None else name
     if method == "temperature":
         if loss is not None:
-            msg = "`loss` has no meaning for a temperature, which is fitted to the labels; drop it"
-            raise InputError(msg)
+            raise InputError(
+                "`loss` has no meaning for a temperature, which is fitted to the labels; drop it"
+            )
         cooled = _temperature(score, predictions)
         return CalibratedScore(named, MSR.name, cooled, "logits", note=cooled.note)
     losses = per_sample_loss(predictions, loss)
@@ -129,10 +129,9 @@ def _refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
             has = ", ".join(f"`{option}`" for option in known) or "none"
-            msg = (
+            raise InputError(
                 f"the method {method!r} has no option {name!r}.{suggest(name, known)} It has {has}."
             )
-            raise InputError(msg)
 
 
 def _on(own: ConfidenceScore, method: str) -> On:
@@ -144,15 +143,15 @@ def _on(own: ConfidenceScore, method: str) -> On:
 
 def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
     if not isinstance(score, str) or score != MSR.name or score in (predictions.confidence or {}):
-        msg = (
+        raise InputError(
             "`method='temperature'` calibrates the softmax, that is the score 'msr'; got "
             f"{score if isinstance(score, str) else score.name!r}. Use 'platt' or 'isotonic'."
         )
-        raise InputError(msg)
     scores, codes = predictions.class_scores, predictions.label_codes
     if scores is None:
-        msg = "a temperature needs class scores; give `logits` or `probabilities`"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "a temperature needs class scores; give `logits` or `probabilities`"
+        )
     hint = "No temperature makes a sample of no known class likely: leave them out with `subset`."
     checks.refuse("labels", "must name a class", codes, codes < 0, hint=hint)
     return temperature_of(scores, codes, predictions.weight)

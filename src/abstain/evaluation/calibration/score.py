@@ -110,8 +110,7 @@ class CalibratedScore:
                 if isinstance(self.base, FittedScore)
                 else "save the `.calibration` alone"
             )
-            msg = f"the score {self.base.name!r} is no text; {hint}"
-            raise InputError(msg)
+            raise InputError(f"the score {self.base.name!r} is no text; {hint}")
         return json.dumps(self._plain(self.base), allow_nan=False)
 
     def _plain(self, base: Any) -> dict[str, Any]:
@@ -125,8 +124,7 @@ class CalibratedScore:
         Plain values, such as JSON holds, and arrays by their place: "base.means".
         """
         if not isinstance(self.base, FittedScore):
-            msg = "only a calibrated fitted score has arrays; use `to_json`"
-            raise InputError(msg)
+            raise InputError("only a calibrated fitted score has arrays; use `to_json`")
         plain, arrays = self.base.to_arrays()
         return self._plain(plain), {_BASE + name: x for name, x in arrays.items()}
 
@@ -182,8 +180,7 @@ class CalibratedScore:
                 json_records.refuse(f"{rule}; got {json_records.shown(base)}")
             return _read(found)
         except InputError as error:
-            msg = f"`text` is not the JSON of a calibrated score: {error}"
-            raise InputError(msg) from None
+            raise InputError(f"`text` is not the JSON of a calibrated score: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -230,11 +227,10 @@ def what(
     if on == "values":
         return np.asarray(own.values)
     if own.probability is None:
-        msg = (
+        raise MissingInputError(
             f"the score {own.name!r} was a probability where it was calibrated; here it is not "
             "within [0, 1]"
         )
-        raise MissingInputError(msg)
     if on == "probability":
         return np.asarray(own.probability)
     if isinstance(base, str) and _in_log_odds(base, predictions):

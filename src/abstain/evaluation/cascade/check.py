@@ -108,8 +108,7 @@ def check_cascade(
     """
     given: object = cascade
     if not isinstance(given, Cascade):
-        msg = f"`cascade` must be a Cascade; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`cascade` must be a Cascade; got {type(given).__name__}")
     level = level_of(level)
     sets = _sets(data)
     wanted = Wanted(loss, scores, cascade.stages, cascade.plan.person_error)
@@ -136,8 +135,9 @@ def check_cascade(
 
 def _sets(data: object) -> list[tuple[str, Mapping[str, Any]]]:
     if not isinstance(data, Mapping):
-        msg = f"`data` must map the name of each stage to what it says; got {type(data).__name__}"
-        raise InputError(msg)
+        raise InputError(
+            f"`data` must map the name of each stage to what it says; got {type(data).__name__}"
+        )
     if data and not all(isinstance(own, Mapping) for own in data.values()):
         return [("data", data)]
     return [(name, own) for _, name, own in named(data) if isinstance(own, Mapping)]

@@ -160,11 +160,10 @@ def set_cascade(
 
 def _stages(stages: object) -> Mapping[str, Any]:
     if not isinstance(stages, Mapping) or not any(name != PERSON for name in stages):
-        msg = (
+        raise MissingInputError(
             "`stages` must map the name of each model to its predictions or (confidence, loss); "
             f"got {type(stages).__name__}"
         )
-        raise MissingInputError(msg)
     return stages
 
 
@@ -172,30 +171,26 @@ def _capacity(capacity: float | None, per_day: int | None, overflow: float) -> d
     if per_day is None:
         share = 1.0 if capacity is None else capacity
         if share > 1:
-            msg = (
+            raise InputError(
                 f"{option('capacity')} must be a share in [0, 1], or a number of samples with "
                 f"{option('per_day')}; got {capacity!r}"
             )
-            raise InputError(msg)
         return {"capacity": checks.fraction(share, "capacity")}
     if capacity is None:
-        msg = (
+        raise MissingInputError(
             f"{option('per_day')} needs {option('capacity')}: how many of these samples the person "
             "can do"
         )
-        raise MissingInputError(msg)
     if capacity != int(checks.number(capacity, "capacity")):
-        msg = (
+        raise InputError(
             f"{option('capacity')} must be a whole number of samples with {option('per_day')}; got "
             f"{capacity!r}. For a share of the samples drop {option('per_day')}"
         )
-        raise InputError(msg)
     if capacity > per_day:
-        msg = (
+        raise DomainError(
             f"{option('capacity')} must be at most {option('per_day')}, {per_day}; got "
             f"{capacity!r}. Leave both out where the person can do everything"
         )
-        raise DomainError(msg)
     days = {"reviews": int(capacity), "arrivals": per_day, "overflow": overflow}
     return {"capacity": daily_share(capacity, per_day, overflow=overflow), **days}
 
@@ -204,8 +199,9 @@ def _prices(costs: Mapping[str, float] | None) -> dict[str, Any]:
     if costs is None:
         return {}
     if PERSON not in costs:
-        msg = f"`costs` must hold what a review costs, as {PERSON!r}; got {', '.join(costs)}"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"`costs` must hold what a review costs, as {PERSON!r}; got {', '.join(costs)}"
+        )
     return {"person_cost": costs[PERSON], "error_cost": costs.get(ERROR, 0.0)}
 
 

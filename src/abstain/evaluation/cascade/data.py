@@ -103,8 +103,7 @@ def aligned(given: Mapping[str, Any], wanted: Wanted, *, where: str = "") -> Ali
     except InputError as error:
         if not where:
             raise
-        msg = f"{where}: {error}"
-        raise type(error)(msg) from error
+        raise type(error)(f"{where}: {error}") from error
 
 
 def _aligned(given: Mapping[str, Any], wanted: Wanted) -> Aligned:
@@ -123,11 +122,10 @@ def _aligned(given: Mapping[str, Any], wanted: Wanted) -> Aligned:
     losses = [stage.loss for stage in found]
     known = None if any(x is None for x in losses) else [x for x in losses if x is not None]
     if known is not None and person is None:
-        msg = (
+        raise MissingInputError(
             f"the losses of the person were measured when this cascade was chosen; give them here "
             f"too, as {PERSON!r} (--person), or the share of wrong answers"
         )
-        raise MissingInputError(msg)
     rate = float(person) if isinstance(person, int | float) else None
     values = [stage.score.values for stage in found]
     # Without labels nobody's losses are looked at.
@@ -151,21 +149,19 @@ def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
     if isinstance(given, Predictions):
         for field in ("weight", "group"):
             if getattr(given, field) is not None:
-                msg = (
+                raise InputError(
                     f"stage {name!r}: a cascade counts independent samples alike, so its "
                     f"predictions must have no `{field}`; drop it"
                 )
-                raise InputError(msg)
         own = confidence_of(given, wanted.score(name), where=name)
         own = as_said(own, wanted.scale) if own.own else own
         labels = None if given.labels is None else to_numpy(given.labels, "labels")
         return StageScores(name, own, per_sample_loss(given, wanted.loss), _ids(given), labels)
     if isinstance(given, tuple):
         if len(given) != 2:
-            msg = (
+            raise InputError(
                 f"stage {name!r} must be predictions or (confidence, loss); got {len(given)} parts"
             )
-            raise InputError(msg)
         confidence, wrong = given
     else:
         confidence, wrong = given, None
@@ -189,12 +185,11 @@ def _matched(found: list[StageScores]) -> tuple[list[StageScores], bool]:
             out.append(stage.rows(_places(first, stage)))
             continue
         if stage.n != first.n:
-            msg = (
+            raise ShapeError(
                 f"every stage must say something of the same samples; {first.name!r} has "
                 f"{first.n}, {stage.name!r} {stage.n}. With names of the samples (ids, --id) they "
                 "are matched"
             )
-            raise ShapeError(msg)
         _refuse_others(first, stage)
         out.append(stage)
     return out, by_id
@@ -207,15 +202,17 @@ def _places(first: StageScores, other: StageScores) -> IntArray:
     keys = [str(x) for x in first.ids.tolist()]
     place = {str(x): i for i, x in enumerate(other.ids.tolist())}
     if len(place) < other.n or len(set(keys)) < len(keys):
-        msg = f"the names of the samples of {first.name!r} and {other.name!r} must be distinct"
-        raise DomainError(msg)
+        raise DomainError(
+            f"the names of the samples of {first.name!r} and {other.name!r} must be distinct"
+        )
     lacking = [key for key in keys if key not in place]
     if lacking or len(place) != len(keys):
         more = [key for key in place if key not in set(keys)]
         who, which = (other.name, lacking) if lacking else (first.name, more)
         shown = ", ".join(map(repr, which[:_SHOWN]))
-        msg = f"{who!r} lacks {len(which)} samples that another stage has, such as {shown}"
-        raise InputError(msg)
+        raise InputError(
+            f"{who!r} lacks {len(which)} samples that another stage has, such as {shown}"
+        )
     return np.array([place[key] for key in keys])
 
 
@@ -226,9 +223,8 @@ def _refuse_others(first: StageScores, other: StageScores) -> None:
     differ = np.flatnonzero(np.asarray(first.labels) != np.asarray(other.labels))
     if differ.size:
         at = int(differ[0])
-        msg = (
+        raise InputError(
             f"the true classes of {first.name!r} and {other.name!r} differ in {differ.size} rows, "
             f"first at index {at}: these are not the same samples in the same order. Give names of "
             "the samples (ids, --id)"
         )
-        raise InputError(msg)

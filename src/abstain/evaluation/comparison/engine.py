@@ -238,14 +238,12 @@ def _refuse(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Non
     methods = tuple(units[0].scored)
     if len(methods) > _MOST_METHODS:
         pairs = len(methods) * (len(methods) - 1) // 2
-        msg = (
+        raise InputError(
             f"{len(methods):,} methods make {pairs:,} pairs, each of which would "
             f"be tested; at most {_MOST_METHODS} methods are compared. Name those that matter"
         )
-        raise InputError(msg)
     for metric, (name, s) in product(metrics, [own for u in units for own in u.scored.items()]):
         if missing := metric.missing(s):
-            msg = f"the metric {metric.name!r} does not apply to {name!r}: it {missing}"
-            raise InputError(msg)
+            raise InputError(f"the metric {metric.name!r} does not apply to {name!r}: it {missing}")
     if plan.reference is not None:
         checks.one_of(plan.reference, "reference", methods)

@@ -112,8 +112,7 @@ def differences_of(sampled: Sampled, plan: Plan) -> Differences:
     failures, shares = [sampled.resting(i) for i in every], sampled.held
     shares = sampled.shares if shares is None else shares
     if shares is None:
-        msg = f"{sampled.metric.name} has no influence function"
-        raise InputError(msg)
+        raise InputError(f"{sampled.metric.name} has no influence function")
     units = sampled.units_of_pairs
     clusters = [None] * units.size if sampled.units[0].cluster is None else units.tolist()
     pairs = PairedNumbers.every(
@@ -254,12 +253,11 @@ def _for_swaps(sampled: Sampled) -> list[Scored]:
     }
     weighted = any(s.weight is not None for s in scored)
     if len(sampled.units) > 1 or weighted or not plain:
-        msg = (
+        raise InputError(
             "test='permutation' swaps the ranks of two scores: it needs one run, no weights, and "
             f"a metric of ranks and losses; got {sampled.metric.name!r} over "
             f"{len(sampled.units)} run(s). Use 'influence' or 'bootstrap'."
         )
-        raise InputError(msg)
     return scored
 
 

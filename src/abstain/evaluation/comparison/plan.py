@@ -71,11 +71,13 @@ class Plan:
         """Make a plan of what a caller gave, or refuse it."""
         resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
         if resamples == 1:
-            msg = "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
-            raise InputError(msg)
+            raise InputError(
+                "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
+            )
         if (margin is None) != (reference is None):
-            msg = "`margin` and `reference` go together: how much worse than which method?"
-            raise InputError(msg)
+            raise InputError(
+                "`margin` and `reference` go together: how much worse than which method?"
+            )
         return cls(
             level=level_of(level),
             test=checks.one_of(test, "test", tuple(TEST_NAMES)),

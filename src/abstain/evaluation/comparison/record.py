@@ -128,8 +128,9 @@ class Comparison(InNotebook):
         """Return one table as flat rows: "estimates", "pairs", "standings" and so on."""
         if table not in self.TABLES:
             known = ", ".join(map(repr, self.TABLES))
-            msg = f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
-            raise InputError(msg)
+            raise InputError(
+                f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+            )
         columns = dict.fromkeys(column for split in self.data for column, _ in split)
         return [_row(record, tuple(columns)) for record in getattr(self, table)]
 
@@ -144,8 +145,7 @@ class Comparison(InNotebook):
             return self.metrics[0]
         if metric not in self.metrics:
             hint = suggest(str(metric), self.metrics)
-            msg = f"`{argument}`: the comparison has no metric {metric!r}.{hint}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(f"`{argument}`: the comparison has no metric {metric!r}.{hint}")
         return metric
 
     def data_shown(self, data: Split | None) -> Split:
@@ -154,8 +154,9 @@ class Comparison(InNotebook):
             return self.data[0]
         if data not in self.data or data is None:
             known = "; ".join(split_name(split) for split in self.data)
-            msg = f"`data` must be one of the data sets of the comparison ({known}); got {data!r}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"`data` must be one of the data sets of the comparison ({known}); got {data!r}"
+            )
         return data
 
     def data_or_all(self, data: Split | None) -> Split | None:

@@ -129,8 +129,9 @@ def units_of(
         data, run, model = _placed(split, roles)
         own = parts.setdefault((data, run), {})
         if model in own:
-            msg = f"two parts of the data are {_named(data, run, model)}; split them further"
-            raise InputError(msg)
+            raise InputError(
+                f"two parts of the data are {_named(data, run, model)}; split them further"
+            )
         own[model] = part
     _refuse_one_loss_for_all(roles.loss, parts.values())
     first: dict[Split, Predictions] = {}
@@ -159,11 +160,10 @@ def _refuse_one_loss_for_all(
     """Refuse an array of losses for several parts, whose rows it cannot all describe."""
     several = sum(map(len, models_of_each)) > 1
     if several and loss is not None and not isinstance(loss, (str, CostMatrix)):
-        msg = (
+        raise InputError(
             "`loss` is one array, but there are several runs, methods or data sets; give each "
             "`Predictions` its own `loss`"
         )
-        raise InputError(msg)
 
 
 def _placed(split: Split, roles: Roles) -> tuple[Split, str, str]:
@@ -172,11 +172,10 @@ def _placed(split: Split, roles: Roles) -> tuple[Split, str, str]:
     for role, column in (("runs", roles.runs), ("methods", roles.methods)):
         if column is not None and column not in known:
             there = ", ".join(map(repr, known)) or "none"
-            msg = (
+            raise InputError(
                 f"`{role}` must be a column that splits the data (those are: {there}); "
                 f"got {column!r}"
             )
-            raise InputError(msg)
     special = {roles.runs, roles.methods} - {None}
     data = tuple((column, value) for column, value in split if column not in special)
     run = known[roles.runs] if roles.runs is not None else ""
@@ -223,8 +222,9 @@ def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
     codes = clusters_of(first)
     for model, part in parts.items():
         if part is not first and not np.array_equal(part.group, first.group):
-            msg = f"method {model!r} must put the samples into the same groups as the others do"
-            raise InputError(msg)
+            raise InputError(
+                f"method {model!r} must put the samples into the same groups as the others do"
+            )
     return codes
 
 
@@ -233,22 +233,21 @@ def _refuse_gaps(units: Sequence[Unit]) -> tuple[Unit, ...]:
     methods = list(units[0].scored)
     for unit in units:
         if odd := sorted(set(methods) ^ set(unit.scored)):
-            msg = (
+            raise InputError(
                 f"every data set and run must have the same methods; {_named(unit.data, unit.run)} "
                 f"differs in {', '.join(odd)}. Name the scores to compare."
             )
-            raise InputError(msg)
     if len(methods) < 2:
         columns = ", ".join(column for column, _ in units[0].data)
         hint = f" If the values of {columns} are the methods, say so (methods)." if columns else ""
-        msg = f"a comparison needs at least two methods; got only {methods[0]!r}.{hint}"
-        raise InputError(msg)
+        raise InputError(f"a comparison needs at least two methods; got only {methods[0]!r}.{hint}")
     runs: dict[Split, set[str]] = {}
     for unit in units:
         runs.setdefault(unit.data, set()).add(unit.run)
     if len({frozenset(own) for own in runs.values()}) > 1:
-        msg = "every data set must have the same runs; some runs are missing for some data sets"
-        raise InputError(msg)
+        raise InputError(
+            "every data set must have the same runs; some runs are missing for some data sets"
+        )
     return tuple(replace(unit, scored={m: unit.scored[m] for m in methods}) for unit in units)
 
 
@@ -302,20 +301,18 @@ def _aligned(
     part = _in_order_of(first, part)
     why = _why_not_the_same(first, part)
     if why:
-        msg = (
+        raise InputError(
             f"{name} must hold the same samples as the other methods, so that they can be "
             f"compared in pairs; {why}. Name the samples by an id column, or compare data sets "
             "apart."
         )
-        raise InputError(msg)
     mine, theirs = (np.ones(p.n) if p.weight is None else p.weight for p in (first, part))
     if not own_weights and not np.array_equal(mine, theirs):
-        msg = (
+        raise InputError(
             f"{name} must give the samples the same weights as the other methods do; they differ, "
             f"first in row {int(np.argmax(mine != theirs))}. Where each method leaves out samples "
             "of its own (weight 0), pass `own_weights=True`."
         )
-        raise InputError(msg)
     return part
 
 

@@ -216,8 +216,7 @@ class Sampled:
     def influences(self) -> FloatArray:
         """The influence of each unit on the means: its share times the number of units."""
         if self.shares is None:
-            msg = f"{self.metric.name} has no influence function"
-            raise InputError(msg)
+            raise InputError(f"{self.metric.name} has no influence function")
         return np.asarray(self.shares * self.shares.shape[0])
 
     def influences_on(self, *methods: int) -> FloatArray:
@@ -257,8 +256,7 @@ class Sampled:
     def drawn(self) -> FloatArray:
         """The replicates, where there are some."""
         if self.replicates is None:
-            msg = f"{self.metric.name} was not resampled"
-            raise InputError(msg)
+            raise InputError(f"{self.metric.name} was not resampled")
         return self.replicates
 
 
@@ -373,11 +371,10 @@ def resampled(
     Runs on the same samples share their draws; others are drawn apart.
     """
     if resamples < 2:
-        msg = (
+        raise InputError(
             f"`bootstrap` must be at least 2 for intervals and tests; got {resamples}. "
             "The default draws enough"
         )
-        raise InputError(msg)
     k = len(units[0].scored)
     if same_samples(units):
         draws = Draws(units[0].n, resamples, rng=seed, cluster=units[0].cluster)

@@ -159,8 +159,7 @@ def _score_of(rule: AnyRule, score: str | ScoreState | None) -> str | ScoreState
     """Return the score to compute; refuse one that the rule is not for, and what is no rule."""
     given: object = rule
     if not isinstance(given, DecisionRule | RuleSet):
-        msg = f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}")
     if score is None:
         return rule.score or None
     refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
@@ -175,12 +174,11 @@ def _unmixed(parts: list[RuleData], rule: AnyRule) -> list[RuleData]:
     own = {part.own: part for part in parts if part.own is not None}
     if len(own) == 2:
         column, computed = own[True].name, own[False].name
-        msg = (
+        raise InputError(
             f"the score {rule.score!r} is a column of {column or 'the calibration data'!r} and is "
             f"computed from class scores in {computed or 'the calibration data'!r}; their scales "
             "may differ. Rename the column or drop it"
         )
-        raise InputError(msg)
     return parts
 
 
@@ -208,8 +206,7 @@ def _checked(
         else:
             found = (check(rule, values, loss, scale=scale, **with_name),)
     except InputError as error:
-        msg = f"{part.name}: {error}"
-        raise type(error)(msg) from error
+        raise type(error)(f"{part.name}: {error}") from error
     return found if known else tuple(map(_coverage_alone, found))
 
 

@@ -90,19 +90,17 @@ def for_rule(rule: AnyRule, part: RuleData, data: object) -> RuleData:
     if not isinstance(data, Predictions):
         if not rule.per:
             return part
-        msg = (
+        raise MissingInputError(
             f"{part.name}: these are confidences without labels, and a rule with a threshold for "
             f"each {rule.per!r} is checked on predictions. Without labels, ask what it answers: "
             "rule.apply(confidence, group=...)"
         )
-        raise MissingInputError(msg)
     if not rule.per:
         return replace(part, among=among(rule.names, data))
     try:
         by = rule.groups_of(data)
     except MissingInputError as error:
-        msg = f"{part.name}: {error}"
-        raise MissingInputError(msg) from error
+        raise MissingInputError(f"{part.name}: {error}") from error
     # By the predicted class, other groups may be looked at.
     looked_at = part.group if rule.per == PREDICTION and part.group is not None else by
     return replace(part, by=by, group=looked_at)
@@ -155,8 +153,7 @@ def confidence_of(
     except (UnknownNameError, MissingInputError) as error:
         lacking = f"{where!r} has no score" if where else "these predictions have no score"
         usable = ", ".join(map(repr, applicable(predictions))) or "none"
-        msg = f"{lacking} {score!r}; allowed there: {usable}"
-        raise type(error)(msg) from error
+        raise type(error)(f"{lacking} {score!r}; allowed there: {usable}") from error
 
 
 def _only_score(predictions: Predictions) -> str:
@@ -167,21 +164,20 @@ def _only_score(predictions: Predictions) -> str:
     if not own and BASELINE in names:
         return BASELINE
     if not names:
-        msg = (
+        raise MissingInputError(
             "these predictions allow no confidence score; give `confidence`, `logits` or "
             "`probabilities`"
         )
-        raise MissingInputError(msg)
     listed = ", ".join(map(repr, names))
-    msg = f"a rule is for one score: name it (`score`, --score). These predictions allow {listed}"
-    raise InputError(msg)
+    raise InputError(
+        f"a rule is for one score: name it (`score`, --score). These predictions allow {listed}"
+    )
 
 
 def _fitted(predictions: Predictions, state: Any) -> ConfidenceScore:
     found = state.score(predictions) if callable(getattr(state, "score", None)) else None
     if not isinstance(found, ConfidenceScore):
-        msg = f"`score` must be a name or a fitted score; got {type(state).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`score` must be a name or a fitted score; got {type(state).__name__}")
     return found
 
 
@@ -214,11 +210,10 @@ def calibration_set(predictions: object) -> object:
         return found
     if len(found) != 1:
         names = ", ".join(name for _, name, _ in named(found)[:8]) if found else "none"
-        msg = (
+        raise InputError(
             f"a threshold is chosen on one set of predictions; got {len(found)} ({names}). "
             "Pass the calibration set alone and the others to `check_rule`"
         )
-        raise InputError(msg)
     return next(iter(found.values()))
 
 
@@ -227,11 +222,10 @@ def _alone(key: object, data: object) -> object:
     if not isinstance(data, Mapping):
         return data
     if len(data) != 1:
-        msg = (
+        raise InputError(
             f"`predictions[{key!r}]` holds {len(data)} data sets; pass what was read as it is, or "
             "one of them under each name"
         )
-        raise InputError(msg)
     return next(iter(data.values()))
 
 
@@ -240,11 +234,10 @@ def _key(key: object) -> str | Split:
         return key
     if isinstance(key, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in key):
         return key
-    msg = (
+    raise InputError(
         "the keys of `predictions` must be names or tuples of (column, value) pairs, such as "
         f"(('study', 'iid'),); got {key!r}"
     )
-    raise InputError(msg)
 
 
 def _name(key: str | Split, *, full: bool) -> str:

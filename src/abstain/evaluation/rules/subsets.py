@@ -30,17 +30,16 @@ def groups_for(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Ar
         return per, predicted_names(predictions)
     elif per == GROUP:
         if predictions.group is None:
-            msg = "per='group' needs the `group` of the predictions, and there is none"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                "per='group' needs the `group` of the predictions, and there is none"
+            )
         name, names = per, texts(predictions.group)
     else:
         true = per.lower() in {"label", "labels", "truth", "target", "y", "y_true"}
         rule = "`per` must be 'group', 'prediction' or the group of each sample"
-        msg = f"{rule}; got {per!r}" + (f": {_TRUTH}" if true else "")
-        raise InputError(msg)
+        raise InputError(f"{rule}; got {per!r}" + (f": {_TRUTH}" if true else ""))
     if names.shape == (predictions.n,) and _is_truth(names, predictions):
-        msg = f"`per` holds the true class of every sample: {_TRUTH}"
-        raise InputError(msg)
+        raise InputError(f"`per` holds the true class of every sample: {_TRUTH}")
     return name, names
 
 
@@ -62,8 +61,9 @@ def _true_names(predictions: Predictions) -> Array:
 
 def _own_groups(predictions: Predictions) -> Array:
     if predictions.group is None:
-        msg = f"a limit of groups needs the {option('group')} of the predictions; there is none"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"a limit of groups needs the {option('group')} of the predictions; there is none"
+        )
     return texts(predictions.group)
 
 
@@ -92,18 +92,16 @@ def _expanded(name: str, predictions: Predictions) -> dict[str, BoolArray | None
     kind, mark, value = name.partition(":")
     if kind not in _KINDS:
         known = [OVERALL, *_KINDS]
-        msg = (
+        raise InputError(
             f"a limit is about {', '.join(map(repr, known))}, or one name, such as 'label:cat'; "
             f"got {name!r}.{suggest(kind, known)}"
         )
-        raise InputError(msg)
     names = _KINDS[kind](predictions)
     if not mark:
         return {f"{kind}:{one}": names == one for one in np.unique(names).tolist() if one}
     if not (names == value).any():
         known = np.unique(names).tolist()
-        msg = f"no calibration sample has the {kind} {value!r}.{suggest(value, known)}"
-        raise InputError(msg)
+        raise InputError(f"no calibration sample has the {kind} {value!r}.{suggest(value, known)}")
     return {name: names == value}
 
 

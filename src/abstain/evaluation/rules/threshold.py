@@ -139,13 +139,13 @@ def set_threshold(
     known, loss, per = counted(known, loss, per)
     part = data_of(known, score, loss)
     if part.scored is None:
-        msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`predictions` must be a Predictions; got {type(predictions).__name__}")
     method = _method_for(method, per, limits, options)
     needs_loss = RULES[method].needs_loss or not (per is None and limits is None)
     if part.loss is None and needs_loss:
-        msg = "`predictions` without labels choose no threshold that has to do with being right"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "`predictions` without labels choose no threshold that has to do with being right"
+        )
     own = as_said(part.scored, scale)
     given = dict(options)
     if part.weight is not None:
@@ -177,22 +177,23 @@ def _method_for(method: str | None, per: object, limits: object, options: Mappin
 def _refuse_both(per: object, method: str | None) -> None:
     """Refuse what several limits cannot be combined with."""
     if per is not None:
-        msg = "`per` gives each group a threshold, `limits` all of them one: drop one of the two"
-        raise InputError(msg)
+        raise InputError(
+            "`per` gives each group a threshold, `limits` all of them one: drop one of the two"
+        )
     if method not in {None, USUAL, SEVERAL}:
-        msg = f"`limits` are kept by {SEVERAL!r}, the only method for several risks; got {method!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`limits` are kept by {SEVERAL!r}, the only method for several risks; got {method!r}"
+        )
 
 
 def limits_asked(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
     """Return the limits, with `max_risk` as the overall one; it is taken out of the options."""
     overall = options.pop("max_risk", None)
     if overall is not None and limits.get(OVERALL, overall) != overall:
-        msg = (
+        raise InputError(
             f"{option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} and "
             f"{limits[OVERALL]!r}; drop one"
         )
-        raise InputError(msg)
     return dict(limits) if overall is None else {OVERALL: overall, **limits}
 
 
@@ -204,23 +205,21 @@ def _within(
     asked = limits_of(limits, known, options.pop("risk", "selective"))
     unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unknown:
-        msg = (
+        raise InputError(
             "several limits take the options `delta`, `risk`, `starts` and `ratio`; got "
             f"`{unknown[0]}`"
         )
-        raise InputError(msg)
     return several_risks(part.values, part.loss, asked, **options)
 
 
 def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
     """Bring a threshold on probabilities to the scale of the score."""
     if own.scale == "score":
-        msg = (
+        raise InputError(
             f"{RULES[rule.method].title} needs confidences that are probabilities; those of "
             f"{own.name!r} are none. Calibrate them, choose the threshold on data with "
             'method="cost", or say what they are with `scale` (--scale)'
         )
-        raise InputError(msg)
     if own.scale == "probability" or rule.threshold is None:
         return rule
     odds = np.clip(special.logit(rule.threshold), -FURTHEST, FURTHEST)

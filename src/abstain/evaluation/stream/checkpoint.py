@@ -98,8 +98,9 @@ class Checkpoint:
         try:
             return _read(Archive(self.path), SortedRuns(self.runs, memory))
         except (InputError, KeyError, TypeError, ValueError, IndexError) as error:
-            msg = f"{self.path} is damaged ({error}); delete it to count anew"
-            raise FileFormatError(msg) from error
+            raise FileFormatError(
+                f"{self.path} is damaged ({error}); delete it to count anew"
+            ) from error
 
     def save(self, counts: StreamCounts) -> None:
         """Keep what is counted; of rows, those that are on disk must be all."""

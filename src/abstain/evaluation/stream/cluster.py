@@ -98,14 +98,12 @@ def _only(client: Any, counts: Any) -> StreamCounts:
     try:
         found: StreamCounts = client.gather(counts)
     except dask.KilledWorker as error:
-        msg = (
+        raise InputError(
             f"workers died {_DEATHS} times over one part of the files ({error}): give them more "
             "memory, or look at their logs"
-        )
-        raise InputError(msg) from error
+        ) from error
     except (OSError, TimeoutError, dask.CancelledError) as error:
-        msg = "the dask scheduler is gone; start it, and run this again"
-        raise InputError(msg) from error
+        raise InputError("the dask scheduler is gone; start it, and run this again") from error
     return found
 
 

@@ -59,11 +59,10 @@ class Question:
         graded = p.weight is not None or not counted
         if graded and self.folder is None:
             what = "weighted samples are" if p.weight is not None else "losses beyond 0 and 1 are"
-            msg = (
+            raise InputError(
                 f"{what} sorted on the disk of one machine, which the processes of a cluster do "
                 f"not share; take {option('engine', 'stream')}"
             )
-            raise InputError(msg)
         return losses, graded
 
     def on_disk(self, state: Kept) -> SortedRuns:

@@ -76,11 +76,10 @@ class StreamOptions:
         one_of(self.engine, "engine", ("local", "dask"))
         positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
-            msg = (
+            raise InputError(
                 f"{option('resume')} is for one process; dask does again itself what a worker that "
                 "dies has not done"
             )
-            raise InputError(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,17 +103,15 @@ class StreamPlan:
     def __post_init__(self) -> None:
         """Refuse what takes every sample at once."""
         if self.how.kind == "bootstrap":
-            msg = (
+            raise InputError(
                 f"{option('interval', 'bootstrap')} draws from all samples, which a stream does "
                 f"not keep; take {option('interval', 'analytic')}"
             )
-            raise InputError(msg)
         if self.how.clustered:
-            msg = (
+            raise InputError(
                 f"{option('clustered')} needs the samples of each cluster, which a stream does not "
                 "keep; evaluate in memory"
             )
-            raise InputError(msg)
 
 
 def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
@@ -147,11 +144,10 @@ def _scan_of(source: Any) -> PredictionScan:
         return source
     if is_partitioned(source):
         return scan_predictions(source)
-    msg = (
+    raise InputError(
         "`predictions` must be a Predictions or a mapping from split to Predictions, what "
         f"`scan_predictions` returns, or a dask dataframe; got {type(source).__name__}"
     )
-    raise InputError(msg)
 
 
 def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
@@ -219,8 +215,7 @@ def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Ev
         raise only_zeros(scan.source)
     if not counts.splits:
         reasons = "; ".join(s.reason for s in (*scan.skipped, *counts.skipped)[:1])
-        msg = f"{scan.source}: no row is left. {reasons}"
-        raise InputError(msg)
+        raise InputError(f"{scan.source}: no row is left. {reasons}")
     refuse_columns(counts.splits, RESULT_COLUMNS)
     skipped = (*scan.skipped, *counts.skipped)
     said = [Finding.note("source", note) for note in (*scan.notes, *joined(counts.notes))]

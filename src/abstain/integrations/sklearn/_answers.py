@@ -59,11 +59,10 @@ def abstain_label_for(label: Any, classes: Array) -> Any:
         return _free_word(known) if words else _free_number(known)
     _refuse_other_kind(label, classes, words=words)
     if label in known:
-        msg = (
+        raise InputError(
             f"`abstain_label` must not be one of the classes; got {label!r}. An abstention could "
             "not be told from that prediction."
         )
-        raise InputError(msg)
     return label
 
 
@@ -90,8 +89,7 @@ def _refuse_other_kind(label: Any, classes: Array, *, words: bool) -> None:
     else:
         fits, kind = label is not None, "a value"
     if not fits:
-        msg = f"`abstain_label` must be {kind}, as the classes are; got {label!r}"
-        raise InputError(msg)
+        raise InputError(f"`abstain_label` must be {kind}, as the classes are; got {label!r}")
 
 
 def put(prediction: Array, accepted: Array, label: Any) -> Array:

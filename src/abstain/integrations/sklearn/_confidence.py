@@ -41,11 +41,10 @@ class Scoring:
             _refuse_unfitted(self.score)
             confidence.find(self.score)
         elif not (self._fitted or callable(self.score)):
-            msg = (
+            raise InputError(
                 "`score` must be a name of `abstain.confidence.SCORES`, a fitted score or a "
                 f"callable (estimator, X) -> confidence; got {self.score!r}"
             )
-            raise InputError(msg)
 
     @property
     def _fitted(self) -> bool:
@@ -103,11 +102,10 @@ class Scoring:
         from sklearn.utils.validation import _num_samples
 
         if values.size != _num_samples(X):
-            msg = (
+            raise ShapeError(
                 f"`score` must return one confidence for each of the {_num_samples(X)} samples; "
                 f"got {values.size}"
             )
-            raise ShapeError(msg)
 
     def method_of(self, estimator: Any) -> str:
         """Return the method of the classifier that the confidence is computed from."""
@@ -129,11 +127,10 @@ class Scoring:
 
 def _refuse_unfitted(name: str) -> None:
     if name in confidence.FITTED and name not in confidence.SCORES:
-        msg = (
+        raise UnknownNameError(
             f"the score {name!r} must be fitted first, on other samples than the rule is set on: "
             f"score=abstain.confidence.fit({name!r}, predictions)"
         )
-        raise UnknownNameError(msg)
 
 
 def outputs(estimator: Any, X: Any, method: str) -> Predictions:
@@ -157,11 +154,10 @@ def class_scores_by(estimator: Any, X: Any, method: str) -> dict[str, Array]:
         values = np.stack([-values / 2, values / 2], axis=1)
     classes = len(estimator.classes_)
     if values.shape[1] != classes:
-        msg = (
+        raise ShapeError(
             f"`decision_function` must return one column for each of the {classes} classes; got "
             f"{values.shape[1]}. Set decision_function_shape='ovr' on {type(estimator).__name__}."
         )
-        raise ShapeError(msg)
     return {"logits": values}
 
 

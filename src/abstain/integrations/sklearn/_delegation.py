@@ -74,15 +74,15 @@ def routed(owner: Any, params: Mapping[str, Any]) -> Routed:
         return Routed(found.estimator.fit, found.splitter.split)
     unknown = sorted(set(given) - {"sample_weight"})
     if unknown:
-        msg = f"`fit` takes {unknown[0]!r} only with metadata routing: {_SWITCH}{_by_hand(unknown)}"
-        raise InputError(msg)
+        raise InputError(
+            f"`fit` takes {unknown[0]!r} only with metadata routing: {_SWITCH}{_by_hand(unknown)}"
+        )
     if not has_fit_parameter(owner.estimator, "sample_weight"):
         name = type(owner.estimator).__name__
-        msg = (
+        raise InputError(
             f"{name}.fit takes no `sample_weight`. Drop it; or, if {name} passes it on to another "
             f"estimator, use metadata routing: {_SWITCH}"
         )
-        raise InputError(msg)
     return Routed(given, {})
 
 

@@ -25,11 +25,10 @@ class Grouping:
         """Refuse what names no groups before anything is fitted."""
         known = self.per is None or isinstance(self.per, str | int) or callable(self.per)
         if not known or isinstance(self.per, bool):
-            msg = (
+            raise InputError(
                 "`per` must be None, 'prediction', a column of X by name or place, or a callable "
                 f"X -> groups; got {self.per!r}"
             )
-            raise InputError(msg)
 
     @classmethod
     def of_rule(cls, per: Any, rule: Any) -> "Grouping":
@@ -54,13 +53,13 @@ class Grouping:
         count = _num_samples(X)
         found = np.asarray(self.per(X) if callable(self.per) else self._column(X))
         if found.shape != (count,):
-            msg = f"`per` must give one group for each of {count} samples; got {found.shape}"
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"`per` must give one group for each of {count} samples; got {found.shape}"
+            )
         return texts(found, "per")
 
     def _column(self, X: Any) -> Any:
         try:
             return _safe_indexing(X, self.per, axis=1)
         except (ValueError, TypeError, IndexError, KeyError) as error:
-            msg = f"`per` must be a column of X; got {self.per!r}: {error}"
-            raise InputError(msg) from error
+            raise InputError(f"`per` must be a column of X; got {self.per!r}: {error}") from error

@@ -61,8 +61,7 @@ class Training:
 def samples(X: Any, y: Any) -> tuple[Any, Array]:
     """Validate that X and y have the same samples and y names one class for each."""
     if y is None:
-        msg = "fit requires y to be passed, but the target y is None"
-        raise InputError(msg)
+        raise InputError("fit requires y to be passed, but the target y is None")
     X, y = indexable(X, y)
     check_classification_targets(y)
     return X, np.asarray(column_or_1d(y, warn=True))
@@ -71,11 +70,10 @@ def samples(X: Any, y: Any) -> tuple[Any, Array]:
 def refuse_params(params: Mapping[str, Any]) -> None:
     """Refuse parameters of a `fit` that is not called."""
     for name in params:
-        msg = (
+        raise InputError(
             f"`{name}` has nowhere to go with cv='prefit': the classifier is fitted already, and "
             "the rule counts every sample once. Drop it."
         )
-        raise InputError(msg)
 
 
 def refuse_unfitted(estimator: Any, y: Array) -> Any:
@@ -83,22 +81,20 @@ def refuse_unfitted(estimator: Any, y: Array) -> Any:
     check_is_fitted(estimator)
     classes = classes_of(estimator)
     if not set(classes.tolist()) & set(y.tolist()):
-        msg = (
+        raise InputError(
             f"`y` must hold classes of the fitted classifier ({classes[:6].tolist()}); "
             f"got {y[0]!r} and no known class"
         )
-        raise InputError(msg)
     return estimator
 
 
 def classes_of(estimator: Any) -> Array:
     """Return the classes that a fitted classifier knows."""
     if not hasattr(estimator, "classes_"):
-        msg = (
+        raise InputError(
             "`estimator` must be a classifier, which has `classes_` once fitted; got "
             f"{type(estimator).__name__}"
         )
-        raise InputError(msg)
     return np.asarray(estimator.classes_)
 
 
@@ -161,17 +157,15 @@ def _of_fold(estimator: Any, data: Training, fold: Fold, scoring: Scoring) -> He
 def _refuse_twice(tests: list[IntArray], n: int) -> None:
     """Refuse folds that hold a sample out twice: a rule takes every confidence for a new sample."""
     if not tests:
-        msg = "`cv` must hold something out; got no split"
-        raise InputError(msg)
+        raise InputError("`cv` must hold something out; got no split")
     rows = [np.flatnonzero(t) if np.asarray(t).dtype.kind == "b" else t for t in tests]
     times = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
     if times.max(initial=0) > 1:
-        msg = (
+        raise InputError(
             f"`cv` must hold each sample out at most once; got sample {int(times.argmax())} "
             f"{int(times.max())} times. Rules count every confidence as an independent sample: "
             "use KFold or StratifiedKFold without repetition."
         )
-        raise InputError(msg)
 
 
 def count(X: Any) -> int:

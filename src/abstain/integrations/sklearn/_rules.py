@@ -40,44 +40,42 @@ class WantedRule:
             _refuse_options(known, dict(self.params or {}))
             return
         if not (rule is None or isinstance(rule, DecisionRule | RuleSet) or callable(rule)):
-            msg = (
+            raise InputError(
                 "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule, a "
                 "RuleSet or a "
                 f"callable (confidence, loss) -> DecisionRule; got {rule!r}"
             )
-            raise InputError(msg)
         self._refuse_params()
 
     def _refuse_groups(self) -> None:
         """Refuse groups where no threshold is chosen for each."""
         per, rule = self.grouping.per, self.rule
         if self.joint and per is None:
-            msg = "`joint` is about the groups of `per`, which is None; name them or drop it"
-            raise InputError(msg)
+            raise InputError(
+                "`joint` is about the groups of `per`, which is None; name them or drop it"
+            )
         if isinstance(rule, RuleSet) and rule.per and per is None:
-            msg = f"`rule` has a threshold for each {rule.per!r}: say with `per` where that is in X"
-            raise InputError(msg)
+            raise InputError(
+                f"`rule` has a threshold for each {rule.per!r}: say with `per` where that is in X"
+            )
         named = isinstance(rule, str) and thresholds.RULES[rule].needs_data
         if per is not None and not (named or isinstance(rule, RuleSet)):
-            msg = (
+            raise InputError(
                 "`per` needs a rule that is set on samples, such as rule='coverage', or a RuleSet; "
                 f"got rule={rule!r}"
             )
-            raise InputError(msg)
 
     def _refuse_params(self) -> None:
         if self.params is None:
             return
         if not isinstance(self.params, Mapping):
-            msg = f"`rule_params` must map options to values; got {self.params!r}"
-            raise InputError(msg)
+            raise InputError(f"`rule_params` must map options to values; got {self.params!r}")
         if self.params and (self.rule is None or isinstance(self.rule, DecisionRule | RuleSet)):
             what = "None" if self.rule is None else "a finished rule"
-            msg = (
+            raise InputError(
                 f"`rule_params` are the options of a rule that is to be set, but `rule` is {what}: "
                 "name one, such as rule='sgr', or drop them"
             )
-            raise InputError(msg)
 
     @property
     def open(self) -> bool:
@@ -102,11 +100,10 @@ class WantedRule:
             return thresholds.fit(self.rule, **dict(self.params or {}))
         known: AnyRule = self.rule
         if known.score and score and known.score != score:
-            msg = (
+            raise InputError(
                 f"`rule` is a threshold for the score {known.score!r}, but `score` is {score!r}; "
                 "the two have no common scale"
             )
-            raise InputError(msg)
         return known
 
     def _set_on(self, held: HeldOut) -> AnyRule:
@@ -119,8 +116,7 @@ class WantedRule:
             return thresholds.fit(self.rule, values, held.loss, **options)
         rule = self.rule(values, held.loss, **options)
         if not isinstance(rule, DecisionRule):
-            msg = f"`rule` must return a DecisionRule; got {type(rule).__name__}"
-            raise InputError(msg)
+            raise InputError(f"`rule` must return a DecisionRule; got {type(rule).__name__}")
         return rule
 
 
@@ -132,8 +128,7 @@ def _refuse_options(rule: thresholds.Rule, given: dict[str, Any]) -> None:
         return
     takes = ", ".join(f"'{name}': ..." for name in rule.required)
     what = f"got the unknown option {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
-    msg = f"the rule {rule.name!r} takes rule_params={{{takes}}}; {what}"
-    raise InputError(msg)
+    raise InputError(f"the rule {rule.name!r} takes rule_params={{{takes}}}; {what}")
 
 
 def _warn(rule: AnyRule) -> None:
@@ -155,11 +150,10 @@ def scale_of(confidence: ConfidenceScore, rule: AnyRule | None) -> Array:
     if confidence.probability is None:
         own = thresholds.RULES[rule.method].title if rule.of_probability else ""
         what = own or "a threshold that is a probability"
-        msg = (
+        raise InputError(
             f"{what} needs probabilities of being right; the score {confidence.name!r} has "
             "none. Use score='msr', or rule='cost', which sets a threshold on any score."
         )
-        raise InputError(msg)
     return confidence.probability
 
 

@@ -263,11 +263,13 @@ class SelectiveClassifier(DelegatingClassifier):
     def _refuse_options(self) -> None:
         cv = self.cv
         if isinstance(cv, str) and cv != "prefit":
-            msg = f"`cv` must be None, a number, a splitter, splits or 'prefit'; got {cv!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`cv` must be None, a number, a splitter, splits or 'prefit'; got {cv!r}"
+            )
         if held_out.is_share(cv) and not 0 < cv < 1:
-            msg = f"`cv` as a share to hold out must lie strictly between 0 and 1; got {cv!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`cv` as a share to hold out must lie strictly between 0 and 1; got {cv!r}"
+            )
 
     @property
     def _is_prefit(self) -> bool:

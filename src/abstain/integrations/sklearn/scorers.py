@@ -93,11 +93,10 @@ def _codes(values: Array, classes: Array, name: str, *, of: Any) -> IntArray:
     alien = name != "`y`" or _kinds(values[wrong]) - _kinds(classes)
     if wrong.any() and alien:
         first = int(np.flatnonzero(wrong)[0])
-        msg = (
+        raise DomainError(
             f"{name} must hold classes of {type(of).__name__} ({classes[:6].tolist()}); got "
             f"{values.tolist()[first]!r} at index {first}"
         )
-        raise DomainError(msg)
     return codes
 
 
@@ -205,8 +204,7 @@ class SelectiveScorer(TakesWeights):
         s = judged(estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight)
         metric = metric_named(self.metric)
         if missing := metric.missing(s):
-            msg = f"the metric {metric.name!r} does not apply here: it {missing}"
-            raise InputError(msg)
+            raise InputError(f"the metric {metric.name!r} does not apply here: it {missing}")
         value = float(value_of(metric.compute(s), metric.name))
         return -value if metric.lower_is_better else value
 
@@ -261,12 +259,11 @@ class RuleScorer(TakesWeights):
             Greater is better; NaN with a warning for the selective risk of nothing.
         """
         if not holds_selective(estimator):
-            msg = (
+            raise InputError(
                 f"{self!r} needs a SelectiveClassifier, whose rule says what is accepted; got "
                 f"{type(estimator).__name__}. For any classifier at a fixed coverage use "
                 "make_selective_scorer('selective_risk@80cov')."
             )
-            raise InputError(msg)
         selective, X = innermost(estimator, X)
         wrong, accepted = mistakes(selective, X, y)
         point = working_point(accepted.astype(float), wrong, threshold=1, weight=sample_weight)

@@ -46,8 +46,7 @@ def usable_score(name: str, inputs: str) -> Score | None:
     }
     if unmet:
         why = "; ".join(sorted(need.value for need in unmet))
-        msg = f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {why}"
-        raise InputError(msg)
+        raise InputError(f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {why}")
     return entry
 
 
@@ -75,15 +74,13 @@ def read(
 
 def _tensor_on(x: Any, name: str, device: Any) -> None:
     if not isinstance(x, torch.Tensor):
-        msg = f"`{name}` must be a torch.Tensor; got {type(x).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     same = x.device.type == device.type
     if not same or (device.index is not None and x.device.index != device.index):
-        msg = (
+        raise InputError(
             f"`{name}` must be on the device of the metric, {device}; got {x.device}. "
             f"Move the metric: metric.to({str(x.device)!r})"
         )
-        raise InputError(msg)
 
 
 def _vector(x: Any) -> Any:
@@ -100,11 +97,10 @@ def _validate(confidence: Any, loss: Any, weight: Any) -> None:
     given = [confidence, loss] if weight is None else [confidence, loss, weight]
     if any(x.ndim != 1 or x.shape != confidence.shape for x in given):
         shapes = ", ".join(str(tuple(x.shape)) for x in given)
-        msg = (
+        raise ShapeError(
             "`confidence`, `loss` and `weight` must have one axis (n,) and the same length; "
             f"got shapes {shapes}. Flatten dense outputs first."
         )
-        raise ShapeError(msg)
     if not _sound(given):
         checks.confidence(confidence)
         checks.loss(loss)
@@ -133,21 +129,19 @@ def _refuse_inexact(confidence: Any) -> None:
     most = checks.EXACT if kept.dtype == torch.float64 else 1 << 24
     if bool((kept.abs() >= most).any()):
         value = int(confidence[int(kept.abs().argmax())])
-        msg = (
+        raise DomainError(
             f"`confidence` must hold integers below {most:,} in size, which the state keeps "
             f"exactly; got {value:,}. Subtract a constant from all, or pass ranks."
         )
-        raise DomainError(msg)
 
 
 def _scored(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
     """Score the outputs of a classifier by name; an error is a wrong prediction."""
     if outputs.ndim != 2 or target.shape != outputs.shape[:1]:
-        msg = (
+        raise ShapeError(
             f"`{inputs}` must have shape (n, K) and `target` (n,); got {tuple(outputs.shape)} "
             f"and {tuple(target.shape)}"
         )
-        raise ShapeError(msg)
     device = outputs.device
     if not len(outputs):
         return (torch.empty(0, dtype=double(device), device=device),) * 2

@@ -201,8 +201,7 @@ class SelectiveMetric(StreamState):
             return float("nan")
         entry, s = metric_named(self.metric), self._scored(samples)
         if missing := entry.missing(s):
-            msg = f"the metric {self.metric!r} {missing}"
-            raise DomainError(msg)
+            raise DomainError(f"the metric {self.metric!r} {missing}")
         return float(value_of(entry.compute(s), self.metric))
 
     def _scored(self, samples: BatchTensors) -> Scored:
@@ -218,8 +217,7 @@ def _of_confidence_and_loss(name: str) -> str:
     unmet = metric_named(name).needs - _KEPT
     if unmet:
         why = "; ".join(sorted(need.value for need in unmet))
-        msg = f"`metric` must need no more than a confidence and a loss; {name!r} {why}"
-        raise InputError(msg)
+        raise InputError(f"`metric` must need no more than a confidence and a loss; {name!r} {why}")
     return name
 
 

@@ -35,8 +35,7 @@ Interpolation = Literal["linear", "hyperbolic"]
 def _interval(low: float, high: float) -> tuple[float, float]:
     low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
     if low >= high:
-        msg = f"`low` must be below `high`; got low = {low!r}, high = {high!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`low` must be below `high`; got low = {low!r}, high = {high!r}")
     return low, high
 
 

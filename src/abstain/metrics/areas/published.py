@@ -266,8 +266,7 @@ def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> Scalar:
     n = risk.shape[0]
     if n == 1:
         if scale:
-            msg = "torch-uncertainty's areas need at least two samples; got 1"
-            raise DomainError(msg)
+            raise DomainError("torch-uncertainty's areas need at least two samples; got 1")
         return 0.0
     area: Scalar = scalar(namespace(risk).sum(risk[1:] + risk[:-1])) / (2 * n)
     return area / (1 - 1 / n) if scale else area

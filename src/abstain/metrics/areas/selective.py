@@ -115,11 +115,10 @@ def aurc(
 
 def _weight_of(estimator: str) -> RankWeight:
     if estimator == "monte-carlo":
-        msg = (
+        raise InputError(
             "`estimator` 'monte-carlo' draws at random, so it has a function of its own: "
             "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
         )
-        raise InputError(msg)
     return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
 
 

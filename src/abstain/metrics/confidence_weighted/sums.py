@@ -60,8 +60,9 @@ def threshold_of(x: float) -> float:
     """Validate a threshold in [0, 1)."""
     value = checks.number(x, "threshold")
     if not 0.0 <= value < 1.0:
-        msg = f"`threshold` must lie in [0, 1); got {value!r}. At 1 the ramp has no width."
-        raise DomainError(msg)
+        raise DomainError(
+            f"`threshold` must lie in [0, 1); got {value!r}. At 1 the ramp has no width."
+        )
     return value
 
 
@@ -70,8 +71,9 @@ def ramp_of(x: RampName | Ramp) -> Ramp:
     if callable(x):
         return x
     if x not in RAMPS:
-        msg = f"`ramp` must be one of {', '.join(map(repr, RAMPS))} or a callable; got {x!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`ramp` must be one of {', '.join(map(repr, RAMPS))} or a callable; got {x!r}"
+        )
     return RAMPS[x]
 
 
@@ -210,8 +212,9 @@ def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:
         return ramp(u)
     out = np.asarray(ramp(u), dtype=np.float64) if of_numpy(u) else double(ramp(u))
     if out.shape != u.shape:
-        msg = f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
-        raise InputError(msg)
+        raise InputError(
+            f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
+        )
     if u.shape[0]:
         checks.finite(out, "ramp(u)")
         checks.unit_interval(out, "ramp(u)")

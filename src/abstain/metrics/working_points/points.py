@@ -167,8 +167,7 @@ def _at_coverage(s: Scored, share: float, rule: PointRule) -> tuple[TieGroups, i
 
 def _one_of(coverage: float | None, threshold: float | None) -> str:
     if (coverage is None) == (threshold is None):
-        msg = "give exactly one of `coverage` and `threshold`"
-        raise InputError(msg)
+        raise InputError("give exactly one of `coverage` and `threshold`")
     return "coverage" if threshold is None else "threshold"
 
 
@@ -325,8 +324,9 @@ def working_point(
     given = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
-        msg = f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
-        raise InputError(msg)
+        raise InputError(
+            f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
+        )
     s = scored(confidence, loss, weight).plain
     if threshold is not None:
         # It may lie anywhere, also within a stretch.
@@ -341,8 +341,9 @@ def _within_risk(groups: TieGroups, max_risk: Any) -> int:
     index = at_risk(groups, risk)
     if index < 0:
         least = float(groups.xp.min(groups.loss_through / groups.through))
-        msg = f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
-        raise InputError(msg)
+        raise InputError(
+            f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
+        )
     return index
 
 

@@ -57,8 +57,9 @@ def answer_table(
     import polars as pl
 
     if not answers:
-        msg = f"{source} holds no answers: no sample was finished, or none was logged"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{source} holds no answers: no sample was finished, or none was logged"
+        )
     facts = dict.fromkeys(name for a in answers for name in a.facts)
     grades = tuple(dict.fromkeys(name for a in answers for name in a.grades))
     confidence = tuple(dict.fromkeys(name for a in answers for name in a.confidence))

@@ -39,8 +39,9 @@ def table_of(log: Mapping[str, Any], source: str) -> DataTable:
     """Return the table of a log that is one JSON object."""
     samples = log["samples"]
     if not isinstance(samples, list):
-        msg = f"{source} is a log of Inspect without samples; it was written as a header alone"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{source} is a log of Inspect without samples; it was written as a header alone"
+        )
     return _table([_answer(sample, source) for sample in samples], source)
 
 
@@ -70,8 +71,7 @@ def _samples(path: Path) -> Iterator[LoggedAnswer]:
         # A sample that was written again comes later, and counts.
         members = {m.filename: m for m in archive.infolist()}
         if not {"header.json", "_journal/start.json"} & set(members):
-            msg = f"{path.name} is no log of Inspect, which holds a header.json"
-            raise FileFormatError(msg)
+            raise FileFormatError(f"{path.name} is no log of Inspect, which holds a header.json")
         for name, member in members.items():
             if name.startswith("samples/") and name.endswith(".json"):
                 yield _answer(_member(archive, file, member, path.name), path.name)
@@ -86,8 +86,9 @@ def _member(
     try:
         return parsed(text.decode(), finite=False)
     except InputError as error:
-        msg = f"{source}: {member.filename} cannot be read as json: {error}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(
+            f"{source}: {member.filename} cannot be read as json: {error}"
+        ) from None
 
 
 def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, source: str) -> bytes:
@@ -99,8 +100,7 @@ def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, source: str) -> bytes:
     refuse_beyond_memory(_OF_VALUES * most_bytes(packed), source, member.filename)
     text = text_of(packed)
     if len(text) != member.file_size or zlib.crc32(text) != member.CRC:
-        msg = f"{member.filename} is not what its checksum says"
-        raise ValueError(msg)
+        raise ValueError(f"{member.filename} is not what its checksum says")
     return text
 
 
@@ -109,8 +109,9 @@ def _answer(sample: Any, source: str) -> LoggedAnswer:
     fields = _fields(sample)
     name, epoch = fields.get("id"), fields.get("epoch")
     if not isinstance(name, str | int) or not isinstance(epoch, int):
-        msg = f"{source} is no log of Inspect: a sample must have an id and an epoch"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{source} is no log of Inspect: a sample must have an id and an epoch"
+        )
     facts = {"id": str(name), "epoch": epoch, **plain(fields.get("metadata"), "metadata")}
     scores = _fields(fields.get("scores"))
     grades: dict[str, float | None] = {}

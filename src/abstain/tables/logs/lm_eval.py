@@ -27,8 +27,9 @@ def table_of(rows: Iterable[Mapping[str, Any]], source: str) -> DataTable:
     for line, row in enumerate(rows, start=1):
         if not row.keys() >= SAMPLE_FIELDS:
             lacking = ", ".join(sorted(SAMPLE_FIELDS - row.keys()))
-            msg = f"{source}: line {line} is no sample of lm-evaluation-harness: it lacks {lacking}"
-            raise FileFormatError(msg)
+            raise FileFormatError(
+                f"{source}: line {line} is no sample of lm-evaluation-harness: it lacks {lacking}"
+            )
         questions.setdefault(str(row["doc_id"]), []).append(row)
     filters = {_filter(row) for lines in questions.values() for row in lines}
     several = len(filters) > 1

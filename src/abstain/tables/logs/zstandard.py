@@ -19,8 +19,7 @@ def most_bytes(packed: bytes) -> int:
     at = total = 0
     while at < len(packed):
         if packed[at : at + 4] != _FRAME:
-            msg = "there is something between frames of Zstandard"
-            raise ValueError(msg)
+            raise ValueError("there is something between frames of Zstandard")
         flags = packed[at + 4]
         single = flags >> 5 & 1
         at += 6 - single + _DICTIONARY[flags & 3] + (_SIZE[flags >> 6] or single)
@@ -31,8 +30,7 @@ def most_bytes(packed: bytes) -> int:
             at += 3 + (1 if kind == _REPEATED else size)
             total += _MOST if kind == _PACKED else size
             if at > len(packed):
-                msg = "a frame of Zstandard is cut short"
-                raise ValueError(msg)
+                raise ValueError("a frame of Zstandard is cut short")
         at += 4 * (flags >> 2 & 1)
     return total
 

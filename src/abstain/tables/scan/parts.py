@@ -23,17 +23,14 @@ def parts_of(source: Any) -> tuple[Path, ...]:
     """
     given = [source] if isinstance(source, str | Path) else source
     if not isinstance(given, list | tuple) or not all(isinstance(s, str | Path) for s in given):
-        msg = f"`source` must be paths of files, a pattern or a folder; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`source` must be paths of files, a pattern or a folder; got {given!r}")
     found = [path for one in given for path in _expanded(str(one))]
     if not found:
-        msg = "name at least one file of predictions"
-        raise InputError(msg)
+        raise InputError("name at least one file of predictions")
     seen: set[Path] = set()
     for path in found:
         if path in seen:
-            msg = f"the file {str(path)!r} is given twice"
-            raise InputError(msg)
+            raise InputError(f"the file {str(path)!r} is given twice")
         seen.add(path)
     return tuple(found)
 

@@ -160,11 +160,10 @@ def _whole_lines(
         if end:
             return start + end, count
         if length >= _LONGEST:
-            msg = (
+            raise FileFormatError(
                 f"{path.name} cannot be read: a line, or a quote in it, has no end within "
                 f"{_LONGEST >> 20} MB"
             )
-            raise FileFormatError(msg)
         length *= 2
 
 

@@ -319,8 +319,7 @@ def table_of(frame: Any, source: str) -> DataTable:
     """Wrap a dataframe of pandas."""
     table = from_frame(frame, source)
     if table is None:
-        msg = f"{source} must be a dataframe; got {type(frame).__name__}"
-        raise InputError(msg)
+        raise InputError(f"{source} must be a dataframe; got {type(frame).__name__}")
     return table
 
 
@@ -333,12 +332,11 @@ def _of_frame(frame: Any, asked: ReadingOptions, *, skip_bad: bool) -> Predictio
 
 def _refuse_ranked_last(missing: str) -> None:
     if missing == "reject":
-        msg = (
+        raise InputError(
             f"{option('missing', 'reject')} needs the lowest confidence of all rows, which nobody "
             f"knows before all are read; take {option('missing', 'drop')}, or write a confidence "
             "for them"
         )
-        raise InputError(msg)
 
 
 def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:

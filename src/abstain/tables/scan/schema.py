@@ -30,18 +30,16 @@ def refuse_other(path: Path, names: Iterable[str], first: Path, kinds: Mapping[s
     own = kinds if path == first else kinds_of(path)
     for name in names:
         if own and name not in own:
-            msg = (
+            raise FileFormatError(
                 f"{path.name} has no column {name!r}, which is read of {first.name}."
                 f"{suggest(name, own)} Its columns: {', '.join(list(own)[:30])}"
             )
-            raise FileFormatError(msg)
         here, there = own.get(name, ""), kinds.get(name, "")
         if here and there and here != there:
-            msg = (
+            raise FileFormatError(
                 f"{path.name} has {here} in the column {name!r}, and {first.name} has {there}: "
                 "write both alike"
             )
-            raise FileFormatError(msg)
 
 
 def _of_csv(path: Path) -> dict[str, str]:

@@ -46,11 +46,9 @@ def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> flo
     """
     arrivals = checks.positive_int(arrivals, "arrivals")
     if isinstance(reviews, bool) or reviews != int(checks.number(reviews, "reviews")):
-        msg = f"`reviews` must be a whole number; got {reviews!r}"
-        raise InputError(msg)
+        raise InputError(f"`reviews` must be a whole number; got {reviews!r}")
     if not 0 <= reviews <= arrivals:
-        msg = f"`reviews` must lie in [0, arrivals = {arrivals}]; got {reviews!r}"
-        raise DomainError(msg)
+        raise DomainError(f"`reviews` must lie in [0, arrivals = {arrivals}]; got {reviews!r}")
     hint = "It is the share of days on which there may be more: 0.05, say."
     overflow = _choice.inside(overflow, "overflow", hint=hint)
     if reviews == arrivals:

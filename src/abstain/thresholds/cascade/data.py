@@ -55,8 +55,7 @@ class CascadeData:
             In double precision.
         """
         if not names:
-            msg = "`stages` is empty; at least one is needed"
-            raise MissingInputError(msg)
+            raise MissingInputError("`stages` is empty; at least one is needed")
         length: int | None = None
         found = []
         for name, given in zip(names, confidences, strict=True):
@@ -83,8 +82,9 @@ class CascadeData:
     def known(self) -> tuple[FloatArray, ...]:
         """The losses; refused where there are none."""
         if self.losses is None:
-            msg = "a cascade is chosen on samples of which it is known what is right; give losses"
-            raise MissingInputError(msg)
+            raise MissingInputError(
+                "a cascade is chosen on samples of which it is known what is right; give losses"
+            )
         return self.losses
 
     @property
@@ -108,6 +108,5 @@ def _losses(x: AnyArray, n: int, name: str) -> FloatArray:
         values = checks.loss(x, length=n)
         checks.unit_interval(values, "loss", hint="Divide by the largest loss possible.")
     except InputError as error:
-        msg = f"stage {name!r}: {error}"
-        raise type(error)(msg) from error
+        raise type(error)(f"stage {name!r}: {error}") from error
     return np.asarray(values, dtype=np.float64)

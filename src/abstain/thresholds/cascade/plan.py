@@ -50,14 +50,16 @@ class CascadePlan:
         records.check(self, of="a cascade")
         known = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
         if any(known) and not all(known):
-            msg = "`reviews`, `arrivals` and `overflow` of a cascade go together; one is missing"
-            raise InputError(msg)
+            raise InputError(
+                "`reviews`, `arrivals` and `overflow` of a cascade go together; one is missing"
+            )
         if self.reviews is None or self.arrivals is None or self.overflow is None:
             return
         share = daily_share(self.reviews, self.arrivals, overflow=self.overflow)
         if abs(share - self.capacity) > 1e-9:
-            msg = f"`capacity` of a cascade must be {share!r} by its days; got {self.capacity!r}"
-            raise DomainError(msg)
+            raise DomainError(
+                f"`capacity` of a cascade must be {share!r} by its days; got {self.capacity!r}"
+            )
 
     @property
     def limited(self) -> bool:

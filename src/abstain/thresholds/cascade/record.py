@@ -79,21 +79,20 @@ class Cascade(InNotebook):
         names = [stage.name for stage in self.stages]
         records.once(names, "stages", empty=False)
         if len(self.answered) != len(names) + 1:
-            msg = (
+            raise DomainError(
                 f"`answered` of a cascade must have one share for each of the {len(names)} stages "
                 f"and the person; got {len(self.answered)}"
             )
-            raise DomainError(msg)
         answering = [stage.name for stage in self.stages if stage.answers != "none"]
         if self.reason and answering:
-            msg = (
+            raise DomainError(
                 "a cascade with a `reason` why nothing is promised must send everything to the "
                 f"{PERSON}; {answering[0]!r} answers"
             )
-            raise DomainError(msg)
         if self.tested > self.n:
-            msg = f"`tested` of a cascade must be at most n = {self.n}; got {self.tested}"
-            raise DomainError(msg)
+            raise DomainError(
+                f"`tested` of a cascade must be at most n = {self.n}; got {self.tested}"
+            )
 
     @property
     def attainable(self) -> bool:
@@ -146,8 +145,9 @@ class Cascade(InNotebook):
         """
         if not 1 <= len(confidences) <= len(self.stages):
             names = ", ".join(stage.name for stage in self.stages)
-            msg = f"give confidences of {names}, or of the first of them; got {len(confidences)}"
-            raise InputError(msg)
+            raise InputError(
+                f"give confidences of {names}, or of the first of them; got {len(confidences)}"
+            )
         pairs = zip(self.stages, confidences, strict=False)
         found = [confidence_on(stage, given, scale) for stage, given in pairs]
         n = checks.vector(found[0][0], f"confidence of {self.names[0]!r}").size

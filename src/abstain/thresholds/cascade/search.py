@@ -249,11 +249,13 @@ def chosen_of(found: CascadeFrontier, data: CascadeData) -> Cascade:
 
 def _refuse_size(stages: int, n: int) -> None:
     if n < 2:
-        msg = "a cascade takes at least 2 calibration samples, to order and to test; got 1"
-        raise InputError(msg)
+        raise InputError(
+            "a cascade takes at least 2 calibration samples, to order and to test; got 1"
+        )
     if stages > _STAGES:
-        msg = f"a cascade has at most {_STAGES} stages beside the {PERSON}; got {stages}"
-        raise InputError(msg)
+        raise InputError(
+            f"a cascade has at most {_STAGES} stages beside the {PERSON}; got {stages}"
+        )
 
 
 def _most(stages: int) -> int:

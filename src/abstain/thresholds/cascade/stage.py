@@ -59,14 +59,14 @@ class CascadeStage:
         """Validate every field."""
         records.check(self, of="a stage of a cascade")
         if self.name in {PERSON, ERROR}:
-            msg = f"a stage must not be named {self.name!r}, which has a meaning of its own"
-            raise InputError(msg)
+            raise InputError(
+                f"a stage must not be named {self.name!r}, which has a meaning of its own"
+            )
         if (self.threshold is None) != (self.answers != "some"):
-            msg = (
+            raise DomainError(
                 f"the stage {self.name!r} must have a threshold exactly where it answers 'some'; "
                 f"got {self.answers!r} and {self.threshold!r}"
             )
-            raise DomainError(msg)
 
     def accepts(self, confidence: AnyArray | ConfidenceScore | Predictions) -> BoolArray:
         """Tell which samples it answers, of those whose confidences are given.

@@ -165,15 +165,13 @@ def _rotated(stores: "list[Store]", evaluated: EvaluationOptions) -> "list[Bench
 
 def _refuse_untested(store: "Store") -> None:
     if not store.tested:
-        msg = (
+        raise InputError(
             f"no run of {str(store.folder)!r} is tested yet; `abstain benchmark status "
             f"{shlex.quote(str(store.folder))}` says how far it is"
         )
-        raise InputError(msg)
 
 
 def _refuse_other_task(other: "Store", store: "Store") -> None:
     tasks = [one.config.get("task") for one in (store, other)]
     if tasks[0] != tasks[1]:
-        msg = f"`--beside` compares runs of one task; got {tasks[0]!r} and {tasks[1]!r}"
-        raise InputError(msg)
+        raise InputError(f"`--beside` compares runs of one task; got {tasks[0]!r} and {tasks[1]!r}")

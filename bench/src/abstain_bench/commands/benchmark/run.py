@@ -170,8 +170,7 @@ def _show_all(store: "Store") -> None:
 
 def _refuse_torchless() -> None:
     if not has("torch"):
-        msg = "a benchmark trains networks and needs torch: pip install torch"
-        raise MissingInputError(msg)
+        raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
 
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
@@ -182,19 +181,17 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     if task in TASKS:
         return default_config(task, **changes)
     if protocol := changes.get("protocol"):
-        msg = (
+        raise InputError(
             f"the protocol {protocol!r} is of a task (`abstain list tasks`); got {task!r}. A file "
             "says all itself: begin with one that --print-config wrote"
         )
-        raise InputError(msg)
     path = Path(task)
     if path.suffix.lower() == ".toml" or path.is_file():
         return changed(read_config(path), **changes)
     try:
         _ = TASKS[task]
     except InputError as error:
-        msg = f"{error} A configuration is a file whose name ends in '.toml'."
-        raise InputError(msg) from None
+        raise InputError(f"{error} A configuration is a file whose name ends in '.toml'.") from None
     raise AssertionError
 
 
@@ -221,11 +218,10 @@ def _say_changes(out: Path, config: "Config") -> None:
         # Runs from elsewhere.
         return
     if (task := before["task"]) != config.task:
-        msg = (
+        raise InputError(
             f"the folder {str(out)!r} holds runs of the task {task!r}; choose another one for "
             f"{config.task!r} with --out"
         )
-        raise InputError(msg)
     said = changes_in(before, plain(config))
     if said:
         words = (

@@ -146,8 +146,9 @@ def found_by(
         with working(f"Studying: {entry.title}"):
             return run()
     except MemoryError as error:
-        msg = f"not enough memory: {error}; ask for smaller sizes, fewer points or repeats"
-        raise InputError(msg) from None
+        raise InputError(
+            f"not enough memory: {error}; ask for smaller sizes, fewer points or repeats"
+        ) from None
 
 
 def _kept(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:

@@ -133,8 +133,7 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
     entry = CORRUPTIONS[name]
     clean = _checked(pictures)
     if checks.positive_int(severity, "severity") > SEVERITIES:
-        msg = f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}"
-        raise InputError(msg)
+        raise InputError(f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}")
     constants = entry.at(severity)
     draws = generator(rng)
     out = np.empty(clean.shape, np.float32)
@@ -148,16 +147,20 @@ def _checked(pictures: AnyArray) -> Pictures:
     """Return valid pictures as float32."""
     found = to_numpy(pictures, "pictures")
     if found.ndim != 4 or not found.size:
-        msg = f"`pictures` must have axes (n, channels, height, width); got shape {found.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`pictures` must have axes (n, channels, height, width); got shape {found.shape}"
+        )
     if found.shape[1] not in {1, 3}:
-        msg = f"`pictures` must have 1 or 3 channels, on the second axis; got shape {found.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`pictures` must have 1 or 3 channels, on the second axis; got shape {found.shape}"
+        )
     if min(found.shape[2:]) < _SHORTEST:
-        msg = f"`pictures` must have sides of at least {_SHORTEST} pixels; got {found.shape[2:]}"
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"`pictures` must have sides of at least {_SHORTEST} pixels; got {found.shape[2:]}"
+        )
     if found.dtype.kind != "f":
-        msg = f"`pictures` must be floats from 0 to 1; got {found.dtype}. Divide bytes by 255."
-        raise DomainError(msg)
+        raise DomainError(
+            f"`pictures` must be floats from 0 to 1; got {found.dtype}. Divide bytes by 255."
+        )
     checks.unit_interval(checks.finite(found, "pictures"), "pictures", hint="Divide bytes by 255.")
     return np.ascontiguousarray(found, dtype=np.float32)

@@ -227,8 +227,7 @@ def _jpeg(pictures: Pictures, _rng: np.random.Generator, *, quality: float) -> P
     except ModuleNotFoundError as error:
         if error.name != "PIL":
             raise
-        msg = "the corruption 'jpeg' needs Pillow: pip install Pillow"
-        raise InputError(msg) from None
+        raise InputError("the corruption 'jpeg' needs Pillow: pip install Pillow") from None
     pixels = np.round(255 * pictures).astype(np.uint8)
     out = np.empty_like(pixels)
     for picture, found in zip(pixels, out, strict=True):

@@ -159,11 +159,10 @@ def _records(path: Path, kind: Format, count: int) -> Array:
     size, wanted = path.stat().st_size, count * length
     if size != wanted:
         how = "is cut off (half extracted?)" if size < wanted else "is too long"
-        msg = (
+        raise FileFormatError(
             f"{path.name} {how}: {count:,} pictures of {length:,} bytes make {wanted:,} bytes, "
             f"and it has {size:,}; {kind.layout.how} again"
         )
-        raise FileFormatError(msg)
     found = np.fromfile(path, dtype=np.uint8).reshape(count, length)
     labels, what = found[:, kind.head - 1], f"{path.name} is not of {kind.layout.title} in the "
     rule = f"and the last class is {kind.classes - 1}"
@@ -175,12 +174,11 @@ def _refuse_unequal(part: Images, kind: Format, files: tuple[str, ...]) -> None:
     """Refuse files that are not the official ones, in which all classes are equally frequent."""
     counts = np.bincount(part.labels, minlength=kind.classes)
     if counts.min() != counts.max():
-        msg = (
+        raise FileFormatError(
             f"{', '.join(files)} are not the files of {kind.layout.title}: every class has "
             f"{part.n // kind.classes:,} pictures there, and here class {counts.argmin()} has "
             f"{counts.min():,} and class {counts.argmax()} has {counts.max():,}"
         )
-        raise FileFormatError(msg)
 
 
 # -------------------------------------------------------------------------- corrupted test pictures
@@ -291,8 +289,7 @@ def read_cifar100_c(
     """
     names = _numbers(100) if classes is None else tuple(classes)
     if len(names) != 100:
-        msg = f"`classes` must name the 100 classes of CIFAR-100; got {len(names)}"
-        raise InputError(msg)
+        raise InputError(f"`classes` must name the 100 classes of CIFAR-100; got {len(names)}")
     return _read_corrupted(Path(folder), "CIFAR-100-C", corruption, severity, (names, records))
 
 
@@ -309,8 +306,7 @@ def _read_corrupted(
 ) -> Images:
     checks.one_of(corruption, "corruption", (*CORRUPTIONS, *EXTRA_CORRUPTIONS))
     if checks.positive_int(severity, "severity") > SEVERITIES:
-        msg = f"`severity` must be 1 to {SEVERITIES}; got {severity}"
-        raise InputError(msg)
+        raise InputError(f"`severity` must be 1 to {SEVERITIES}; got {severity}")
     classes, records = expected
     count = _RECORDS if records is None else checks.positive_int(records, "records")
     marks = ("labels.npy", *(f"{name}.npy" for name in CORRUPTIONS))
@@ -344,11 +340,13 @@ def _array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
         raise FileFormatError(msg) from None
     if not isinstance(found, np.ndarray) or found.shape != shape or found.dtype.kind not in "iu":
         there = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else "an archive"
-        msg = f"{path.name} must hold whole numbers of shape {shape}, and it holds {there}; {again}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} must hold whole numbers of shape {shape}, and it holds {there}; {again}"
+        )
     if found.ndim > 1 and found.dtype != np.uint8:
-        msg = f"{path.name} must hold bytes (uint8), and it holds {found.dtype}; {again}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} must hold bytes (uint8), and it holds {found.dtype}; {again}"
+        )
     return found
 
 

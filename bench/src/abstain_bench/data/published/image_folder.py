@@ -50,8 +50,9 @@ def find_image_folder(
     """
     place = Path(folder)
     if not place.is_dir():
-        msg = f"there is no folder {str(place)!r} with a folder of pictures for each class"
-        raise InputError(msg)
+        raise InputError(
+            f"there is no folder {str(place)!r} with a folder of pictures for each class"
+        )
     chosen = _class_folders(place) if classes is None else tuple(classes)
     _refuse_missing(place, chosen)
     names: list[str] = []
@@ -110,11 +111,10 @@ def read_image_folder(
 def _class_folders(place: Path) -> tuple[str, ...]:
     found = sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
     if not found:
-        msg = (
+        raise InputError(
             f"{str(place)!r} holds no class folders; pictures are read from a folder that holds "
             "one folder for each class"
         )
-        raise InputError(msg)
     return tuple(found)
 
 
@@ -122,11 +122,10 @@ def _refuse_missing(place: Path, classes: tuple[str, ...]) -> None:
     missing = [name for name in classes if not (place / name).is_dir()]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        msg = (
+        raise InputError(
             f"{str(place)!r} has no class folder {missing[0]!r}{more} of the {len(classes)} "
             "needed (half extracted?); unpack the archive again"
         )
-        raise InputError(msg)
 
 
 def _pictures(place: Path, name: str) -> list[str]:
@@ -138,9 +137,8 @@ def _pictures(place: Path, name: str) -> list[str]:
         if file.lower().endswith(_SUFFIXES) and not file.startswith(".")
     ]
     if not found:
-        msg = (
+        raise FileFormatError(
             f"the class folder {str(place / name)!r} holds no picture (half extracted?); unpack "
             "the archive again, or remove the folder if it is no class"
         )
-        raise FileFormatError(msg)
     return sorted(found)

@@ -54,15 +54,15 @@ def read_idx(path: str | Path) -> Array:
     """
     where = Path(path)
     if not where.is_file():
-        msg = f"there is no file {str(where)!r}"
-        raise InputError(msg)
+        raise InputError(f"there is no file {str(where)!r}")
     try:
         compressed = where.name.endswith(".gz")
         with gzip.open(where, "rb") if compressed else where.open("rb") as file:
             return _content(cast("IO[bytes]", file), where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        msg = f"{where.name} is cut off or no gzip file ({error}); get it again"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(
+            f"{where.name} is cut off or no gzip file ({error}); get it again"
+        ) from None
 
 
 def _content(file: IO[bytes], path: Path) -> Array:
@@ -70,12 +70,14 @@ def _content(file: IO[bytes], path: Path) -> Array:
     axes = head[3] if len(head) == 4 else 0
     if head[:3] != bytes([0, 0, _UBYTE]) or not 1 <= axes <= _MAX_AXES:
         shown = head.hex() or "nothing"
-        msg = f"{path.name} is no IDX file of bytes: it begins with {shown}, not with 000008"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} is no IDX file of bytes: it begins with {shown}, not with 000008"
+        )
     lengths = file.read(4 * axes)
     if len(lengths) < 4 * axes:
-        msg = f"{path.name} is cut off inside its first {4 + 4 * axes} bytes; get it again"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} is cut off inside its first {4 + 4 * axes} bytes; get it again"
+        )
     shape = tuple(int(x) for x in np.frombuffer(lengths, ">u4"))
     count = math.prod(shape)
     size = path.stat().st_size * (_MOST_COMPRESSED if path.name.endswith(".gz") else 1)
@@ -86,8 +88,9 @@ def _content(file: IO[bytes], path: Path) -> Array:
         how = "is cut off (half extracted?)" if len(found) < count else "is too long"
         there = f"it has {len(found):,}" if len(found) < count else "it has more"
         sides = " x ".join(f"{x:,}" for x in shape)
-        msg = f"{path.name} {how}: it promises {sides} = {count:,} bytes, and {there}; get it again"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} {how}: it promises {sides} = {count:,} bytes, and {there}; get it again"
+        )
     return np.frombuffer(found, np.uint8).reshape(shape).copy()
 
 
@@ -254,17 +257,15 @@ def _files(where: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
     pixels = read_idx(_file(where, f"{stem}-images", 3, layout))
     labels = read_idx(_file(where, f"{stem}-labels", 1, layout))
     if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
-        msg = (
+        raise FileFormatError(
             f"the files {stem} in {str(where)!r} are not those of {layout.title}: pictures have "
             f"28 x 28 pixels, and these have the axes {pixels.shape} and labels {labels.shape}"
         )
-        raise FileFormatError(msg)
     if len(pixels) != len(labels):
-        msg = (
+        raise FileFormatError(
             f"the files {stem} in {str(where)!r} do not belong together: {len(pixels):,} pictures "
             f"and {len(labels):,} labels"
         )
-        raise FileFormatError(msg)
     return pixels, labels
 
 
@@ -272,20 +273,21 @@ def _file(where: Path, stem: str, axes: int, layout: Layout) -> Path:
     for end in _ends(axes):
         if (where / f"{stem}{end}").is_file():
             return where / f"{stem}{end}"
-    msg = f"{stem}-idx{axes}-ubyte (or .gz) is missing in {str(where)!r}; {layout.how}, again"
-    raise InputError(msg)
+    raise InputError(
+        f"{stem}-idx{axes}-ubyte (or .gz) is missing in {str(where)!r}; {layout.how}, again"
+    )
 
 
 def _mapping(path: Path, layout: Layout) -> tuple[Array, tuple[str, ...]]:
     """Read which characters each label stands for."""
     if not path.is_file():
-        msg = f"{path.name} is missing in {str(path.parent)!r}; {layout.how}, again"
-        raise InputError(msg)
+        raise InputError(f"{path.name} is missing in {str(path.parent)!r}; {layout.how}, again")
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]
     if not rows or any(len(row) < 2 or not all(x.isdigit() for x in row) for row in rows):
-        msg = f"{path.name} must have a label and its character codes in every line"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} must have a label and its character codes in every line"
+        )
     rows.sort(key=lambda row: int(row[0]))
     numbers = np.array([int(row[0]) for row in rows])
     return numbers, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)

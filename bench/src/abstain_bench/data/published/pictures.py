@@ -112,8 +112,7 @@ class PictureFiles:
         name and goes with the process.
         """
         if not self.n:
-            msg = f"there are no pictures to read in {str(self.folder)!r}"
-            raise InputError(msg)
+            raise InputError(f"there are no pictures to read in {str(self.folder)!r}")
         checks.positive_int(side, "side")
         pixels = _room((self.n, 3, side, side))
         for row, name in enumerate(self.names):
@@ -197,18 +196,17 @@ def picture(path: Path, side: int, *, crop: bool) -> Array:
             opened.draft("RGB", (2 * side, 2 * side))
             return _square(opened, side, crop=crop, bilinear=module.Resampling.BILINEAR)
     except FileNotFoundError:
-        msg = f"{str(path)!r} is missing (half extracted?); unpack its archive again"
-        raise InputError(msg) from None
+        raise InputError(
+            f"{str(path)!r} is missing (half extracted?); unpack its archive again"
+        ) from None
     except PermissionError:
-        msg = f"{str(path)!r} cannot be opened: you may not read it"
-        raise InputError(msg) from None
+        raise InputError(f"{str(path)!r} cannot be opened: you may not read it") from None
     except (*_DAMAGE, module.DecompressionBombError) as error:
         size = path.stat().st_size if path.is_file() else 0
-        msg = (
+        raise FileFormatError(
             f"{str(path)!r} ({size:,} bytes) is no readable picture; it is cut off or damaged: "
             f"unpack it again ({' '.join(str(error).split())})"
-        )
-        raise FileFormatError(msg) from None
+        ) from None
 
 
 def _room(shape: tuple[int, ...]) -> Array:
@@ -240,6 +238,7 @@ def _pillow() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "PIL":
             raise
-        msg = "JPEG and PNG pictures are read with Pillow: pip install Pillow"
-        raise MissingInputError(msg) from None
+        raise MissingInputError(
+            "JPEG and PNG pictures are read with Pillow: pip install Pillow"
+        ) from None
     return Image

@@ -99,22 +99,20 @@ def _coarse(path: Path) -> IntArray:
     found = np.memmap(path, np.uint8, mode="r").reshape(-1, _RECORD)[:, 0].astype(np.int64)
     wrong = np.flatnonzero(found >= 20)
     if wrong.size:
-        msg = (
+        raise FileFormatError(
             f"{path.name} is not of CIFAR-100 in the binary version: picture {wrong[0]:,} has the "
             f"super-class {found[wrong[0]]}, and the last is 19"
         )
-        raise FileFormatError(msg)
     return found
 
 
 def _names(where: Path, name: str, count: int) -> tuple[str, ...]:
     path = where / name
     if not path.is_file():
-        msg = (
+        raise InputError(
             f"{name} is missing in {str(where)!r}, and the super-classes are known by their names; "
             "`abstain data fetch cifar100 --folder DIR`, again"
         )
-        raise InputError(msg)
     return class_names(path, count)
 
 
@@ -125,11 +123,10 @@ def _super_class(fine: IntArray, coarse: IntArray, classes: tuple[str, ...]) -> 
     wrong = np.flatnonzero(above[fine] != coarse)
     if wrong.size:
         which = fine[wrong[0]]
-        msg = (
+        raise FileFormatError(
             "train.bin and test.bin are not of CIFAR-100: the fine class "
             f"{classes[which]!r} lies in the super-classes {coarse[wrong[0]]} and {above[which]}"
         )
-        raise FileFormatError(msg)
     return above
 
 
@@ -138,27 +135,26 @@ def _held_out(fine: tuple[str, ...], above: IntArray, names: tuple[str, ...]) ->
     missing = [name for name in HELD_OUT_FINE if name not in fine]
     if missing or DROPPED not in names:
         what = missing[0] if missing else DROPPED
-        msg = (
+        raise FileFormatError(
             f"the names are not those of CIFAR-100: there is no class {what!r} in "
             "fine_label_names.txt and coarse_label_names.txt"
         )
-        raise FileFormatError(msg)
     numbers = np.array([fine.index(name) for name in HELD_OUT_FINE])
     owners = above[numbers]
     if len(set(owners.tolist()) - {names.index(DROPPED)}) != len(HELD_OUT_FINE):
-        msg = (
+        raise FileFormatError(
             "the held-out fine classes must lie one in each of 19 super-classes; the label files "
             "or the names are not those of CIFAR-100"
         )
-        raise FileFormatError(msg)
     return numbers
 
 
 def _part(whole: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -> Images:
     rows = np.flatnonzero(mask)
     if not rows.size:
-        msg = "no pictures are left of the 19 super-classes; the files are not those of CIFAR-100"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            "no pictures are left of the 19 super-classes; the files are not those of CIFAR-100"
+        )
     return Images(whole.pixels[rows], labels[rows], classes, rows)
 
 
@@ -234,8 +230,7 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     where = _folder(Path(folder))
     source, target = _domain(where, 1), _domain(where, 2)
     if checks.positive_int(test, "test") >= source.n:
-        msg = f"`test` must leave pictures to train on; got {test:,} of {source.n:,}"
-        raise InputError(msg)
+        raise InputError(f"`test` must leave pictures to train on; got {test:,} of {source.n:,}")
     # A list, as shuffling one is what FD-Shifts does.
     order = list(range(source.n))
     generator(rng).shuffle(order)
@@ -250,17 +245,17 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
 
 def _folder(folder: Path) -> Path:
     if not folder.is_dir():
-        msg = f"there is no folder {str(folder)!r} to read the training pictures of ImageNet from"
-        raise InputError(msg)
+        raise InputError(
+            f"there is no folder {str(folder)!r} to read the training pictures of ImageNet from"
+        )
     for found in (folder, *(folder / name for name in _INSIDE)):
         if found.is_dir() and any(_WNID.fullmatch(p.name) for p in found.iterdir() if p.is_dir()):
             return found
-    msg = (
+    raise InputError(
         f"{str(folder)!r} does not hold the training pictures of ImageNet: there is no class "
         "folder such as n01440764 in it; unpack ILSVRC2012_img_train.tar and the archives in it, "
         "one folder for each (https://www.image-net.org, after registration)"
     )
-    raise InputError(msg)
 
 
 def _domain(where: Path, column: int) -> PictureFiles:

@@ -43,17 +43,18 @@ def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
     order = {b"IM": "<", b"MI": ">"}.get(content[126:_HEAD])
     if order is None:
         shown = " ".join(content[:8].hex(" ").split()) or "nothing"
-        msg = f"{path.name} ({len(content):,} bytes) is no MATLAB 5 file: it begins with {shown}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"{path.name} ({len(content):,} bytes) is no MATLAB 5 file: it begins with {shown}"
+        )
     if struct.unpack(f"{order}H", content[124:126])[0] == 0x0200:
-        msg = f"{path.name} is a MATLAB 7.3 file, and it must be one of MATLAB 5"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} is a MATLAB 7.3 file, and it must be one of MATLAB 5")
     try:
         found = dict(_arrays(memoryview(content)[_HEAD:], names, order))
     except (_DamageError, zlib.error, struct.error, ValueError, MemoryError) as error:
         words = " ".join(str(error).split())
-        msg = f"{path.name} ({len(content):,} bytes) is cut off or damaged ({words})"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(
+            f"{path.name} ({len(content):,} bytes) is cut off or damaged ({words})"
+        ) from None
     return found
 
 
@@ -63,8 +64,7 @@ def _arrays(rest: memoryview, names: tuple[str, ...], order: str) -> Iterator[tu
         if kind == _COMPRESSED:
             kind, body = _inflated(body, order)
         if kind != _MATRIX:
-            msg = f"a variable has the type {kind}"
-            raise _DamageError(msg)
+            raise _DamageError(f"a variable has the type {kind}")
         named = _matrix(body, names, order)
         if named is not None:
             yield named
@@ -75,19 +75,16 @@ def _element(
 ) -> tuple[int, memoryview, memoryview]:
     """Return the type and the content of the first element, and what follows it."""
     if len(rest) < 8:
-        msg = "it ends inside a tag"
-        raise _DamageError(msg)
+        raise _DamageError("it ends inside a tag")
     kind, count = struct.unpack(f"{order}II", rest[:8])
     if kind >> 16:  # up to four bytes, inside the tag
         count, kind = kind >> 16, kind & 0xFFFF
         if count > 4:
-            msg = f"{count} bytes are said to fit into four"
-            raise _DamageError(msg)
+            raise _DamageError(f"{count} bytes are said to fit into four")
         return kind, rest[4 : 4 + count], rest[8:]
     end = 8 + count
     if len(rest) < end:
-        msg = f"{count:,} bytes are promised, and {len(rest) - 8:,} are there"
-        raise _DamageError(msg)
+        raise _DamageError(f"{count:,} bytes are promised, and {len(rest) - 8:,} are there")
     return kind, rest[8:end], rest[end + (-count % 8 if padded else 0) :]
 
 
@@ -96,17 +93,16 @@ def _inflated(body: memoryview, order: str) -> tuple[int, memoryview]:
     machine = zlib.decompressobj()
     head = machine.decompress(body, 8)
     if len(head) < 8:
-        msg = "a compressed variable ends early"
-        raise _DamageError(msg)
+        raise _DamageError("a compressed variable ends early")
     kind, count = struct.unpack(f"{order}II", head)
     if count > _MOST_BYTES:
-        msg = f"a variable of {count:,} bytes is too large"
-        raise _DamageError(msg)
+        raise _DamageError(f"a variable of {count:,} bytes is too large")
     # One byte more than there must be, so that the end with its checksum is reached.
     found = machine.decompress(machine.unconsumed_tail, count + 1)
     if len(found) != count or not machine.eof:
-        msg = f"a compressed variable promises {count:,} bytes, and has {len(found):,}"
-        raise _DamageError(msg)
+        raise _DamageError(
+            f"a compressed variable promises {count:,} bytes, and has {len(found):,}"
+        )
     return kind, memoryview(found)
 
 
@@ -121,17 +117,14 @@ def _matrix(body: memoryview, names: tuple[str, ...], order: str) -> tuple[str, 
     word = struct.unpack(f"{order}I", flags[:4])[0]
     kind = _CLASSES.get(word & 0xFF)
     if kind is None or (word >> 8) & _COMPLEX:
-        msg = f"{name} is no array of real numbers"
-        raise _DamageError(msg)
+        raise _DamageError(f"{name} is no array of real numbers")
     shape = tuple(int(x) for x in np.frombuffer(sides, f"{order}i4"))
     stored, values, _ = _element(body, order)
     if stored not in _STORED:
-        msg = f"{name} is stored as the type {stored}"
-        raise _DamageError(msg)
+        raise _DamageError(f"{name} is stored as the type {stored}")
     flat = np.frombuffer(values, np.dtype(f"{order}{_STORED[stored]}"))
     if min(shape, default=-1) < 0 or flat.size != np.prod(shape, dtype=object):
-        msg = f"{name} has the shape {shape}, and {flat.size:,} numbers"
-        raise _DamageError(msg)
+        raise _DamageError(f"{name} has the shape {shape}, and {flat.size:,} numbers")
     return name, flat.astype(kind).reshape(shape, order="F")
 
 
@@ -185,24 +178,20 @@ def _read(path: Path, count: int) -> Images:
     try:
         variables = read_matlab5(path, ("X", "y"))
     except FileFormatError as error:
-        msg = f"{error}; take the official file: {_LAYOUT.how}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(f"{error}; take the official file: {_LAYOUT.how}") from None
     if "X" not in variables or "y" not in variables:
-        msg = f"{path.name} is not of SVHN: it must hold the variables X and y"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} is not of SVHN: it must hold the variables X and y")
     pixels, labels = variables["X"], variables["y"].ravel()
     if pixels.dtype != np.uint8 or pixels.shape[:-1] != (32, 32, 3) or pixels.ndim != 4:
-        msg = (
+        raise FileFormatError(
             f"{path.name} is not of SVHN: X must hold bytes of shape (32, 32, 3, n), and it holds "
             f"{pixels.dtype} {pixels.shape}"
         )
-        raise FileFormatError(msg)
     if not pixels.shape[-1] == labels.size == count:
-        msg = (
+        raise FileFormatError(
             f"{path.name} must hold {count:,} pictures with a label each, and it holds "
             f"{pixels.shape[-1]:,} and {labels.size:,} labels; {_LAYOUT.how}, again"
         )
-        raise FileFormatError(msg)
     rule = "and labels are 1 to 9, and 10 for a zero"
     refuse_labels(f"{path.name} is not of SVHN", labels, ~np.isin(labels, np.arange(1, 11)), rule)
     digits = labels.astype(np.int64) % 10

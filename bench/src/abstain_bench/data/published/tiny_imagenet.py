@@ -109,8 +109,9 @@ def _wnids(where: Path, *, official: bool) -> tuple[str, ...]:
     path = _LAYOUT.needed(where, "wnids.txt")
     names = tuple(path.read_text(encoding="utf-8", errors="replace").split())
     if not names or (official and len(names) != _CLASSES):
-        msg = f"wnids.txt must name the {_CLASSES} classes, one a line; got {len(names)}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"wnids.txt must name the {_CLASSES} classes, one a line; got {len(names)}"
+        )
     return tuple(sorted(names))
 
 
@@ -132,11 +133,10 @@ def _train(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
         images = _LAYOUT.needed(where, f"train/{wnid}/images")
         own = sorted(p.name for p in images.iterdir() if p.suffix.lower() in {".jpeg", ".jpg"})
         if len(own) != count:
-            msg = (
+            raise FileFormatError(
                 f"train/{wnid}/images must hold {count} pictures, and it holds {len(own)} (half "
                 f"extracted?); {_LAYOUT.how}, again"
             )
-            raise FileFormatError(msg)
         names += [f"train/{wnid}/images/{name}" for name in own]
     labels = np.repeat(np.arange(len(wnids)), count)
     return PictureFiles(where, tuple(names), labels, _words(where, wnids))
@@ -145,30 +145,27 @@ def _train(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
 def _validation(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
     path = where / "val" / "val_annotations.txt"
     if not path.is_file():
-        msg = (
+        raise FileFormatError(
             f"val/val_annotations.txt is missing in {str(where)!r} (half extracted, or rearranged "
             f"into class folders?); {_LAYOUT.how}, again"
         )
-        raise FileFormatError(msg)
     number = {wnid: i for i, wnid in enumerate(wnids)}
     names, labels = [], []
     for line, text in enumerate(path.read_text("utf-8", errors="replace").splitlines(), start=1):
         name, _, rest = text.partition("\t")
         wnid = rest.partition("\t")[0].strip()
         if wnid not in number or not name or Path(name).name != name:
-            msg = (
+            raise FileFormatError(
                 f"line {line} of val_annotations.txt must begin with a file name and one of the "
                 f"classes of wnids.txt; got {text[:60]!r}"
             )
-            raise FileFormatError(msg)
         names.append(f"val/images/{name}")
         labels.append(number[wnid])
     if len(names) != count * len(wnids):
-        msg = (
+        raise FileFormatError(
             f"val_annotations.txt must name {count * len(wnids):,} pictures, and it names "
             f"{len(names):,} (half extracted?); {_LAYOUT.how}, again"
         )
-        raise FileFormatError(msg)
     own = np.array(labels, np.int64)
     return PictureFiles(where, tuple(names), own, _words(where, wnids))
 

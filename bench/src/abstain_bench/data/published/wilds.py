@@ -27,23 +27,23 @@ def read_table(
         frame = pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         words = " ".join(str(error).split())[:120]
-        msg = f"{path.name} is no CSV file, or is cut off (half extracted?): {words}"
-        raise FileFormatError(msg) from None
+        raise FileFormatError(
+            f"{path.name} is no CSV file, or is cut off (half extracted?): {words}"
+        ) from None
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        msg = (
+        raise FileFormatError(
             f"{path.name} lacks the column {missing[0]!r}; it has "
             f"{', '.join(map(repr, frame.columns[:12]))}. Take the version that the reader names"
         )
-        raise FileFormatError(msg)
     if columns and not len(frame):
-        msg = f"{path.name} has no rows (half extracted?)"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} has no rows (half extracted?)")
     for name in columns:
         if frame[name].null_count():
             line = int(frame[name].is_null().to_numpy().argmax()) + 2
-            msg = f"line {line} of {path.name} has no {name!r}; the file is cut off or damaged"
-            raise FileFormatError(msg)
+            raise FileFormatError(
+                f"line {line} of {path.name} has no {name!r}; the file is cut off or damaged"
+            )
     there = [n for n in optional if n in frame.columns and not frame[n].null_count()]
     return {name: frame[name].to_list() for name in (*columns, *there)}
 
@@ -56,13 +56,15 @@ def column_of_numbers(
     for row, text in enumerate(found):
         # Some versions write whole numbers as 2.0.
         if not text.removesuffix(".0").isascii() or not text.removesuffix(".0").isdigit():
-            msg = f"line {row + 2} of {path.name}: {name!r} must be a whole number; got {text!r}"
-            raise FileFormatError(msg)
+            raise FileFormatError(
+                f"line {row + 2} of {path.name}: {name!r} must be a whole number; got {text!r}"
+            )
     numbers = np.array([int(text.removesuffix(".0")) for text in found], np.int64)
     if below is not None and numbers.max() >= below:
         row = int(numbers.argmax())
-        msg = f"line {row + 2} of {path.name}: {name!r} must be below {below}; got {found[row]!r}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"line {row + 2} of {path.name}: {name!r} must be below {below}; got {found[row]!r}"
+        )
     return numbers
 
 
@@ -131,8 +133,9 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
     split = np.array(table["split"])
     unknown = sorted(set(table["split"]) - set(_IWILDCAM_SPLITS))
     if unknown:
-        msg = f"metadata.csv has the split {unknown[0]!r}; it must be one of {_IWILDCAM_SPLITS}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"metadata.csv has the split {unknown[0]!r}; it must be one of {_IWILDCAM_SPLITS}"
+        )
     train, validation, test, shift, other = (
         _subset(whole, split == name, name) for name in _IWILDCAM_SPLITS
     )
@@ -219,8 +222,7 @@ def _patch(patient: str, node: str, x: str, y: str) -> str:
 def _bare(name: str, path: Path) -> str:
     """Refuse a file name that leads out of the folder."""
     if not name or name in {".", ".."} or "/" in name or "\\" in name:
-        msg = f"{path.name} must name files without folders; got {name!r}"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} must name files without folders; got {name!r}")
     return name
 
 
@@ -230,18 +232,16 @@ def _refuse_length(
     checks.positive_int(official, "records")
     count = len(next(iter(table.values())))
     if count != official:
-        msg = (
+        raise FileFormatError(
             f"{path.name} must have {official:,} rows for {layout.title}, and it has {count:,} "
             f"(half extracted, or another version?); {layout.how}, again"
         )
-        raise FileFormatError(msg)
 
 
 def _subset(whole: PictureFiles, mask: Array, name: str) -> PictureFiles:
     rows: IntArray = np.flatnonzero(mask)
     if not rows.size:
-        msg = f"metadata.csv names no picture of the part {name!r} (cut off?)"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"metadata.csv names no picture of the part {name!r} (cut off?)")
     return whole.subset(rows)
 
 

@@ -131,8 +131,7 @@ class Leaderboard:
             return self.metrics[0]
         if name not in self.results.comparisons:
             hint = suggest(str(name), self.results.comparisons)
-            msg = f"`metric`: the benchmark has no metric {name!r}.{hint}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(f"`metric`: the benchmark has no metric {name!r}.{hint}")
         return name
 
     def whole(self, metric: str) -> Grid:

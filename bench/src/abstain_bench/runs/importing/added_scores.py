@@ -186,8 +186,9 @@ def covered_runs(
     notes = _untested(by_run, tested, source)
     runs = tuple(run for run in store.tested if run.name in by_run)
     if not runs:
-        msg = f"{source} scores no run that was tested; the runs that were: {_listed(list(tested))}"
-        raise InputError(msg)
+        raise InputError(
+            f"{source} scores no run that was tested; the runs that were: {_listed(list(tested))}"
+        )
     for one in runs:
         _refuse_part(store, one, by_run[one.name], source)
     _refuse_lacking_seeds(store, runs, source)
@@ -199,11 +200,10 @@ def _untested(by_run: Mapping[str, set[str]], tested: Mapping[str, Run], source:
     others = [name for name in by_run if name not in tested]
     for name in others:
         if surplus := sorted(by_run[name] - {VALIDATION}):
-            msg = (
+            raise InputError(
                 f"{source}: the run {name!r} was not tested, since no method chose its setting; "
                 f"got rows of its exposure {surplus[0]!r}. Leave its rows out"
             )
-            raise InputError(msg)
     if not others:
         return []
     return [
@@ -215,11 +215,10 @@ def _untested(by_run: Mapping[str, set[str]], tested: Mapping[str, Run], source:
 def _refuse_part(store: Store, run: Run, there: set[str], source: str) -> None:
     lacking = [one.key for one in store.exposures if one.key not in there]
     if lacking:
-        msg = (
+        raise InputError(
             f"{source}: all exposures of a run must be scored, so that every table can show the "
             f"method; of the run {run.name!r} these are missing: {_listed(lacking)}"
         )
-        raise InputError(msg)
 
 
 def _refuse_lacking_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
@@ -231,11 +230,10 @@ def _refuse_lacking_seeds(store: Store, runs: tuple[Run, ...], source: str) -> N
         if (run.arm, run.setting) in places and run.name not in there
     ]
     if lacking:
-        msg = (
+        raise InputError(
             f"{source}: all seeds of a setting must be scored, as methods are compared over the "
             f"same seeds; missing: {_listed(lacking)}"
         )
-        raise InputError(msg)
 
 
 def _validation_notes(
@@ -247,18 +245,16 @@ def _validation_notes(
     places = dict.fromkeys((run.arm, run.setting) for run in runs)
     if len(places) > 1:
         labels = [f"{arm} {setting}".strip() for arm, setting in places]
-        msg = (
+        raise InputError(
             f"{source}: it scores {len(places)} settings ({_listed(labels)}), and among "
             "them only validation data may choose; add the rows of the exposure 'validation' of "
             f"{_listed(lacking)}, or keep the rows of one setting"
         )
-        raise InputError(msg)
     if len(lacking) < len(runs):
-        msg = (
+        raise InputError(
             f"{source}: the exposure 'validation' must be scored for all runs or for none; "
             f"missing: {_listed(lacking)}"
         )
-        raise InputError(msg)
     note = (
         "there are no rows of the exposure 'validation': what needs them (calibration errors, "
         "thresholds) cannot be told of this method"
@@ -344,12 +340,11 @@ class _Writing:
             own = labels[self.rows.cells[run, key]]
             if not np.array_equal(own, said.labels):
                 place = int(np.flatnonzero(own != said.labels)[0])
-                msg = (
+                raise InputError(
                     f"{self.rows.table.source}: the label of row {place} of the exposure {key!r} "
                     f"of the run {run!r} is {said.labels[place]} in the folder; got {own[place]}. "
                     "Are the rows counted as in the file that `export` writes?"
                 )
-                raise InputError(msg)
 
     @cached_property
     def _pictures(self) -> dict[tuple[str, str], RunScores]:

@@ -85,13 +85,12 @@ def check_same_model(store: Store, run: Run) -> list[str]:
         own, theirs = (_model_fact(one, common[0]) for one in (run, other))
         if own != theirs:
             what = "features" if common[0] == "n_features" else "the model"
-            msg = (
+            raise InputError(
                 "all networks of a folder must be of one model, since settings of a method are "
                 f"chosen among all of them; the run {other.name!r} has {_named(what, theirs)}, "
                 f"and got {_named(what, own)}. Import networks of another model into a folder of "
                 "their own"
             )
-            raise InputError(msg)
     if not unknown:
         return []
     return [

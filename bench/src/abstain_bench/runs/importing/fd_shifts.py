@@ -69,21 +69,20 @@ def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[st
     if isinstance(given, str) or len(given) != len(sizes):
         got = repr(given) if isinstance(given, str) else f"{len(given)} entries"
         found = ", ".join(f"{i}: {n:,} pictures" for i, n in enumerate(sizes))
-        msg = (
+        raise InputError(
             "`exposures` must say of each data set in the folder what it is, such as 'validation', "
             "'iid', 'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME' or '-' "
             f"to leave it out; got {got} for {len(sizes)} data sets ({found})"
         )
-        raise InputError(msg)
     out = [_kind_and_name(one) for one in given]
     wanted = [one for one in out if one[0] != LEFT_OUT]
     for one in wanted:
         if wanted.count(one) > 1:
-            msg = f"`exposures` must name each exposure once; got {':'.join(one)!r} twice"
-            raise InputError(msg)
+            raise InputError(
+                f"`exposures` must name each exposure once; got {':'.join(one)!r} twice"
+            )
     if "iid" not in [kind for kind, _ in out]:
-        msg = "`exposures` must hold 'iid', which all else is compared with; got none"
-        raise InputError(msg)
+        raise InputError("`exposures` must hold 'iid', which all else is compared with; got none")
     return out
 
 
@@ -92,8 +91,9 @@ def _kind_and_name(given: str) -> tuple[str, str]:
     checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
     if (kind in _NAMED) != bool(name):
         rule = f"{kind}:NAME" if kind in _NAMED else f"{kind} without a name"
-        msg = f"`exposures` must say {rule!r}, as it is known from its kind; got {given!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`exposures` must say {rule!r}, as it is known from its kind; got {given!r}"
+        )
     return kind, name or kind
 
 
@@ -111,11 +111,11 @@ def told_by(
     the folder holds probabilities in the place of its logits, see `logits_of_probabilities`.
     """
     if not path.is_dir():
-        msg = f"there is no folder {str(path)!r} of FD-Shifts results"
-        raise InputError(msg)
+        raise InputError(f"there is no folder {str(path)!r} of FD-Shifts results")
     if stored_probabilities and not abstains:
-        msg = "`stored_probabilities` is an option for DeepGamblers networks only (arm 'dg')"
-        raise InputError(msg)
+        raise InputError(
+            "`stored_probabilities` is an option for DeepGamblers networks only (arm 'dg')"
+        )
     reading = read_predictions(path)
     order = sorted(reading, key=lambda split: int(split[0][1]))
     named = named_exposures(exposures, [reading[split].n for split in order])
@@ -146,12 +146,11 @@ def _part(
     said: Predictions, kind: str, name: str, first: int, to_logits: Callable[[Any], Any]
 ) -> ExposureOutputs:
     if said.logits is None:
-        msg = (
+        raise MissingInputError(
             "the folder holds probabilities (raw_output.npz) and no raw_logits.npz; from those the "
             "methods of this benchmark cannot be computed. Test the network with a version of "
             "FD-Shifts that writes logits"
         )
-        raise MissingInputError(msg)
     labels = np.asarray(said.labels, dtype=np.int64)
     if kind in {"new-class", "far-new-class"}:
         # Those of another data set: no class of the network is right.
@@ -179,11 +178,10 @@ def logits_of_probabilities(probabilities: Any) -> Any:
     # Each of the K probabilities is rounded.
     excess = p.shape[1] * float(np.finfo(p.dtype).eps)
     if wide.min() < 0 or wide.max() > 1 or wide.sum(axis=1).max() > 1 + excess:
-        msg = (
+        raise InputError(
             "raw_logits.npz holds no probabilities: they must lie in [0, 1] and add up to at most "
             "1 in each row. Import the folder without `stored_probabilities`"
         )
-        raise InputError(msg)
     smallest = np.log(np.float64(np.finfo(p.dtype).smallest_subnormal)) - np.log(2.0)
     return np.where(wide > 0, np.log(np.where(wide > 0, wide, 1.0)), smallest)
 
@@ -193,11 +191,10 @@ def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
     blocks = len(_STACKED) * SEVERITIES
     n, rest = divmod(whole.outputs.n, blocks)
     if rest or not n:
-        msg = (
+        raise InputError(
             f"the data set 'corruption' must hold 15 corruptions x 5 severities x n pictures; got "
             f"{whole.outputs.n:,}. If it is another shift, call it 'sub-class:NAME'"
         )
-        raise InputError(msg)
     labels = whole.outputs.labels.reshape(blocks, n)
     if (labels == labels[0]).all():
         shared: IntArray = whole.outputs.places[0] + np.tile(np.arange(n), blocks)
@@ -231,8 +228,9 @@ def _training(
     width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.classes
     weight, bias = _layer(paths[1], classes, width, abstains)
     if table.ndim != 2 or table.shape[1] != width + 1:
-        msg = f"train_features.npz must have {width} features and a label; got {table.shape}"
-        raise FileFormatError(msg)
+        raise FileFormatError(
+            f"train_features.npz must have {width} features and a label; got {table.shape}"
+        )
     features = table[:, :-1].astype(np.float32)
     logits = features @ weight.astype(np.float32).T + bias.astype(np.float32)
     labels = table[:, -1].astype(np.int64)
@@ -261,8 +259,7 @@ def _only(path: Path, count: int) -> list[Any]:
     """Return the arrays of an archive, which has so many of them."""
     arrays = list(Archive(path).values())
     if len(arrays) != count:
-        msg = f"{path.name} must hold {count} arrays; got {len(arrays)}"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{path.name} must hold {count} arrays; got {len(arrays)}")
     return arrays
 
 
@@ -287,16 +284,18 @@ def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
     for part in told.parts:
         known = ~np.isin(part.outputs.labels, out)
         if not known.any():
-            msg = f"all pictures of the exposure {part.facts.key!r} are of classes held out"
-            raise InputError(msg)
+            raise InputError(
+                f"all pictures of the exposure {part.facts.key!r} are of classes held out"
+            )
         parts.append(_reduced(part, np.flatnonzero(known), keep))
         if part.facts.kind == "iid":
             new = _held_out(part, np.flatnonzero(~known), keep)
         else:
             left += int((~known).sum())
     if any(part.facts.key == _KEY for part in parts):
-        msg = f"`exposures` must not name one {_KEY!r}: the i.i.d. pictures of these classes are it"
-        raise InputError(msg)
+        raise InputError(
+            f"`exposures` must not name one {_KEY!r}: the i.i.d. pictures of these classes are it"
+        )
     note = (
         f"of the classes {_listed(out)}, which were held out, {new.outputs.n:,} i.i.d. pictures "
         f"are the exposure {_KEY!r}"
@@ -337,22 +336,21 @@ def _checked(held_out: Sequence[int], classes: int) -> list[int]:
     wrong = [code for code in given if type(code) is not int or not 0 <= code < classes]
     if wrong or len(set(held_out)) != len(held_out):
         what = repr(wrong[0]) if wrong else f"{_listed(held_out)}, one of them twice"
-        msg = f"`held_out` must be different classes of the network, 0 to {classes - 1}; got {what}"
-        raise InputError(msg)
+        raise InputError(
+            f"`held_out` must be different classes of the network, 0 to {classes - 1}; got {what}"
+        )
     if classes - len(held_out) < 2:
-        msg = f"`held_out` must leave two classes of {classes}; got {_listed(held_out)}"
-        raise InputError(msg)
+        raise InputError(f"`held_out` must leave two classes of {classes}; got {_listed(held_out)}")
     return sorted(held_out)
 
 
 def _refuse_learned(told: ResultsFolder, out: Sequence[int]) -> None:
     seen = () if told.train is None else np.intersect1d(told.train.labels, out).tolist()
     if seen:
-        msg = (
+        raise InputError(
             f"`held_out` must be classes that were not learned; got {_listed(seen)}, which "
             "training pictures in train_features.npz are of"
         )
-        raise InputError(msg)
 
 
 def _reduced(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
@@ -362,8 +360,9 @@ def _reduced(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureO
 
 def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
     if not rows.size:
-        msg = "`held_out` must be classes of some i.i.d. pictures; got none of any such picture"
-        raise InputError(msg)
+        raise InputError(
+            "`held_out` must be classes of some i.i.d. pictures; got none of any such picture"
+        )
     return replace(_reduced(part, rows, keep), facts=_FACTS)
 
 

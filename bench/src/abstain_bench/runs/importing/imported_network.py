@@ -117,11 +117,10 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
     if set(there) != set(wanted):
         lacking = ", ".join(key for key in wanted if key not in there)
         surplus = ", ".join(key for key in there if key not in wanted)
-        msg = (
+        raise InputError(
             "all runs of a folder must be tested on the same exposures; of those of the folder "
             f"these are missing: {lacking or 'none'}; these are not in it: {surplus or 'none'}"
         )
-        raise InputError(msg)
     out = []
     for key in ([VALIDATION] if VALIDATION in by_key else []) + wanted:
         own, part = store.first(key, logits=True), by_key[key]
@@ -136,16 +135,14 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
 def _refuse_other(key: str, outputs: Outputs, own: RunScores) -> None:
     classes = outputs.classes if own.logits is None else own.logits.shape[1]
     if outputs.n != own.n or outputs.classes != classes:
-        msg = (
+        raise InputError(
             f"the exposure {key!r} of the folder has {own.n:,} pictures and {classes} classes; got "
             f"{outputs.n:,} and {outputs.classes}"
         )
-        raise InputError(msg)
     if not np.array_equal(outputs.labels, own.labels):
         row = int(np.flatnonzero(outputs.labels != own.labels)[0])
-        msg = (
+        raise InputError(
             f"the exposure {key!r} must be of the same pictures in the same order as in the "
             f"folder, or nothing can be compared; the label of picture {row} is "
             f"{own.labels[row]} there, and got {outputs.labels[row]}"
         )
-        raise InputError(msg)

@@ -216,14 +216,12 @@ def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
 def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
     for name, given in {"arm": arm, "setting": setting}.items():
         if not (name == "setting" and given == "") and not NAME.fullmatch(given):
-            msg = (
+            raise InputError(
                 f"`{name}` must be up to 60 letters, digits, dots, hyphens and underscores; "
                 f"got {given!r}"
             )
-            raise InputError(msg)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        msg = f"`seed` must be a whole number, at least 0; got {seed!r}"
-        raise InputError(msg)
+        raise InputError(f"`seed` must be a whole number, at least 0; got {seed!r}")
     name = "-".join(filter(None, (arm, setting, f"seed{seed}")))
     return Run(name, arm, setting, seed, model)
 
@@ -233,11 +231,10 @@ def _objective(given: str) -> str:
     found = _OBJECTIVES.get(given, given)
     if found not in known:
         listed = ", ".join(map(repr, (*known, *_OBJECTIVES)))
-        msg = (
+        raise InputError(
             f"what {given!r} networks are trained by is not known.{suggest(given, known)} Say it "
             f"with `objective`: one of {listed}"
         )
-        raise InputError(msg)
     return found
 
 
@@ -246,11 +243,10 @@ def _open_set(told: ResultsFolder, results: Path, held_out: Sequence[int]) -> Re
     wanted = configured_held_out(results)
     if wanted and set(wanted) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
-        msg = (
+        raise InputError(
             "`held_out` must be the classes that the configuration of the folder says were held "
             f"out of training (out_classes): {flag(wanted)}; got {got}"
         )
-        raise InputError(msg)
     if not held_out:
         return replace(told, notes=(*told.notes, *never_learned(told)))
     return without(told, held_out)
@@ -260,12 +256,11 @@ def _refuse_other_classes(store: Store, told: ResultsFolder) -> None:
     """Refuse a network of other classes; those of own runs have names, and are counted only."""
     codes = store.facts.get("imported") == _BEGUN
     if codes and store.classes != told.classes:
-        msg = (
+        raise InputError(
             "all networks of a folder must tell the same classes apart, and those of the folder "
             f"are {', '.join(store.classes)}; got {', '.join(told.classes)}. Networks that hold "
             "out other classes need a folder of their own"
         )
-        raise InputError(msg)
 
 
 def _logits(path: Path) -> Path:
@@ -279,14 +274,14 @@ def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
     if there is None:
         return
     if "imported" not in there.run.facts:
-        msg = f"a run {run.name!r} was trained in this folder; choose another `arm` or `setting`"
-        raise InputError(msg)
+        raise InputError(
+            f"a run {run.name!r} was trained in this folder; choose another `arm` or `setting`"
+        )
     if not replaces:
-        msg = (
+        raise InputError(
             f"a run {run.name!r} was imported before; choose another `seed` or `setting`, or ask "
             "to replace it"
         )
-        raise InputError(msg)
 
 
 def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None) -> StoredRun:

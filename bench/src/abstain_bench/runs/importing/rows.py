@@ -42,20 +42,20 @@ class RowIndex:
         """Return a column of confidences, all of them finite numbers."""
         column = self._column(name)
         if column.is_text or column.values.ndim != 1:
-            msg = f"{self.table.source}: the column {name!r} must hold one number a row"
-            raise DomainError(msg)
+            raise DomainError(
+                f"{self.table.source}: the column {name!r} must hold one number a row"
+            )
         values = np.asarray(column.values, dtype=np.float64)
         bad = ~np.isfinite(values)
         if column.missing is not None:
             bad = bad | column.missing
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            msg = (
+            raise DomainError(
                 f"{self.table.source}: every confidence must be a finite number; got "
                 f"{column.shown(row)} in row {row} of {name!r} ({self.where(row)}), "
                 f"{int(bad.sum()):,} such rows. Give an abstention the lowest confidence instead"
             )
-            raise DomainError(msg)
         return values
 
     def codes(self, name: str, classes: Sequence[str]) -> IntArray:
@@ -69,12 +69,11 @@ class RowIndex:
         bad = (values < low) | (values >= len(classes)) if fits else np.ones(1, np.bool_)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            msg = (
+            raise DomainError(
                 f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
                 f"{low} to {len(classes) - 1}; got {column.shown(row) if fits else column.origin}"
                 + (f" in row {row}" if fits else "")
             )
-            raise DomainError(msg)
         return values.astype(np.int64)
 
     def where(self, row: int) -> str:
@@ -94,11 +93,10 @@ def rows_of(store: Store, table: DataTable) -> RowIndex:
     """Match the rows of a table with the pictures of a store; each must be there once."""
     for name in PLACE:
         if name not in table.kinds:
-            msg = (
+            raise UnknownNameError(
                 f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
                 "confidences says with `run`, `exposure` and `row` which picture each row is about"
             )
-            raise UnknownNameError(msg)
     columns = table.load(PLACE)
     runs = {kept.run.name: i for i, kept in enumerate(store.kept)}
     keys = {VALIDATION: 0} | {one.key: i for i, one in enumerate(store.exposures, start=1)}
@@ -130,11 +128,10 @@ def _coded(column: DataColumn, known: Mapping[str, int], what: str, table: DataT
         row = int(np.flatnonzero(found < 0)[0])
         given = str(names[codes[row]])
         shown = ", ".join(list(known)[:12]) + (", ..." if len(known) > 12 else "")
-        msg = (
+        raise UnknownNameError(
             f"{table.source}: there is no {what} {given!r} in the folder (row {row})."
             f"{suggest(given, known)} It has: {shown}"
         )
-        raise UnknownNameError(msg)
     return found
 
 
@@ -142,17 +139,17 @@ def _row_numbers(
     column: DataColumn, table: DataTable, most: IntArray, keys: list[str], exposure: IntArray
 ) -> IntArray:
     if column.is_text or column.missing is not None or not column.whole:
-        msg = f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.origin}"
-        raise DomainError(msg)
+        raise DomainError(
+            f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.origin}"
+        )
     values: IntArray = np.asarray(column.values).astype(np.int64)
     bad = (values < 0) | (values >= most)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        msg = (
+        raise DomainError(
             f"{table.source}: 'row' counts the pictures of an exposure from 0; "
             f"{keys[exposure[at]]!r} has {most[at]:,}, and got {values[at]} in row {at} of the file"
         )
-        raise DomainError(msg)
     return values
 
 
@@ -164,21 +161,19 @@ def _refuse_twice(
         first = int(np.flatnonzero(again)[0])
         a, b = sorted((int(order[first]), int(order[first + 1])))
         run, exposure = names[cell[a]]
-        msg = (
+        raise InputError(
             f"{table.source}: each picture must be there once; row {row[a]} of the exposure "
             f"{exposure!r} of the run {run!r} is in the rows {a} and {b} of the file"
         )
-        raise InputError(msg)
 
 
 def _refuse_few(table: DataTable, name: Cell, rows: Array, size: int) -> None:
     if len(rows) < size:
         lacking = np.setdiff1d(np.arange(size), rows)
-        msg = (
+        raise InputError(
             f"{table.source}: every picture must be there; of the exposure {name[1]!r} of the run "
             f"{name[0]!r}, {lacking.size:,} of {size:,} are missing, the first is row {lacking[0]}"
         )
-        raise InputError(msg)
 
 
 #: Columns that are no confidences, beside the logits that `export` writes.
@@ -193,19 +188,19 @@ def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> di
     given = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in given:
         if column not in table.kinds:
-            msg = f"{table.source} has no column {column!r}.{suggest(column, table.names)}"
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"{table.source} has no column {column!r}.{suggest(column, table.names)}"
+            )
     found = given or tuple(
         column
         for column, kind in table.kinds.items()
         if kind == "number" and column not in _OTHERS and not _LOGIT.fullmatch(column)
     )
     if not found:
-        msg = (
+        raise InputError(
             f"{table.source} has no column of confidences beside {', '.join(table.names)}; "
             "each other column of numbers would be one"
         )
-        raise InputError(msg)
     if name is None:
         return {column: column for column in found}
     return {found[0]: name} if len(found) == 1 else {c: f"{name}-{c}" for c in found}
@@ -214,18 +209,19 @@ def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> di
 def refuse_taken(name: str, store: Store, before: Sequence[AddedFacts], replace: bool) -> None:
     """Refuse a name that cannot be one, or that a method has already."""
     if not _METHOD_NAME.fullmatch(name):
-        msg = (
+        raise InputError(
             "a method must be named with up to 60 letters, digits, dots, hyphens, underscores and "
             f"plus signs; got {name!r}. Give it another with `name`"
         )
-        raise InputError(msg)
     known = {method for kept in store.kept for method in kept.validated}
     if name in METHODS or name in known or name in {run.arm for run in store.runs}:
-        msg = f"{name!r} is the name of a method or an arm of the benchmark; choose another `name`"
-        raise InputError(msg)
+        raise InputError(
+            f"{name!r} is the name of a method or an arm of the benchmark; choose another `name`"
+        )
     if not replace and name in {one.name for one in before}:
-        msg = f"a method {name!r} was added before; choose another `name`, or ask to replace it"
-        raise InputError(msg)
+        raise InputError(
+            f"a method {name!r} was added before; choose another `name`, or ask to replace it"
+        )
 
 
 def titled(title: str, column: str, name: str, count: int) -> str:
@@ -307,17 +303,17 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     """
     place = Path(path)
     if place.suffix.lower() != ".parquet":
-        msg = f"runs are exported as Parquet: the name must end in '.parquet'; got {str(place)!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"runs are exported as Parquet: the name must end in '.parquet'; got {str(place)!r}"
+        )
     import polars as pl
 
     runs = _runs(store, run)
     if not runs:
-        msg = (
+        raise InputError(
             f"no run of {str(store.folder)!r} is tested yet, so that there is nothing to export; "
             f"`abstain benchmark status {quote(str(store.folder))}` says how far it is"
         )
-        raise InputError(msg)
     parts = [_rows_of_run(store, one) for one in runs]
     # Runs that were imported from probabilities have no logits.
     whole = pl.concat(parts, how="diagonal", rechunk=False)
@@ -360,6 +356,7 @@ def _runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
     known = {one.name: one for one in store.runs}
     if name not in known:
         shown = ", ".join(list(known)[:12])
-        msg = f"there is no run {name!r} in the folder.{suggest(name, known)} It has: {shown}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(
+            f"there is no run {name!r} in the folder.{suggest(name, known)} It has: {shown}"
+        )
     return (known[name],)

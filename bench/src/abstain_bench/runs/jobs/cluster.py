@@ -73,8 +73,7 @@ class _Hand:
         if future.status == "finished":
             self.table.end(future.result())
         elif future.status != "error":
-            msg = "the dask scheduler is gone; what is done is kept, so run this again"
-            raise InputError(msg)
+            raise InputError("the dask scheduler is gone; what is done is kept, so run this again")
         elif isinstance(error := future.exception(), distributed().KilledWorker):
             self.table.died(job, again=self.again)
         else:
@@ -89,9 +88,10 @@ class _Hand:
                 self.client.wait_for_workers(1, timeout=_WORKERS)
                 found = list(self.client.nthreads())
         except (OSError, TimeoutError):
-            msg = "the dask cluster has no workers, or its scheduler is gone; start them, and run \
+            raise InputError(
+                "the dask cluster has no workers, or its scheduler is gone; start them, and run \
 this again: what is done is kept"
-            raise InputError(msg) from None
+            ) from None
         self.numbers = numbered(found, self.numbers)
         return found
 
@@ -128,11 +128,11 @@ def _refuse_apart(client: Any, folder: Path) -> None:
         token.unlink(missing_ok=True)
     for address, found in seen.items():
         if isinstance(found, BaseException):
-            msg = f"the worker at {address} cannot do jobs: {type(found).__name__}: {found}"
-            raise InputError(msg)
+            raise InputError(
+                f"the worker at {address} cannot do jobs: {type(found).__name__}: {found}"
+            )
         if not found:
-            msg = f"the worker at {address} does not see the folder {str(folder)!r}"
-            raise InputError(msg)
+            raise InputError(f"the worker at {address} does not see the folder {str(folder)!r}")
 
 
 def _sees(path: str) -> bool:

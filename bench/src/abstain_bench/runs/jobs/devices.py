@@ -17,14 +17,15 @@ def devices_of(text: str) -> tuple[str, ...]:
     for name in names:
         kind, colon, index = name.partition(":")
         if not kind.isalpha() or (colon and not (index.isascii() and index.isdigit())):
-            msg = f"`device` must be like 'cpu', 'cuda' or 'cuda:0,cuda:1'; got {text!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`device` must be like 'cpu', 'cuda' or 'cuda:0,cuda:1'; got {text!r}"
+            )
         if len(names) > 1 and not colon:
-            msg = f"`device` must number the devices where there are several; got {text!r}"
-            raise InputError(msg)
+            raise InputError(
+                f"`device` must number the devices where there are several; got {text!r}"
+            )
     if len(set(names)) < len(names):
-        msg = f"`device` must name each device once; got {text!r}"
-        raise InputError(msg)
+        raise InputError(f"`device` must name each device once; got {text!r}")
     kind_of(names)
     return names
 
@@ -33,8 +34,9 @@ def kind_of(devices: Sequence[str]) -> str:
     """Return the kind of devices: results depend on it, and not on which of a kind it is."""
     kinds = sorted({name.partition(":")[0] for name in devices})
     if len(kinds) != 1:
-        msg = f"`device` must name devices of one kind; got {', '.join(kinds) or 'none'}"
-        raise InputError(msg)
+        raise InputError(
+            f"`device` must name devices of one kind; got {', '.join(kinds) or 'none'}"
+        )
     return kinds[0]
 
 
@@ -48,8 +50,7 @@ def refuse_absent(devices: Iterable[str]) -> None:
             torch.zeros(1, device=torch.device(name)).item()
         except (RuntimeError, AssertionError, TypeError) as error:
             first = (str(error).splitlines() or [""])[0]
-            msg = f"`device` {name!r} cannot be used: {first}"
-            raise InputError(msg) from None
+            raise InputError(f"`device` {name!r} cannot be used: {first}") from None
 
 
 def device_of_this_process(devices: Sequence[str]) -> str:

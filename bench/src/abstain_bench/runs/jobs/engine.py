@@ -110,8 +110,9 @@ def run_jobs(
     """
     checks.one_of(engine, "engine", ENGINES)
     if address and engine != "dask":
-        msg = f"`address` is that of a dask scheduler: give `engine` 'dask', got {engine!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`address` is that of a dask scheduler: give `engine` 'dask', got {engine!r}"
+        )
     make_folder(folder)
     sweep(folder)
     sweep(folder, f"*{NOW}")

@@ -150,8 +150,7 @@ class Receipt:
     def __post_init__(self) -> None:
         records.check(self, of="a receipt")
         if self.mark not in {"", _mark_of(self.facts)}:
-            msg = "`facts` of a receipt must be as the job left them; they were changed"
-            raise InputError(msg)
+            raise InputError("`facts` of a receipt must be as the job left them; they were changed")
 
     @classmethod
     def read(cls, path: Path) -> "Receipt":
@@ -257,8 +256,7 @@ class JobTable:
         seen = set(self.needed)
         for job in self.jobs.values():
             if any(other.stem not in seen for other in job.needs):
-                msg = f"the job {job.name!r} comes before one that it needs"
-                raise InputError(msg)
+                raise InputError(f"the job {job.name!r} comes before one that it needs")
             seen.add(job.stem)
             if (kept := receipt(job, folder)) is not None:
                 self.end(kept)

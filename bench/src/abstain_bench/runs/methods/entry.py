@@ -57,8 +57,7 @@ class Known:
         """Return the outputs "train" or "validation", or raise if they are not known."""
         found: Outputs | None = getattr(self, name)
         if found is None:
-            msg = f"nothing is known of the {name} pictures; give `{name}`"
-            raise MissingInputError(msg)
+            raise MissingInputError(f"nothing is known of the {name} pictures; give `{name}`")
         return found
 
 
@@ -121,16 +120,16 @@ class Method:
         for need in sorted(self.needs):
             if need not in NEEDS:
                 listed = ", ".join(map(repr, NEEDS))
-                msg = f"`needs` of the method {self.name!r} must be of {listed}; got {need!r}"
-                raise InputError(msg)
+                raise InputError(
+                    f"`needs` of the method {self.name!r} must be of {listed}; got {need!r}"
+                )
 
         if self.fitted_on and "ensemble" in self.needs:
             # All that an ensemble is asked about is what it will be judged by.
-            msg = (
+            raise InputError(
                 f"a method of ensembles must not be fitted; {self.name!r} is, on "
                 f"{self.fitted_on!r}. Leave `fitted_on` empty"
             )
-            raise InputError(msg)
 
     @property
     def averages(self) -> bool:

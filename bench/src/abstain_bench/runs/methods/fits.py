@@ -57,8 +57,9 @@ def unlabeled(outputs: Outputs, *, samples: bool = False) -> Predictions:
     if not samples:
         return Predictions(logits=outputs.logits, features=outputs.features, loss=nothing)
     if outputs.samples is None:
-        msg = "these outputs hold no `samples`; ask for them when the outputs are made"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            "these outputs hold no `samples`; ask for them when the outputs are made"
+        )
     return Predictions(logit_samples=outputs.samples, loss=nothing)
 
 
@@ -216,6 +217,5 @@ def own_waic(outputs: Outputs) -> FloatArray:
 
 def _needed(x: Any, name: str) -> Any:
     if x is None:
-        msg = f"these outputs hold no `{name}`"
-        raise MissingInputError(msg)
+        raise MissingInputError(f"these outputs hold no `{name}`")
     return x

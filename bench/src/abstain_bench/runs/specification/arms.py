@@ -134,23 +134,24 @@ class Arm:
         for name, values in self.grid.items():
             once(values, f"{where}.try.{name}", empty=False)
             if name in self.options:
-                msg = f"`{where}.try.{name}` and `{where}.options.{name}` must not both be given"
-                raise InputError(msg)
+                raise InputError(
+                    f"`{where}.try.{name}` and `{where}.options.{name}` must not both be given"
+                )
         for name, values in self.recipes.items():
             once(values, f"{where}.try.recipe.{name}", empty=False)
         tried = [*self.grid.values(), *self.recipes.values()]
         count = math.prod([len(self.dropout), *map(len, tried)])
         if count > _MOST_SETTINGS:
-            msg = (
+            raise InputError(
                 f"the arm {self.name!r} has {count:,} settings; at most {_MOST_SETTINGS} are tried"
             )
-            raise InputError(msg)
         self._check_rewards()
         labels = [setting.label for setting in self.settings]
         if len(set(labels)) < len(labels):
             twice = next(label for label in labels if labels.count(label) > 1)
-            msg = f"the arm {self.name!r} has two settings {twice!r}; try values further apart"
-            raise InputError(msg)
+            raise InputError(
+                f"the arm {self.name!r} has two settings {twice!r}; try values further apart"
+            )
         for setting in self.settings if self.recipes else ():
             # A field that does not exist, or a value that cannot be, is told at once.
             self.recipe_of(setting)
@@ -168,8 +169,9 @@ class Arm:
         for reward in self.rewards:
             is_number = isinstance(reward, int | float) and not isinstance(reward, bool)
             if not is_number or not _MIN_REWARD < reward < math.inf:
-                msg = f"`reward` of the arm {self.name!r} must be a number above 1; got {reward!r}"
-                raise InputError(msg)
+                raise InputError(
+                    f"`reward` of the arm {self.name!r} must be a number above 1; got {reward!r}"
+                )
 
     def recipe_of(self, setting: Setting) -> Recipe:
         """Return the recipe of a setting."""
@@ -177,13 +179,13 @@ class Arm:
         known = [field.name for field in fields(Recipe)]
         if unknown := [name for name in setting.recipe if name not in known]:
             near = suggest(unknown[0], known)
-            msg = f"{where}: a recipe has no field {unknown[0]!r}.{near} It has {', '.join(known)}."
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"{where}: a recipe has no field {unknown[0]!r}.{near} It has {', '.join(known)}."
+            )
         try:
             return replace(self.recipe, **setting.recipe)
         except InputError as error:
-            msg = f"{where}: {error}"
-            raise InputError(msg) from None
+            raise InputError(f"{where}: {error}") from None
 
     def classifier_length(self, setting: Setting) -> int:
         """Return how long the phase is that is the whole training of another objective."""
@@ -207,14 +209,14 @@ class Arm:
         # A text is not sure to be one: it may come from a file.
         given: Any = self.name
         if not isinstance(given, str) or not NAME.fullmatch(given):
-            msg = (
+            raise InputError(
                 "an arm must be named with up to 60 letters, digits, dots, hyphens and "
                 f"underscores; got {given!r}"
             )
-            raise InputError(msg)
         if given == ENSEMBLE:
-            msg = f"an arm must not be named {ENSEMBLE!r}: that is what all its seeds make together"
-            raise InputError(msg)
+            raise InputError(
+                f"an arm must not be named {ENSEMBLE!r}: that is what all its seeds make together"
+            )
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -281,6 +283,7 @@ def look_up_arm(arm: Arm) -> None:
         whole = recipe.lasting(length)
         if arm.stages and (twice := sorted(set(kind.stages.values()) & set(setting.options))):
             where = f"arms.{arm.name}"
-            msg = f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
-            raise InputError(msg)
+            raise InputError(
+                f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
+            )
         kind.make(rng=0, **{**setting.options, **shares}).plan(whole.length)

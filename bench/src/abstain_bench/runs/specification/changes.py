@@ -112,8 +112,7 @@ def _checked(config: Config) -> Config:
     for name in config.methods:
         for need in METHODS[name].needs:
             if need in lacking:
-                msg = f"the method {name!r} needs {lacking[need]}"
-                raise InputError(msg)
+                raise InputError(f"the method {name!r} needs {lacking[need]}")
     return config
 
 
@@ -145,8 +144,9 @@ def _named_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
     for name in names:
         if name not in by_name:
             there = ", ".join(by_name)
-            msg = f"there is no arm named {name!r}.{suggest(name, by_name)} There are {there}."
-            raise UnknownNameError(msg)
+            raise UnknownNameError(
+                f"there is no arm named {name!r}.{suggest(name, by_name)} There are {there}."
+            )
     return tuple(by_name[name] for name in names)
 
 
@@ -185,6 +185,5 @@ def folder_of(given: Any) -> str:
 def tuple_of(given: Any, name: str) -> tuple[Any, ...]:
     """Return a list as a tuple."""
     if not isinstance(given, list | tuple):
-        msg = f"`{name}` must be a list; got {given!r}"
-        raise InputError(msg)
+        raise InputError(f"`{name}` must be a list; got {given!r}")
     return tuple(given)

@@ -107,8 +107,7 @@ class Config:
         once([arm.name for arm in self.arms], "the names of `arms`")
         once([arm.kind for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:
-            msg = "`samples` must be 0 or at least 2; got 1"
-            raise InputError(msg)
+            raise InputError("`samples` must be 0 or at least 2; got 1")
 
     def methods_of(self, arm: Arm) -> tuple[Method, ...]:
         """Return the methods that score the networks of an arm, but for those of ensembles."""
@@ -136,8 +135,9 @@ def look_up(config: Config) -> None:
     """
     task = TASKS[config.task]
     if config.data is not None and not task.needs_folder:
-        msg = f"[data] is of tasks whose pictures are files; those of {task.name!r} come with it"
-        raise InputError(msg)
+        raise InputError(
+            f"[data] is of tasks whose pictures are files; those of {task.name!r} come with it"
+        )
     for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
         for given in getattr(config, name):
             _ = catalogue[given]
@@ -145,8 +145,9 @@ def look_up(config: Config) -> None:
     for given in config.methods:
         wanted = METHODS[given].objective
         if wanted not in kinds:
-            msg = f"the method {given!r} scores networks trained by {wanted!r}, and no arm is"
-            raise InputError(msg)
+            raise InputError(
+                f"the method {given!r} scores networks trained by {wanted!r}, and no arm is"
+            )
     if has("torch"):
         from abstain_bench.networks import MODELS
         from abstain_bench.runs.training.variations import variation_of

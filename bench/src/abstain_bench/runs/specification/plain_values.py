@@ -76,8 +76,7 @@ def from_plain(found: Mapping[str, Any]) -> Config:
     refuse_unknown(found, _FIELDS, "the configuration")
     own = dict(found)
     if "task" not in own:
-        msg = f"`task` must name the task: one of {', '.join(TASKS)}"
-        raise InputError(msg)
+        raise InputError(f"`task` must name the task: one of {', '.join(TASKS)}")
     task = TASKS[value(own.pop("task"), Word, "task")]
     handled = _handled(task, own)
     recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
@@ -293,8 +292,7 @@ def named(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        msg = f"{where}: {error}"
-        raise InputError(msg) from None
+        raise InputError(f"{where}: {error}") from None
 
 
 def _tuples(given: Any) -> Any:

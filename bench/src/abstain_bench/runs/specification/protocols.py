@@ -110,8 +110,7 @@ class Protocol:
         """Return the facts of a task, or an error that names those there are."""
         if task not in self.tasks:
             known = ", ".join(self.tasks)
-            msg = f"the protocol {self.name!r} has no task {task!r}; it has {known}"
-            raise InputError(msg)
+            raise InputError(f"the protocol {self.name!r} has no task {task!r}; it has {known}")
         return self.tasks[task]
 
     def plain(self, task: str, model: str = "") -> dict[str, Any]:

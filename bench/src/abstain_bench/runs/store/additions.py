@@ -103,11 +103,10 @@ class Additions:
             json_records.take_version(found, "version", (_VERSION,))
             return cls(folder, records.read(_Receipts, found, "what was added").methods)
         except (InputError, KeyError, TypeError, ValueError) as error:
-            msg = (
+            raise FileFormatError(
                 f"{str(path)!r} is damaged: {error}. Delete it, and the scores of others can be "
                 "added again"
-            )
-            raise FileFormatError(msg) from None
+            ) from None
 
     def write(self, facts: Iterable[AddedFacts]) -> None:
         """Replace the receipts, whole or not at all, and delete files that none names."""
@@ -137,12 +136,11 @@ class Additions:
                 continue
             found = file.read(said.exposure, logits=False)
             if not np.array_equal(found.prediction, said.prediction):
-                msg = (
+                raise FileFormatError(
                     f"the run {run!r} has changed since {one.name!r} was added: it predicts other "
                     f"classes of {said.exposure!r}. Compute the scores again and add them with "
                     "`replace`, or remove them (`abstain benchmark remove-scores`)"
                 )
-                raise FileFormatError(msg)
             out[one.name] = found.confidence[one.name]
         return out
 

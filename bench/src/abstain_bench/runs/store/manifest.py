@@ -162,8 +162,7 @@ class Store:
         place = Path(folder)
         path = place / MANIFEST
         if not path.is_file():
-            msg = f"{str(place)!r} is no folder of runs: it has no {MANIFEST}"
-            raise InputError(msg)
+            raise InputError(f"{str(place)!r} is no folder of runs: it has no {MANIFEST}")
         additions = Additions.read(place) if added else Additions(place)
         try:
             found = fields(path, HEADER)
@@ -174,12 +173,11 @@ class Store:
             return cls(place, own.config, own.facts, own.classes, own.exposures, kept, additions)
         except (InputError, KeyError, TypeError, ValueError) as error:
             first = "" if lost(place) else "move it away and "
-            msg = (
+            raise FileFormatError(
                 f"{str(path)!r} is no manifest of a benchmark, or a damaged one: {error}. If "
                 f"its folder was run, {first}run the same command, which writes it anew; "
                 "what was imported must be imported again"
-            )
-            raise FileFormatError(msg) from None
+            ) from None
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -253,8 +251,7 @@ class Store:
         kept = self._by_name[run.name]
         name = kept.validation if VALIDATION in exposures else kept.tested
         if not name:
-            msg = f"the run {run.name!r} has no scores of the exposure {exposures[0]!r}"
-            raise InputError(msg)
+            raise InputError(f"the run {run.name!r} has no scores of the exposure {exposures[0]!r}")
         read = self._file(name).read_all(exposures, logits=logits)
         return {key: self._with_others(run, found) for key, found in read.items()}
 

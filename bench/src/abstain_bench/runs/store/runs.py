@@ -292,8 +292,7 @@ class ScoreFile:
     def _names(self, exposure: str, *, logits: bool) -> list[str]:
         """Return the names of the arrays of an exposure."""
         if f"{exposure}/labels" not in self._archive:
-            msg = f"{self.path.name} says nothing of the exposure {exposure!r}"
-            raise InputError(msg)
+            raise InputError(f"{self.path.name} says nothing of the exposure {exposure!r}")
         there = [*_ALWAYS, *(one for one in _OPTIONAL if f"{exposure}/{one}" in self._archive)]
         return [f"{exposure}/{name}" for name in there if logits or name != "logits"]
 

@@ -207,8 +207,9 @@ def required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> R
     fetched = f"`abstain data fetch {name} --folder DIR` brings them"
     how = fetched if files else SOURCES[name].note.rstrip(".")
     if folder is None:
-        msg = f"the task needs the folder that the files of {title} are in (--data); {how}"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"the task needs the folder that the files of {title} are in (--data); {how}"
+        )
     try:
         return read(folder)
     except InputError as error:
@@ -216,8 +217,7 @@ def required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> R
         if type(error) is not InputError:
             raise
         known = "abstain data fetch" if files else SOURCES[name].page
-        msg = str(error) if known in str(error) else f"{error}; {how}"
-        raise MissingInputError(msg) from None
+        raise MissingInputError(str(error) if known in str(error) else f"{error}; {how}") from None
 
 
 def of_no_class(
@@ -228,14 +228,12 @@ def of_no_class(
     Refused where they have another shape; None for any.
     """
     if shape is not None and images.shape != shape:
-        msg = f"pictures of new classes must have the shape {shape}; got {images.shape}"
-        raise InputError(msg)
+        raise InputError(f"pictures of new classes must have the shape {shape}; got {images.shape}")
     return Images(images.pixels, np.full(images.n, -1), classes, images.places)
 
 
 def divided(images: Images, count: int) -> tuple[Images, Images]:
     """Set the first test pictures aside to choose on, as FD-Shifts does."""
     if not 0 < count < images.n:
-        msg = f"{count:,} pictures to choose on must leave some of {images.n:,} to test"
-        raise InputError(msg)
+        raise InputError(f"{count:,} pictures to choose on must leave some of {images.n:,} to test")
     return images.subset(np.arange(count)), images.subset(np.arange(count, images.n))

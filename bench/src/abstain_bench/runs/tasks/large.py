@@ -47,8 +47,9 @@ def read(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
 def chosen_on(files: FileParts) -> PictureFiles:
     """Return the pictures to choose on; where there are none, those of the test are no stand-in."""
     if files.validation is None:
-        msg = "a task must have validation pictures of its own: nothing is chosen on test pictures"
-        raise InputError(msg)
+        raise InputError(
+            "a task must have validation pictures of its own: nothing is chosen on test pictures"
+        )
     return files.validation
 
 
@@ -98,11 +99,10 @@ def _wilds(name: str, shift: str, folder: Path | None, sizes: Sizes = OFFICIAL) 
 def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     if folder is None or not (folder / "train").is_dir() or not (folder / "test").is_dir():
         there = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
-        msg = (
+        raise MissingInputError(
             "the task 'imagenet-folder' needs a folder (--data) with the folders 'train' and "
             f"'test', in each of them a folder of pictures for each class; {there}"
         )
-        raise MissingInputError(msg)
     whole = find_image_folder(folder / "train")
     test = find_image_folder(folder / "test", classes=whole.classes)
     # A tenth of what is learned from is enough to choose on.
@@ -126,8 +126,7 @@ def _divided(
 ) -> tuple[PictureFiles, PictureFiles]:
     """Draw so many pictures, or take the first, and return the others too."""
     if not 0 < count < files.n:
-        msg = f"{count:,} pictures must leave some of {files.n:,}"
-        raise InputError(msg)
+        raise InputError(f"{count:,} pictures must leave some of {files.n:,}")
     order = np.random.default_rng(0).permutation(files.n) if drawn else np.arange(files.n)
     return files.subset(np.sort(order[:count])), files.subset(np.sort(order[count:]))
 
@@ -139,11 +138,10 @@ def _beside(folder: Path, prefix: str) -> list[tuple[str, Path]]:
         name = place.name.removeprefix(prefix)
         if place.is_dir():
             if not _NAME.fullmatch(name) or name == "iid":
-                msg = (
+                raise InputError(
                     f"the folder {place.name!r} must be named {prefix}NAME with up to 40 letters, "
                     "digits, dots, hyphens and underscores, and not 'iid'; rename it"
                 )
-                raise InputError(msg)
             found.append((name, place))
     return found
 
@@ -153,11 +151,10 @@ def _shifted(place: Path, whole: PictureFiles) -> PictureFiles:
     files = find_image_folder(place)
     number = {name: i for i, name in enumerate(whole.classes)}
     if unknown := [name for name in files.classes if name not in number]:
-        msg = (
+        raise InputError(
             f"{str(place)!r} has the class {unknown[0]!r}, which 'train' does not have; pictures "
             "of new classes belong into a folder named new-NAME"
         )
-        raise InputError(msg)
     labels = np.array([number[name] for name in files.classes])[files.labels]
     return replace(files, labels=labels, classes=whole.classes)
 
@@ -165,8 +162,9 @@ def _shifted(place: Path, whole: PictureFiles) -> PictureFiles:
 def _new(place: Path, whole: PictureFiles, sizes: Sizes) -> Images:
     files = find_image_folder(place)
     if known := sorted(set(files.classes) & set(whole.classes)):
-        msg = f"{str(place)!r} has the class {known[0]!r}, which 'train' has too: it is not new"
-        raise InputError(msg)
+        raise InputError(
+            f"{str(place)!r} has the class {known[0]!r}, which 'train' has too: it is not new"
+        )
     found = read(files, sizes.tested, sizes)()
     return Images(found.pixels, np.full(found.n, -1), whole.classes, found.places)
 

@@ -113,11 +113,10 @@ def _same_rows(read: Callable[[], Images], tested: Images) -> Images:
     found = read().subset(tested.places)
     wrong = np.flatnonzero(found.labels != tested.labels)
     if wrong.size:
-        msg = (
+        raise FileFormatError(
             f"labels.npy is not that of these test pictures: picture {tested.places[wrong[0]]:,} "
             f"has the class {found.labels[wrong[0]]} there, and {tested.labels[wrong[0]]} here"
         )
-        raise FileFormatError(msg)
     return replace(found, classes=tested.classes)
 
 

@@ -38,11 +38,11 @@ def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
     except (OSError, InputError):
         raise
     except Exception as error:  # a damaged archive raises anything
-        msg = f"{str(path)!r} is no checkpoint or a damaged one; delete it to train anew"
-        raise FileFormatError(msg) from error
+        raise FileFormatError(
+            f"{str(path)!r} is no checkpoint or a damaged one; delete it to train anew"
+        ) from error
     if not isinstance(found, dict):
-        msg = f"{str(path)!r} holds no checkpoint; delete it to train anew"
-        raise FileFormatError(msg)
+        raise FileFormatError(f"{str(path)!r} holds no checkpoint; delete it to train anew")
     return found
 
 
@@ -224,8 +224,9 @@ def train(
 def _before(done: Any, recipe: Recipe) -> int:
     """Validate the number of epochs that are done already."""
     if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done < recipe.epochs:
-        msg = f"`done` must be a whole number from 0 to {recipe.epochs - 1}; got {done!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`done` must be a whole number from 0 to {recipe.epochs - 1}; got {done!r}"
+        )
     return done
 
 
@@ -315,8 +316,9 @@ class _Run:
         pictures = self.data.inputs.varied(self.data.pictures(rows), draws)
         loss = self.objective(self.called(pictures), self.data.labels[rows], index=rows)
         if not loss.requires_grad:
-            msg = "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"
-            raise InputError(msg)
+            raise InputError(
+                "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"
+            )
         self.precision.backward(loss)
         if self.recipe.clip:
             self.precision.clip(self.network, self.descent, self.recipe.clip)
@@ -326,11 +328,10 @@ class _Run:
     def _finite(self, mean: float, number: int) -> float:
         if math.isfinite(mean):
             return mean
-        msg = (
+        raise InputError(
             f"the loss became {mean} in epoch {number + 1} of {self.recipe.epochs}; lower "
             f"`learning_rate` (it is {self.recipe.learning_rate:g})"
         )
-        raise InputError(msg)
 
     def state(self, losses: list[float]) -> dict[str, Any]:
         """Return what `resumed` needs."""
@@ -382,8 +383,9 @@ class _Run:
 
 
 def _refuse_other(path: Path) -> NoReturn:
-    msg = f"{str(path)!r} is the state of another training; delete it to train anew"
-    raise FileFormatError(msg) from None
+    raise FileFormatError(
+        f"{str(path)!r} is the state of another training; delete it to train anew"
+    ) from None
 
 
 def _mixed(seed: int, epoch: int) -> int:

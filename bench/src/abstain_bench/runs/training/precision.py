@@ -102,8 +102,9 @@ def precision_of(machine: Machine) -> FullPrecision:
     if precision == FullPrecision.name:
         return FullPrecision(device)
     if precision == "16-mixed" and torch.device(device).type == "cpu":
-        msg = "`precision` '16-mixed' needs an accelerator; on the CPU take 'bf16-mixed'"
-        raise InputError(msg)
+        raise InputError(
+            "`precision` '16-mixed' needs an accelerator; on the CPU take 'bf16-mixed'"
+        )
     return MixedPrecision(fabric_of(machine))
 
 
@@ -122,11 +123,10 @@ def fabric_of(machine: Machine) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "lightning_fabric":
             raise
-        msg = (
+        raise MissingInputError(
             f"`precision` {machine.precision!r} needs lightning-fabric: "
             "pip install lightning-fabric"
-        )
-        raise MissingInputError(msg) from None
+        ) from None
     casting = Casting(cast("Any", machine.precision), where.type)
     # Objects and no names: by name Fabric prints, reads the environment, and looks for SLURM or
     # MPI to take part in.

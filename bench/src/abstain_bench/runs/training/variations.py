@@ -255,9 +255,10 @@ class Augmentation(Variation):
             return pictures
         height, width = pictures.shape[2:]
         if min(height, width) < self.side:
-            msg = f"`variation.side` must be at most that of the pictures; got {self.side} of \
+            raise InputError(
+                f"`variation.side` must be at most that of the pictures; got {self.side} of \
 {height} x {width}"
-            raise InputError(msg)
+            )
         top, left = (height - self.side) // 2, (width - self.side) // 2
         return pictures[:, :, top : top + self.side, left : left + self.side]
 
@@ -329,11 +330,11 @@ def variation_of(options: dict[str, Any] | None) -> Variation | None:
     name = known.pop("name", None)
     if not isinstance(name, str) or name not in VARIATIONS:
         there = ", ".join(map(repr, VARIATIONS))
-        msg = f"`variation.name` must be one of {there}; got {name!r}"
-        raise InputError(msg)
+        raise InputError(f"`variation.name` must be one of {there}; got {name!r}")
     kind = VARIATIONS[name]
     fields = tuple(getattr(kind, "__dataclass_fields__", ()))
     if unknown := sorted(set(known) - set(fields)):
-        msg = f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
-        raise InputError(msg)
+        raise InputError(
+            f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
+        )
     return kind(**known)

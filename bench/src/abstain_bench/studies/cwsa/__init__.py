@@ -190,16 +190,14 @@ def _grid(thresholds: Sequence[float]) -> FloatArray:
         return np.linspace(_LOW, _HIGH, _COUNT)
     found = np.unique([_threshold(t) for t in thresholds])
     if found.size < 2:
-        msg = f"`thresholds` must hold at least 2; got {tuple(thresholds)}"
-        raise InputError(msg)
+        raise InputError(f"`thresholds` must hold at least 2; got {tuple(thresholds)}")
     return found
 
 
 def _threshold(x: float) -> float:
     value = checks.fraction(x, "thresholds")
     if value == 1:
-        msg = "`thresholds` must lie in [0, 1); got 1.0. At 1 the ramp has no width."
-        raise InputError(msg)
+        raise InputError("`thresholds` must lie in [0, 1); got 1.0. At 1 the ramp has no width.")
     return value
 
 

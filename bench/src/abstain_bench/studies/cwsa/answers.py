@@ -95,8 +95,9 @@ def answers_of(data: Data, scores: Sequence[str]) -> list[Answers]:
 
 def _of_part(name: str, p: Predictions, scores: Sequence[str]) -> list[Answers]:
     if p.weight is not None:
-        msg = f"the study changes labels and classes; {name!r} has weights, so leave them out"
-        raise InputError(msg)
+        raise InputError(
+            f"the study changes labels and classes; {name!r} has weights, so leave them out"
+        )
     asked = list(scores) or list(p.confidence or {}) or [BASELINE]
     losses = per_sample_loss(p, None).astype(np.float64)
     out = []
@@ -121,8 +122,9 @@ def _of_part(name: str, p: Predictions, scores: Sequence[str]) -> list[Answers]:
             )
         )
     if not out:
-        msg = f"{name!r} has no confidence in [0, 1] with a 0/1 loss; {asked} were tried"
-        raise MissingInputError(msg)
+        raise MissingInputError(
+            f"{name!r} has no confidence in [0, 1] with a 0/1 loss; {asked} were tried"
+        )
     return out
 
 

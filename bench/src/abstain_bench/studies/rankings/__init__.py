@@ -137,8 +137,9 @@ def study_rankings(
         pieces = _pieces(folder, asked, None if out is None else Path(out), on_outcome)
         return RANKINGS.result(parameters=parameters, **_found(pieces, folder, asked))
     if methods is not None or studies is not None:
-        msg = "`methods` and `studies` are those of a folder of runs; give `runs`, or drop them"
-        raise InputError(msg)
+        raise InputError(
+            "`methods` and `studies` are those of a folder of runs; give `runs`, or drop them"
+        )
     ranked = simulated(n=_size(n), resamples=asked.resamples, level=asked.level, seed=asked.seed)
     piece = tables_of([replace(one, ties=ties) for one in ranked])
     return RANKINGS.result(parameters=parameters, **_found([piece], None, asked))
@@ -147,8 +148,7 @@ def study_rankings(
 def _size(n: int) -> int:
     size = checks.positive_int(n, "n")
     if size < 20:
-        msg = f"`n` must be at least 20, so that methods differ; got {size}"
-        raise InputError(msg)
+        raise InputError(f"`n` must be at least 20, so that methods differ; got {size}")
     return size
 
 
@@ -157,8 +157,9 @@ def _of_print(
 ) -> StudyResult:
     """Say what changes in the published tables."""
     if runs is not None or methods is not None or studies is not None:
-        msg = "`published` takes the printed tables; drop it, or `runs`, `methods` and `studies`"
-        raise InputError(msg)
+        raise InputError(
+            "`published` takes the printed tables; drop it, or `runs`, `methods` and `studies`"
+        )
     rows = printed_ranks()
     changes = list(printed_changes(rows))
     tables: dict[str, Any] = {"results": rows, "changes": changes, "tests": []}
@@ -216,8 +217,9 @@ def _found(
 ) -> dict[str, Any]:
     whole = together(pieces)
     if not whole["changes"]:
-        msg = "no study has two methods with numbers of both metrics; name others, or drop them"
-        raise InputError(msg)
+        raise InputError(
+            "no study has two methods with numbers of both metrics; name others, or drop them"
+        )
     tables: dict[str, Any] = {name: whole[name] for name in TABLES}
     figures, notes = _figures(whole, asked.level), []
     if folder is not None:

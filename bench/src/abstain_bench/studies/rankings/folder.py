@@ -40,8 +40,7 @@ class RankedFolder:
     def __post_init__(self) -> None:
         if not self.store.tested:
             where = str(self.store.folder)
-            msg = f"no run of {where!r} was tested; let `abstain benchmark run` go on"
-            raise InputError(msg)
+            raise InputError(f"no run of {where!r} was tested; let `abstain benchmark run` go on")
 
     @cached_property
     def studies(self) -> dict[str, Study]:

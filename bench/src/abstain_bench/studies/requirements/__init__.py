@@ -174,8 +174,9 @@ def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
 def _orders(orders: int) -> int:
     most = checks.positive_int(orders, "orders")
     if not _LEAST <= most <= _MOST:
-        msg = f"`orders` must be {_LEAST} to {_MOST}, since 2^n orders are tried; got {orders}"
-        raise InputError(msg)
+        raise InputError(
+            f"`orders` must be {_LEAST} to {_MOST}, since 2^n orders are tried; got {orders}"
+        )
     return most
 
 

@@ -286,8 +286,9 @@ def _across(
 
 def _known(name: str, found: Pivot) -> str:
     if name not in found.metrics:
-        msg = f"the evaluation has no metric {name!r}.{suggest(name, found.metrics)}"
-        raise UnknownNameError(msg)
+        raise UnknownNameError(
+            f"the evaluation has no metric {name!r}.{suggest(name, found.metrics)}"
+        )
     return name
 
 

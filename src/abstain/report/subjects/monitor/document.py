@@ -48,8 +48,7 @@ def monitor_document(monitor: Monitor, origin: doc.Origin) -> doc.Document:
 
 def _checked(monitor: object) -> Monitor:
     if not isinstance(monitor, Monitor):
-        msg = f"`result` must be a Monitor; got {type(monitor).__name__}"
-        raise InputError(msg)
+        raise InputError(f"`result` must be a Monitor; got {type(monitor).__name__}")
     return monitor
 
 
