@@ -158,5 +158,15 @@ def test_a_command_of_a_missing_package_names_the_package(command, alone, capsys
     )
 
 
+@pytest.mark.parametrize("catalogue", ["tasks", "studies"])
+def test_a_catalogue_of_a_missing_package_names_the_package(catalogue, alone, capsys):
+    assert run(["list", catalogue]) == 2
+    printed = capsys.readouterr().err
+    assert printed == (
+        f"abstain: `abstain list {catalogue}` needs the package abstain-bench: "
+        "pip install abstain-bench\n"
+    )
+
+
 def test_without_extensions_the_catalogues_of_this_package_remain(alone):
     assert all_catalogues() == CATALOGUES

@@ -72,8 +72,11 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
 }
 
-#: Commands of a package that this one does not install.
+#: Commands of abstain-bench, which this package does not install, and words after `abstain list`.
 _BENCH_COMMANDS: Final = frozenset({"benchmark", "data", "study"})
+_BENCH_CATALOGUES: Final = frozenset(
+    {"corruptions", "datasets", "models", "protocols", "published", "studies", "tasks"}
+)
 
 
 def all_commands() -> dict[str, Command]:
@@ -144,14 +147,26 @@ def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
 
 def _commands_for(words: list[str]) -> dict[str, Command]:
     """Return all commands, or those of this package alone if one of them is called."""
+    _check_bench_is_installed(words)
     if words and words[0] in COMMANDS:
         return COMMANDS
     commands = all_commands()
-    if words and words[0] in _BENCH_COMMANDS - commands.keys():
-        raise MissingInputError(
-            f"the command {words[0]!r} needs the package abstain-bench: pip install abstain-bench"
-        )
     if words and words[0] not in commands and not words[0].startswith("-"):
         # Cyclopts loads every command to suggest one for an unknown word.
         return _loadable(commands)
     return commands
+
+
+def _check_bench_is_installed(words: list[str]) -> None:
+    """Raise an error that names abstain-bench if the words need it and it is not installed."""
+    if words and words[0] in _BENCH_COMMANDS:
+        missing, group = f"the command {words[0]!r}", plugins.COMMANDS
+    elif words[:1] == ["list"] and _BENCH_CATALOGUES.intersection(words[1:2]):
+        missing, group = f"`abstain list {words[1]}`", plugins.CATALOGUES
+    else:
+        return
+    name = words[0] if group == plugins.COMMANDS else words[1]
+    if name not in {extension.name for extension in plugins.extensions(group)}:
+        raise MissingInputError(
+            f"{missing} needs the package abstain-bench: pip install abstain-bench"
+        )
