@@ -37,9 +37,7 @@ def one_of(confidence: object, logits: Any, probabilities: Any) -> object:
         )
     if confidence is not None:
         return confidence
-    rows = len(given[0]) if hasattr(given[0], "__len__") else 1
-    # Of unknown truth, which no score looks at.
-    return Predictions(logits=logits, probabilities=probabilities, loss=np.zeros(rows))
+    return Predictions(logits=logits, probabilities=probabilities, unlabeled=True)
 
 
 def scored(predictions: Predictions, wanted: str, state: ScoreState | None) -> ConfidenceScore:

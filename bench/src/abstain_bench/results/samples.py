@@ -111,7 +111,7 @@ class Calibrators:
             raise MissingInputError(
                 f"{method!r} has no confidences of the validation data of {run.name!r}"
             )
-        asked = Predictions(confidence={method: confidence}, loss=np.zeros(confidence.size))
+        asked = Predictions(confidence={method: confidence}, unlabeled=True)
         try:
             found = state.score(asked).probability
         except MissingInputError:

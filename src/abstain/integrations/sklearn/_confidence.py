@@ -1,7 +1,7 @@
 """How far to trust each prediction of a fitted scikit-learn classifier."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,8 +95,7 @@ class Scoring:
         if features is None:
             return
         for said in found:
-            given = {"logits": said.logits, "probabilities": said.probabilities, "loss": said.loss}
-            yield Predictions(**given, features=features)
+            yield replace(said, features=features, unlabeled=True)
 
     def _refuse_length(self, values: Array, X: Any) -> None:
         from sklearn.utils.validation import _num_samples
@@ -134,12 +133,9 @@ def _refuse_unfitted(name: str) -> None:
 
 
 def outputs(estimator: Any, X: Any, method: str) -> Predictions:
-    """Return what a fitted classifier says of samples, with its classes as codes 0 to K - 1.
-
-    Of unknown truth: the loss is zero everywhere, and nobody reads it.
-    """
+    """Return the class scores of samples without labels; classes are the codes 0 to K - 1."""
     scores: dict[str, Any] = class_scores_by(estimator, X, method)
-    return Predictions(**scores, loss=np.zeros(next(iter(scores.values())).shape[0]))
+    return Predictions(**scores, unlabeled=True)
 
 
 def class_scores_by(estimator: Any, X: Any, method: str) -> dict[str, Array]:

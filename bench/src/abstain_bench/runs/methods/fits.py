@@ -203,7 +203,7 @@ def own_mean(outputs: Outputs) -> FloatArray:
     odds = np.asarray(_needed(outputs.sample_confidence, "sample_confidence"))
     # A probability is a softmax over two classes, so its mean is what samples of them have.
     pairs = np.stack([odds, np.zeros_like(odds)], axis=2)
-    scores = Predictions(logit_samples=pairs, loss=np.zeros(len(odds))).class_scores
+    scores = Predictions(logit_samples=pairs, unlabeled=True).class_scores
     values: FloatArray = -np.diff(_needed(scores, "samples").values, axis=1)[:, 0]
     return values
 

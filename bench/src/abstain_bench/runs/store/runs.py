@@ -119,7 +119,7 @@ class RunScores:
         averaged = None
         if outputs.samples is not None:
             # What is predicted by the mean probabilities over passes or networks.
-            said = Predictions(logit_samples=outputs.samples, loss=np.zeros(outputs.n))
+            said = Predictions(logit_samples=outputs.samples, unlabeled=True)
             averaged = said.prediction_codes
         return cls(
             exposure,
