@@ -1,19 +1,23 @@
 """How often the analytic intervals hold the truth: simulation, printed as Markdown tables.
 
     python benchmarks/interval_coverage.py [--quick] [--draws N] [--seed S] [--rare-draws N]
+        [--only-rare] [--names NAME ...]
 
 A population: a sample fails with a given probability; its score is normal with standard deviation
 1, and the mean of the successes lies `SEPARATION` above that of the failures. With ties the scores
 are cut to 20 levels, the highest of which holds 46 % of the successes, as a saturated softmax does.
 The truth is that of the population, by `abstain.simulate`.
 
-The last table is of the class-balanced areas with one rare class of two. The common class fails in
-10% of its samples; the rare class fails more or less often, and its confidence is shifted.
+The last tables are of the class-balanced areas and of balanced accuracy with one rare class of two.
+The common class fails in 10% of its samples; the rare class fails more or less often, and its
+confidence is shifted. Balanced accuracy compares classifiers: half of the samples fail or not
+together, and the worse classifier fails in 15% of the common class.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.stats import norm
@@ -128,8 +132,10 @@ def table(*, ties: bool, sizes: tuple[int, ...], draws: int, seed: int) -> Itera
 # ------------------------------------------------------------------------------ rare classes
 RARE_SHARES = (0.01, 0.03, 0.10)
 RARE_SIZES = (400, 2000, 10_000)
-RARE_NAMES = ("aurc_ba", "augrc_ba")
-COMMON_RATE = 0.1
+BALANCED_SIZES = (400, 1000, 4000)
+BALANCED = "balanced_accuracy"
+RARE_NAMES = ("aurc_ba", "augrc_ba", BALANCED)
+COMMON_RATE, WORSE_RATE = 0.1, 0.15
 
 
 @dataclass(frozen=True)
@@ -174,10 +180,22 @@ RARE_CLASSES = (
 )
 
 
-def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> Draw:
-    """Draw labels, losses and scores; at least one sample is of the rare class."""
+#: Rates of failure in the rare class, for balanced accuracy. Confidence does not matter there.
+BALANCED_CLASSES = tuple(
+    RareClass(f"{100 * rate:.0f}% fail", rate, 0.0) for rate in (0.03, 0.1, 0.4, 0.9, 0.97)
+)
+
+
+def rare_labels(share: float, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw labels of two classes; at least one sample is of the rare class, 1."""
     label = (rng.random(n) < share).astype(np.int64)
     label[0] = 1
+    return label
+
+
+def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> Draw:
+    """Draw labels, losses and scores."""
+    label = rare_labels(share, n, rng)
     loss = rng.random(n) < rare.rates[label]
     common = np.sqrt(ALIKE) * rng.standard_normal(n)
     noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((3, n)) + rare.shifts[label]
@@ -189,16 +207,38 @@ def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -
     return Draw(good, rival, worse, worse)
 
 
+def draw_classifiers(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> Draw:
+    """Draw labels and the predictions of two equally good classifiers and of a worse one."""
+    label = rare_labels(share, n, rng)
+    same, shared = rng.random(n), rng.random(n) < SHARED
+    worse_rates = np.array([WORSE_RATE, rare.rate])
+    classifiers = []
+    for rates in (rare.rates, rare.rates, worse_rates):
+        loss = np.where(shared, same, rng.random(n)) < rates[label]
+        view = ClassView(label, np.where(loss, 1 - label, label), (0, 1))
+        classifiers.append(Scored(np.zeros(n), loss, view=view))
+    good, rival, worse = classifiers
+    return Draw(good, rival, worse, worse)
+
+
+def rare_truths(name: str, rare: RareClass, share: float) -> tuple[float, float]:
+    """Return the values of the population for the good and the worse of a draw."""
+    if name == BALANCED:
+        return 1 - float(rare.rates.mean()), 1 - (WORSE_RATE + rare.rate) / 2
+    good, worse = (rare.truth(name, share, apart) for apart in (SEPARATION, WORSE))
+    return good, worse
+
+
 def rare_cell(
-    name: str, rare: RareClass, share: float, n: int, *, draws: int, seed: int
+    name: str, draw_one: Callable[[], Draw], truths: tuple[float, float], *, draws: int
 ) -> dict[str, float]:
     """Return what the intervals and tests of one metric do in one population."""
-    rng, metric = generator(seed), METRICS[name]
+    metric = METRICS[name]
     always = replace(metric, unreliable=lambda _: "")
-    good, worse = (rare.truth(name, share, apart) for apart in (SEPARATION, WORSE))
+    good, worse = truths
     rows = []
     for _ in range(draws):
-        d = draw_rare(rare, share, n, rng)
+        d = draw_one()
         any_interval = interval_of(always, d.good)
         interval = interval_of(metric, d.good)
         null = difference_of(metric, (d.good, d.rival))
@@ -239,10 +279,14 @@ RARE_COLUMNS = (
 def rare_table(name: str, *, draws: int, seed: int) -> Iterator[str]:
     yield "| rare class | share | n | " + " | ".join(RARE_COLUMNS) + " |"
     yield "|:---|---:|---:|" + "---:|" * len(RARE_COLUMNS)
-    for rare in RARE_CLASSES:
+    is_accuracy = name == BALANCED
+    draw_one = draw_classifiers if is_accuracy else draw_rare
+    for rare in BALANCED_CLASSES if is_accuracy else RARE_CLASSES:
         for share in RARE_SHARES:
-            for n in RARE_SIZES:
-                found = rare_cell(name, rare, share, n, draws=draws, seed=seed)
+            for n in BALANCED_SIZES if is_accuracy else RARE_SIZES:
+                start = partial(draw_one, rare, share, n, generator(seed))
+                truths = rare_truths(name, rare, share)
+                found = rare_cell(name, start, truths, draws=draws)
                 numbers = " | ".join(
                     "-" if np.isnan(value) else f"{100 * value:.0f}" for value in found.values()
                 )
@@ -266,12 +310,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rare-draws", type=int, default=300)
     parser.add_argument("--only-rare", action="store_true", help="only the tables of rare classes")
+    parser.add_argument("--names", nargs="+", choices=RARE_NAMES, default=RARE_NAMES)
     args = parser.parse_args()
     draws = max(args.draws // 10, 50) if args.quick else args.draws
     sizes = SIZES[:3] if args.quick else SIZES
     if not args.only_rare:
         print_two_classifiers(sizes, draws, args.seed)
-    for name in RARE_NAMES:
+    for name in args.names:
         print(f"\n### Rare classes: `{name}`\n", flush=True)
         for line in rare_table(name, draws=args.rare_draws, seed=args.seed):
             print(line, flush=True)

@@ -8,6 +8,7 @@ from abstain._foundation.foreign import double
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import ClassView, Scored
 from abstain._foundation.segments import sums_by
+from abstain.metrics.areas.rare_classes import few_of_either_kind_of_class
 from abstain.metrics.class_views import (
     is_class,
     log_likelihood,
@@ -94,7 +95,8 @@ def balanced_accuracy(
     Notes
     -----
     Averages over the classes that occur in the labels. Samples of no known class belong to none
-    of them and do not count. Cost: one pass.
+    of them and do not count. There is no interval and no p-value if a class is too rare: if the
+    variance rests on fewer than 4 failures or 4 successes. Cost: one pass.
 
     References
     ----------
@@ -364,6 +366,7 @@ ENTRIES = (
         function="balanced_accuracy(prediction, labels)",
         gradients=frozenset(),
         influence=_balanced_influence,
+        unreliable=few_of_either_kind_of_class,
     ),
     NLL,
     Metric(

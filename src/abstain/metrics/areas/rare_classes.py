@@ -1,4 +1,4 @@
-"""When a class is too rare for an interval or a test of a class-balanced area.
+"""When a class is too rare for an interval or a test of a class-balanced number.
 
 Every class carries the same share of the number, so a class of few samples may carry nearly all of
 its variance. `docs/statistics.md` has the simulations that these limits come from.
@@ -9,11 +9,19 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import tail_sums
 from abstain.metrics.areas.class_cells import ClassCells, class_cells
+from abstain.metrics.class_views import view_of
+from abstain.metrics.influences import weights_of
 from abstain.metrics.rank_weights import vertex_area
 from abstain.typing import FloatArray
 
 #: The variance must rest on so many failures, each class counted with one failure more than seen.
 MIN_FAILURES = 20
+
+#: The same for balanced accuracy: failures, or successes where a class has fewer of these.
+MIN_OF_EITHER_KIND = 5
+
+#: At most this share of the variance may be missing because the samples of a class are few.
+MAX_UNSEEN_SHARE = 0.2
 
 #: At fewer accepted samples the risk of a class is hardly known, and its estimated variance too.
 FEW_ACCEPTED = 5
@@ -36,13 +44,65 @@ def few_failures_of_class(s: Scored) -> str:
     """
     cells = class_cells(s)
     failures = _failures(s, cells) + 1.0
-    variance = failures / cells.size**2
-    effective = float(variance.sum() ** 2 / np.sum(variance**2 / failures))
-    if effective >= min(MIN_FAILURES, failures.sum() / 2):
+    effective = _effective(failures / cells.size**2, failures)
+    if effective < min(MIN_FAILURES, failures.sum() / 2):
+        return _too_few(effective, "failures", MIN_FAILURES)
+    return _unseen_variance(failures, np.maximum(cells.size + 2.0 - failures, 1.0), cells.size)
+
+
+def few_of_either_kind_of_class(s: Scored) -> str:
+    """Return why rare classes have too few failures or successes for an interval, or "".
+
+    For balanced accuracy. The variance of a class of m samples, f of them failures and g successes,
+    is f g/m^3. It is as uncertain as the fewer of f and g, so these count; otherwise the rule is
+    that of `few_failures_of_class`. The limit is lower, since no sample weighs more than the others
+    of its class.
+    """
+    view, weight = view_of(s), weights_of(s)
+    known = (view.labels >= 0) & (weight > 0)
+    labels, weight = view.labels[known], weight[known]
+    wrong = np.asarray(view.prediction[known] != labels, np.float64)
+    # A row of a stream stands for as many samples as it weighs.
+    squared = weight if s.counted else weight**2
+    total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * wrong, squared))
+    present = total > 0
+    share = failed[present] / total[present]
+    size = total[present] ** 2 / squares[present]
+    failures, successes = share * size + 1.0, (1.0 - share) * size + 1.0
+    fewer = np.minimum(failures, successes)
+    effective = _effective(failures * successes / (size + 2.0) / size**2, fewer)
+    if effective < min(MIN_OF_EITHER_KIND, fewer.sum() / 2):
+        kinds = "failures, or successes where these are fewer"
+        return _too_few(effective, kinds, MIN_OF_EITHER_KIND)
+    return _unseen_variance(failures, successes, size)
+
+
+def _effective(variance: FloatArray, counts: FloatArray) -> float:
+    """Return on how many counts a sum of variances rests, by Satterthwaite's rule."""
+    return float(variance.sum() ** 2 / np.sum(variance**2 / counts))
+
+
+def _too_few(effective: float, kinds: str, needed: int) -> str:
+    """Return the reason: each class was counted with one more than seen."""
+    return (
+        f"a class is too rare: the variance rests on about {max(int(effective - 1.0), 0)} {kinds}; "
+        f"intervals and tests need {needed - 1} or more"
+    )
+
+
+def _unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArray) -> str:
+    """Return why classes of few samples show too little of their variance, or an empty string.
+
+    The variance that m samples show is on average 1/m too small, and one sample shows none. Takes
+    one failure and one success more than seen in each class.
+    """
+    variance = failures * successes / (size + 2.0) / size**2
+    unseen = float(np.sum(variance / size) / variance.sum())
+    if unseen <= MAX_UNSEEN_SHARE:
         return ""
     return (
-        f"a class is too rare: the variance rests on about {max(effective - 1.0, 0.0):.0f} "
-        f"failures, and intervals and tests need {MIN_FAILURES - 1} or more"
+        f"classes are too rare: about {100 * unseen:.0f}% of the variance cannot be seen in so few "
+        f"samples of a class; intervals and tests allow {100 * MAX_UNSEEN_SHARE:.0f}%"
     )
 
 
