@@ -5,7 +5,7 @@ import pytest
 
 from abstain.curves.retention import accuracy_rejection_curve, error_retention_curve
 from abstain.errors import DomainError
-from abstain.metrics.areas.generalized import augrc
+from abstain.metrics.areas.augrc import augrc
 
 
 def draw(seed, n=80):

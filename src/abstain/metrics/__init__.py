@@ -1,18 +1,22 @@
 """One number from (confidence, loss): the functions, and the catalogue `METRICS` of them all."""
 
 from abstain.metrics.areas.achievable import achievable_aurc as achievable_aurc
+from abstain.metrics.areas.augrc import augrc as augrc
+from abstain.metrics.areas.augrc import augrc_terms as augrc_terms
+from abstain.metrics.areas.augrc import excess_augrc as excess_augrc
+from abstain.metrics.areas.augrc import (
+    prediction_rejection_ratio as prediction_rejection_ratio,
+)
+from abstain.metrics.areas.aurc import (
+    area_under_accuracy_rejection as area_under_accuracy_rejection,
+)
+from abstain.metrics.areas.aurc import aurc as aurc
 from abstain.metrics.areas.balanced import balanced_augrc as balanced_augrc
 from abstain.metrics.areas.balanced import balanced_aurc as balanced_aurc
 from abstain.metrics.areas.binary import auprc_retention as auprc_retention
 from abstain.metrics.areas.binary import auroc_retention as auroc_retention
 from abstain.metrics.areas.excess import e_aurc as e_aurc
 from abstain.metrics.areas.excess import normalized_aurc as normalized_aurc
-from abstain.metrics.areas.generalized import augrc as augrc
-from abstain.metrics.areas.generalized import augrc_terms as augrc_terms
-from abstain.metrics.areas.generalized import excess_augrc as excess_augrc
-from abstain.metrics.areas.generalized import (
-    prediction_rejection_ratio as prediction_rejection_ratio,
-)
 from abstain.metrics.areas.pair import RiskCoverageAreas as RiskCoverageAreas
 from abstain.metrics.areas.pair import risk_coverage_areas as risk_coverage_areas
 from abstain.metrics.areas.partial import partial_augrc as partial_augrc
@@ -21,10 +25,6 @@ from abstain.metrics.areas.published import published_achievable_aurc as publish
 from abstain.metrics.areas.published import published_augrc as published_augrc
 from abstain.metrics.areas.published import published_aurc as published_aurc
 from abstain.metrics.areas.published import published_e_aurc as published_e_aurc
-from abstain.metrics.areas.selective import (
-    area_under_accuracy_rejection as area_under_accuracy_rejection,
-)
-from abstain.metrics.areas.selective import aurc as aurc
 from abstain.metrics.areas.sparsification import ause as ause
 from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece

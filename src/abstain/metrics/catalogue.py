@@ -16,12 +16,12 @@ from abstain.metrics import (
 )
 from abstain.metrics.areas import (
     achievable,
+    augrc,
+    aurc,
     balanced,
     binary,
     excess,
-    generalized,
     partial,
-    selective,
     sparsification,
 )
 from abstain.metrics.confidence_weighted import auc_mcc, sweep, threshold
@@ -30,12 +30,12 @@ from abstain.metrics.working_points import accuracy
 from abstain.metrics.working_points import entries as working_points
 
 for _entry in (
-    *generalized.ENTRIES,
-    *selective.ENTRIES,
+    *augrc.ENTRIES,
+    *aurc.ENTRIES,
     *excess.ENTRIES,
     *sparsification.ENTRIES,
     *achievable.ENTRIES,
-    selective.AUARC,
+    aurc.AUARC,
     *balanced.ENTRIES,
     *failure_ranking.ENTRIES,
     *retention.ENTRIES,
@@ -55,13 +55,13 @@ for _entry in (
     METRICS.add(_entry)
 
 #: What ranks and decides where nobody says by which metric.
-PRIMARY: Final = generalized.AUGRC.name
+PRIMARY: Final = augrc.AUGRC.name
 
 #: What is said of the classifier beside it.
 OF_CLASSIFIER: Final = classifier.ACCURACY.name
 
 #: What estimates the area of a population from a sample of it.
-OF_POPULATION: Final = selective.PLUG_IN.name
+OF_POPULATION: Final = aurc.PLUG_IN.name
 
 #: What takes numbers of the user's.
 FAMILIES: tuple[Family, ...] = (

@@ -11,7 +11,7 @@ from abstain._foundation.random import generator
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
 from abstain.errors import DomainError
-from abstain.metrics.areas.selective import ESTIMATORS
+from abstain.metrics.areas.aurc import ESTIMATORS
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,

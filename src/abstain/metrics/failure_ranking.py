@@ -13,7 +13,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, tail_sums
-from abstain.metrics.areas.generalized import FROM_AUGRC, auroc_of, is_binary
+from abstain.metrics.areas.augrc import FROM_AUGRC, auroc_of, is_binary
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Metric, Need, Resampled, value_of
 from abstain.metrics.influences import of_bends, of_gradient, of_turns

@@ -14,8 +14,8 @@ from abstain._foundation.scored import Scored
 from abstain.inference.influence import covariance, error_of, shares, tail_sums
 from abstain.inference.intervals import Interval, no_interval
 from abstain.inference.small_samples import Failures, warning
-from abstain.metrics.areas.generalized import AUGRC
-from abstain.metrics.areas.selective import AURC
+from abstain.metrics.areas.augrc import AUGRC
+from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.class_views import joined, of_predictions, view_of, weighted_mean
 from abstain.metrics.entry import Family, Metric, Need, value_of
 from abstain.metrics.influences import weights_of

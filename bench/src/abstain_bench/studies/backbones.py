@@ -10,7 +10,7 @@ import numpy as np
 from abstain.errors import InputError
 from abstain.evaluation.comparison import MEAN
 from abstain.metrics import ece, metric_named
-from abstain.metrics.areas.selective import AURC
+from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.spread import SpreadDisplay, SpreadValues

@@ -14,7 +14,8 @@ from abstain._foundation.scored import Scored
 from abstain.curves import risk_coverage_curve, thin
 from abstain.errors import InputError
 from abstain.inference.ranking import ranks
-from abstain.metrics.areas import generalized, selective
+from abstain.metrics.areas.augrc import AUGRC
+from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.contributions import contributions_of
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.series import Series, SeriesDisplay
@@ -26,7 +27,7 @@ from abstain_bench.studies._sources import confidence_of, usual_scores
 from abstain_bench.studies._study import SEED, StudyEntry, StudyOption, StudyResult, timed
 
 #: The areas that are compared, and beside them how well failures are told.
-_AREAS: Final = (selective.AURC, generalized.AUGRC)
+_AREAS: Final = (AURC, AUGRC)
 _METRICS: Final = (*_AREAS, FAILURE_AUROC)
 
 #: The shares of the samples, the surest first, in which failures are counted.

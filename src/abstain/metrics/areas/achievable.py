@@ -8,7 +8,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.inference.influence import Gradient, of_cumulated
-from abstain.metrics.areas.selective import best_aurc
+from abstain.metrics.areas.aurc import best_aurc
 from abstain.metrics.entry import Metric
 from abstain.metrics.influences import of_turns
 from abstain.metrics.rank_weights import partial_hyperbolic, rank_weight, rank_weighted_risk

@@ -13,7 +13,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
 from abstain._foundation.special import harmonic_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
-from abstain.metrics.areas.selective import (
+from abstain.metrics.areas.aurc import (
     ESTIMATORS,
     best_aurc,
     plugin_gradient,

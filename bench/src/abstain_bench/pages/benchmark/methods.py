@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.metrics import metric_named
-from abstain.metrics.areas.selective import AURC
+from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.backbones import BackboneDisplay, BackboneValue

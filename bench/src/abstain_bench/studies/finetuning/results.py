@@ -16,8 +16,8 @@ from abstain.evaluation import compare, evaluate
 from abstain.evaluation.comparison import PairedDifference
 from abstain.inference.multiplicity import adjust
 from abstain.metrics import METRICS
-from abstain.metrics.areas.generalized import AUGRC, CLASSIFIER_TERM, RANKING_TERM
-from abstain.metrics.areas.selective import PLUG_IN
+from abstain.metrics.areas.augrc import AUGRC, CLASSIFIER_TERM, RANKING_TERM
+from abstain.metrics.areas.aurc import PLUG_IN
 from abstain.metrics.classifier import ACCURACY, NLL
 from abstain.predictions import Predictions
 from abstain.tables import read_predictions

@@ -15,12 +15,13 @@ from abstain.evaluation import Comparison
 from abstain.evaluation.comparison import PairedDifference, Unit
 from abstain.inference.agreement import kendall
 from abstain.inference.ranking import Ties, ranks
-from abstain.metrics.areas import generalized, selective
+from abstain.metrics.areas.augrc import AUGRC
+from abstain.metrics.areas.aurc import AURC
 from abstain.typing import Split
 
 #: What was ranked by, and what Traub et al. propose instead.
-BEFORE: Final = selective.AURC
-AFTER: Final = generalized.AUGRC
+BEFORE: Final = AURC
+AFTER: Final = AUGRC
 
 #: The columns of the two.
 TWO: Final = (BEFORE.name, AFTER.name)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain.metrics import f1_auc, sample_contributions
-from abstain.metrics.areas.selective import AURC
+from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay

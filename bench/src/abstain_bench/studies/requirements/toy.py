@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain.curves import RiskCoverageCurve, generalized_risk_coverage_curve, risk_coverage_curve
 from abstain.metrics import augrc, aurc, failure_auroc
-from abstain.metrics.areas.selective import AURC
+from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.catalogue import PRIMARY
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import BoolArray, FloatArray, IntArray

@@ -12,7 +12,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.inference.replicates import Areas
-from abstain.metrics.areas.generalized import (
+from abstain.metrics.areas.augrc import (
     AUGRC_EXTREMES,
     FROM_AUGRC,
     augrc_gradient,
