@@ -163,7 +163,7 @@ def test_a_catalogue_of_a_missing_package_names_the_package(catalogue, alone, ca
     assert run(["list", catalogue]) == 2
     printed = capsys.readouterr().err
     assert printed == (
-        f"abstain: `abstain list {catalogue}` needs the package abstain-bench: "
+        f"abstain: the catalogue {catalogue!r} needs the package abstain-bench: "
         "pip install abstain-bench\n"
     )
 

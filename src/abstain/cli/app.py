@@ -162,7 +162,7 @@ def _check_bench_is_installed(words: list[str]) -> None:
     if words and words[0] in _BENCH_COMMANDS:
         missing, group = f"the command {words[0]!r}", plugins.COMMANDS
     elif words[:1] == ["list"] and _BENCH_CATALOGUES.intersection(words[1:2]):
-        missing, group = f"`abstain list {words[1]}`", plugins.CATALOGUES
+        missing, group = f"the catalogue {words[1]!r}", plugins.CATALOGUES
     else:
         return
     name = words[0] if group == plugins.COMMANDS else words[1]

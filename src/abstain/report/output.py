@@ -260,12 +260,12 @@ class Subject(Generic[ResultT]):
         >>> import tempfile
         >>> import abstain as ab
         >>> from abstain.report import write_figures
-        >>> rule = ab.thresholds.DecisionRule("confidence", 0.5, target=0.5)
+        >>> rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.5)
         >>> data = ab.Predictions(confidence=[0.9, 0.8, 0.4], loss=[0, 1, 0])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     files = write_figures(ab.check_rule(rule, data), folder, formats=["svg"])
-        >>> [path.name for path in files]
-        []
+        >>> [path.name for path in files][:2]
+        ['decision-rule.svg', 'decision-rule.csv']
         """
         files = self.files(result, self.formats if formats is None else formats)
         place = Path(folder)
