@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.benchmark.shifts_folder import CLASSES, COUNTS, EXPOSURES, make_folder
+from tests.benchmark.shifts_folder import CLASSES, COUNTS, EXPOSURES, SHORT, make_folder, raw
 from tests.benchmark.stored_runs import make_runs
 
 import abstain as ab
@@ -13,13 +13,6 @@ from abstain.benchmark.others.fd_shifts import told_by
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
 from abstain.errors import FileFormatError, InputError, MissingInputError
-
-#: Without the 75 corruptions, which take their time.
-SHORT = ("validation", "iid", "-", "new-class:svhn")
-
-
-def raw(folder, name="raw_logits"):
-    return np.load(folder / f"{name}.npz")["arr_0"].astype(np.float64)
 
 
 @pytest.fixture

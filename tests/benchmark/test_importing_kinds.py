@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.benchmark.known_outputs import KNOWN, NETWORK
-from tests.benchmark.shifts_folder import CLASSES, EXPOSURES, make_folder
+from tests.benchmark.shifts_folder import CLASSES, EXPOSURES, SHORT, make_folder, raw
 
 from abstain._foundation.subsample import subsampled_rows
 from abstain.benchmark.methods import METHODS, score_all
@@ -16,13 +16,6 @@ from abstain.benchmark.others.fd_shifts import logits_of_probabilities
 from abstain.benchmark.others.imported_network import LEVEL_SCORES
 from abstain.benchmark.store import Store
 from abstain.errors import InputError
-
-#: Without the 75 corruptions, which take their time.
-SHORT = ("validation", "iid", "-", "new-class:svhn")
-
-
-def raw(folder, name="raw_logits"):
-    return np.load(folder / f"{name}.npz")["arr_0"].astype(np.float64)
 
 
 @pytest.fixture
