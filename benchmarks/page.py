@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.cases import SECTIONS
-from benchmarks.cases.entry import NUMBA, NUMPY, Contender, Race, Section, Target
+from benchmarks.cases.entry import Contender, Race, Section, Target
+from benchmarks.cases.kernels import NUMBA, NUMPY
 from benchmarks.growth import exponents, lines
 from benchmarks.measuring.rounds import Found
 from benchmarks.results import Measured, Results

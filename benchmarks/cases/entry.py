@@ -12,9 +12,6 @@ from typing import Any, Final, TypeAlias
 #: Does the thing once; a `Command` of measuring.processes says itself what it took.
 Call: TypeAlias = Callable[[], object]
 
-#: Kernels that are named: those of numba, and NumPy's alone (ABSTAIN_NO_NUMBA=1).
-NUMBA, NUMPY = "numba", "NumPy"
-
 
 class AbsentError(Exception):
     """What takes part is not installed here, or does not take this kind of data."""

@@ -13,17 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.cases.entry import (
-    NUMBA,
-    NUMPY,
-    AbsentError,
-    Call,
-    Contender,
-    Race,
-    Section,
-    Sizes,
-    told,
-)
+from benchmarks.cases.entry import AbsentError, Call, Contender, Race, Section, Sizes, told
+from benchmarks.cases.kernels import NUMBA, NUMPY
 from benchmarks.cases.ranking import of_case, sort, started
 from benchmarks.inputs import KINDS, Case
 

@@ -5,18 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.cases.entry import (
-    NUMBA,
-    NUMPY,
-    AbsentError,
-    Call,
-    Contender,
-    Race,
-    Section,
-    Sizes,
-    Target,
-    told,
-)
+from benchmarks.cases.entry import Call, Contender, Race, Section, Sizes, Target, told
+from benchmarks.cases.kernels import NUMBA, NUMPY, require_numba
 from benchmarks.inputs import KINDS, Case, case, share_of
 
 import abstain as ab
@@ -79,19 +69,10 @@ def started(call: Callable[[Case], object], kernels: str) -> Callable[[Case], Ca
 
     def start(one: Case) -> Call:
         if kernels == NUMBA:
-            numba()
+            require_numba()
         return lambda: call(one)
 
     return start
-
-
-def numba() -> None:
-    """Refuse to go on where numba is not installed."""
-    try:
-        import numba as there
-    except ImportError as error:
-        raise AbsentError(str(error)) from error
-    del there
 
 
 def together(one: Case) -> Any:

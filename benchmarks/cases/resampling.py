@@ -6,18 +6,8 @@ from functools import cached_property
 
 import numpy as np
 from benchmarks.cases import files
-from benchmarks.cases.entry import (
-    NUMBA,
-    NUMPY,
-    Call,
-    Contender,
-    Race,
-    Section,
-    Sizes,
-    Target,
-    told,
-)
-from benchmarks.cases.ranking import numba
+from benchmarks.cases.entry import Call, Contender, Race, Section, Sizes, Target, told
+from benchmarks.cases.kernels import NUMBA, NUMPY, require_numba
 
 import abstain as ab
 from abstain._foundation.scored import Scored
@@ -131,7 +121,7 @@ def kernel(threads: int, kernels: str) -> Callable[[Problem], Call]:
 
     def start(problem: Problem) -> Call:
         if kernels == NUMBA:
-            numba()
+            require_numba()
 
         def call() -> None:
             scored = [Scored(confidence, loss) for confidence, loss in problem.sets]

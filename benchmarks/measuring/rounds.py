@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases.entry import NUMPY, AbsentError, Call, Contender, Race
+from benchmarks.cases.entry import AbsentError, Call, Contender, Race
+from benchmarks.cases.kernels import NUMPY
 from benchmarks.measuring.memory import peak_extra
 from benchmarks.measuring.processes import Command, Spent
 

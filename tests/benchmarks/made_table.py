@@ -1,6 +1,7 @@
 """A catalogue of two made-up races, and numbers of it that nobody measured."""
 
-from benchmarks.cases.entry import NUMBA, NUMPY, Contender, Race, Target
+from benchmarks.cases.entry import Contender, Race, Target
+from benchmarks.cases.kernels import NUMBA, NUMPY
 from benchmarks.measuring.rounds import Found
 from benchmarks.results import Measured
 

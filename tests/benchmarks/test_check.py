@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from benchmarks.cases.entry import NUMBA
+from benchmarks.cases.kernels import NUMBA
 from benchmarks.check import checked
 from benchmarks.results import Results
 from tests.benchmarks.made_table import FOUND, PLAIN, RACES, SIDE, found

@@ -2,10 +2,9 @@
 
 import polars as pl
 import pytest
-from bench.tests.runs.shifts_folder import make_folder
+from bench.tests.runs.shifts_folder import SHORT, make_folder
 from bench.tests.runs.stored_runs import make_runs
 from bench.tests.runs.test_adding import rows_of, saved
-from bench.tests.runs.test_importing import SHORT
 from tests.docs.blocks import ROOT, blocks
 
 from abstain_bench.results import results_of

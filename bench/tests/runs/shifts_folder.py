@@ -6,6 +6,8 @@ CLASSES, SAMPLES, WIDTH = 3, 4, 5
 #: Validation, i.i.d., noise (15 x 5 x 2), new classes.
 COUNTS = (40, 30, 150, 25)
 EXPOSURES = ("validation", "iid", "corruption", "new-class:svhn")
+#: Without the 75 corruptions, which take their time.
+SHORT = ("validation", "iid", "-", "new-class:svhn")
 
 
 def make_folder(
@@ -51,3 +53,8 @@ def make_folder(
             weight, bias = np.vstack([weight, rng.normal(size=WIDTH)]), np.append(bias, 9.0)
         np.savez_compressed(path / "last_layer.npz", w=weight, b=bias)
     return path
+
+
+def raw(folder, name="raw_logits"):
+    """Read a table of such a folder."""
+    return np.load(folder / f"{name}.npz")["arr_0"].astype(np.float64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bench.tests.runs.shifts_folder import CLASSES, COUNTS, EXPOSURES, make_folder
+from bench.tests.runs.shifts_folder import CLASSES, COUNTS, EXPOSURES, SHORT, make_folder, raw
 from bench.tests.runs.stored_runs import make_runs
 
 import abstain as ab
@@ -13,13 +13,6 @@ from abstain_bench.runs.importing import import_fd_shifts
 from abstain_bench.runs.importing.fd_shifts import told_by
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.store import Store
-
-#: Without the 75 corruptions, which take their time.
-SHORT = ("validation", "iid", "-", "new-class:svhn")
-
-
-def raw(folder, name="raw_logits"):
-    return np.load(folder / f"{name}.npz")["arr_0"].astype(np.float64)
 
 
 @pytest.fixture

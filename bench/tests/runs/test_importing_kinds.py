@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from bench.tests.runs.known_outputs import KNOWN, NETWORK
-from bench.tests.runs.shifts_folder import CLASSES, EXPOSURES, make_folder
+from bench.tests.runs.shifts_folder import CLASSES, EXPOSURES, SHORT, make_folder, raw
 
 from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import InputError
@@ -16,13 +16,6 @@ from abstain_bench.runs.importing.imported_network import LEVEL_SCORES
 from abstain_bench.runs.methods import METHODS, score_all
 from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
 from abstain_bench.runs.store import Store
-
-#: Without the 75 corruptions, which take their time.
-SHORT = ("validation", "iid", "-", "new-class:svhn")
-
-
-def raw(folder, name="raw_logits"):
-    return np.load(folder / f"{name}.npz")["arr_0"].astype(np.float64)
 
 
 @pytest.fixture

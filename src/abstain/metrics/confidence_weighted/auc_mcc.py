@@ -1,17 +1,16 @@
 """The AUC-MCC: the area under CWSA or CWSA+ against coverage, over a grid of thresholds."""
 
-from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import numpy as np
 
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
+from abstain.metrics.confidence_weighted.areas import area_metric
 from abstain.metrics.confidence_weighted.moments import sums_at_each
-from abstain.metrics.confidence_weighted.sums import NEEDS, RAMPS, SOURCE, Sums, checked
-from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import of_kinds, of_mean
+from abstain.metrics.confidence_weighted.sums import RAMPS, SOURCE, Sums, checked
+from abstain.metrics.entry import value_of
+from abstain.metrics.influences import of_mean
 from abstain.typing import AnyArray, FloatArray, Scalar
 
 #: The thresholds of the paper's tables and released code.
@@ -52,9 +51,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
 
     References
     ----------
-    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
-       https://arxiv.org/abs/2505.18622
+    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC), https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -73,7 +70,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Parameters
     ----------
     confidence, loss, weight : array of shape (n,)
-        As in `cwsa`.
+        As in `auc_mcc`.
 
     Returns
     -------
@@ -83,7 +80,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Raises
     ------
     ShapeError, DomainError
-        As in `cwsa`.
+        As in `auc_mcc`.
 
     Notes
     -----
@@ -93,9 +90,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     References
     ----------
-    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
-       https://arxiv.org/abs/2505.18622
+    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC), https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -182,40 +177,28 @@ def _slopes_by_coverage(value: FloatArray) -> FloatArray:
     return np.diff(np.pad((value[1:] + value[:-1]) / 2, 1))
 
 
-_OF_CWSA: Final = Metric(
-    name="auc_mcc",
-    title="AUC-MCC of CWSA",
-    family="cwsa",
-    compute=partial(_area_of, plus=False),
-    lower_is_better=False,
-    meaning=("The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is {value}."),
-    source=SOURCE.format("4.3, AUC-MCC"),
-    low=-0.5,
-    high=0.5,
-    needs=NEEDS,
-    convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
-    function="auc_mcc(confidence, loss)",
-    rank_based=False,
-    gradients=frozenset({"loss", "confidence"}),
-    influence=of_kinds(partial(_influence, plus=False)),
-    rests_on_failures=False,
-)
-
 ENTRIES = (
-    _OF_CWSA,
-    replace(
-        _OF_CWSA,
-        name="auc_mcc_plus",
+    area_metric(
+        "auc_mcc",
+        plus=False,
+        compute=_area_of,
+        influence=_influence,
+        title="AUC-MCC of CWSA",
+        meaning="The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is "
+        "{value}.",
+        source=SOURCE.format("4.3, AUC-MCC"),
+        convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
+    ),
+    area_metric(
+        "auc_mcc_plus",
+        plus=True,
+        compute=_area_of,
+        influence=_influence,
         title="AUC-MCC of CWSA+",
-        compute=partial(_area_of, plus=True),
-        meaning=(
-            "The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is {value}."
-        ),
-        low=0.0,
-        high=1.0,
+        meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is "
+        "{value}.",
+        source=SOURCE.format("4.3, AUC-MCC"),
         convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number accepted",
-        function="auc_mcc_plus(confidence, loss)",
-        influence=of_kinds(partial(_influence, plus=True)),
         unreliable=_few_accepted,
     ),
 )

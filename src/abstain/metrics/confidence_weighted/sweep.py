@@ -1,8 +1,7 @@
 """CWSA and CWSA+ over thresholds: the sweep of the published tables, and areas over coverage."""
 
 import warnings
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from abstain._foundation.scored import Scored, kind_of
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.metrics.confidence_weighted.areas import area_metric
 from abstain.metrics.confidence_weighted.moments import sums_at_each
 from abstain.metrics.confidence_weighted.sums import (
-    NEEDS,
     RAMPS,
     SOURCE,
     Ramp,
@@ -25,8 +24,7 @@ from abstain.metrics.confidence_weighted.sums import (
     checked,
     ramp_of,
 )
-from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import of_kinds
+from abstain.metrics.entry import value_of
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -321,38 +319,25 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     return gradient.influence(groups, s.probability_home, s.loss)
 
 
-_AREA = Metric(
-    name="cwsa_area",
-    title="area under CWSA",
-    family="cwsa",
-    compute=partial(_area_of, plus=False),
-    lower_is_better=False,
-    meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
-    source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
-    low=-0.5,
-    high=0.5,
-    needs=NEEDS,
-    convention="linear ramp, divided by the number of samples",
-    function="cwsa_area(confidence, loss)",
-    rank_based=False,
-    gradients=frozenset({"loss", "confidence"}),
-    influence=of_kinds(partial(_influence, plus=False)),
-    rests_on_failures=False,
-)
-
 ENTRIES = (
-    _AREA,
-    replace(
-        _AREA,
-        name="cwsa_plus_area",
+    area_metric(
+        "cwsa_area",
+        plus=False,
+        compute=_area_of,
+        influence=_influence,
+        title="area under CWSA",
+        meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
+        source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
+        convention="linear ramp, divided by the number of samples",
+    ),
+    area_metric(
+        "cwsa_plus_area",
+        plus=True,
+        compute=_area_of,
+        influence=_influence,
         title="area under CWSA+",
-        compute=partial(_area_of, plus=True),
         meaning="Averaged over coverages, the accepted are {value} right and confident at once.",
-        low=0.0,
-        high=1.0,
         source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
         convention="linear ramp, divided by the number accepted",
-        function="cwsa_plus_area(confidence, loss)",
-        influence=of_kinds(partial(_influence, plus=True)),
     ),
 )
