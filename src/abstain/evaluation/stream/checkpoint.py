@@ -82,14 +82,14 @@ class Checkpoint:
     def load(self, memory: int) -> StreamCounts:
         """Return what was counted; of nothing where nothing is kept.
 
-        Rows that were written after it was kept are taken away: they are read again.
+        Rows that were written after it was kept are deleted, since they are read again, and so are
+        files that a killed run did not finish. No other run writes here: see `held`.
         """
         counts = self._load(memory)
         known = {run.path for state in _states(counts) for run in state.runs}
-        for path in self.runs.glob("run-*.npy"):
+        for path in (*self.runs.glob("run-*.npy"), *self.runs.glob(".run-*.tmp")):
             if path not in known:
                 path.unlink()
-        sweep(self.runs)
         return counts
 
     def _load(self, memory: int) -> StreamCounts:
