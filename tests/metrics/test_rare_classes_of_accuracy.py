@@ -72,7 +72,7 @@ def test_classes_of_the_same_size_allow_an_interval(classes, n):
 
 @pytest.mark.parametrize("name", ["balanced_accuracy", "augrc_ba"])
 def test_many_classes_of_few_samples_allow_no_interval(name):
-    """One sample of a class shows nothing of its variance: 83 and 84% held the truth."""
+    """With three samples of each class, 88% to 91% of the intervals held the truth."""
     rng = np.random.default_rng(0)
     s = scored_of(np.arange(300) % 100, rng.random(300) < 0.2)
     interval = interval_of(METRICS[name], s)
