@@ -5,6 +5,7 @@ build alone. `python hatch_build.py` makes the file in a source tree that is use
 needs vl-convert-python.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,15 @@ def javascript() -> str:
 
 
 def make(root: Path) -> Path:
-    """Write the script into a source tree; one that is killed leaves no half of it."""
-    place = root / PLACE
-    beside = place.with_suffix(".tmp")
-    beside.write_text(javascript(), encoding="utf-8", newline="\n")
-    return beside.replace(place)
+    """Write the script into a source tree; a build that is killed leaves no incomplete file.
+
+    Two environments may be built from the same tree at the same time, so each process writes to its
+    own temporary file.
+    """
+    path = root / PLACE
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(javascript(), encoding="utf-8", newline="\n")
+    return temporary.replace(path)
 
 
 if __name__ == "__main__":
