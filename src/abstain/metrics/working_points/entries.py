@@ -45,7 +45,7 @@ def _at_coverage(
     share = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.turns, at_coverage(s.turns, share))
+        return quantity.at(s.events, at_coverage(s.events, share))
 
     return Metric(
         name=name,
@@ -64,7 +64,7 @@ def _at_coverage(
 
 def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
-    groups = s.turns
+    groups = s.events
     if not of_numpy(groups.through):
         return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
     shares = sorted({share for _, share in at})
@@ -170,7 +170,7 @@ def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return coverage_of(s.turns, at_risk(s.turns, risk))
+        return coverage_of(s.events, at_risk(s.events, risk))
 
     return Metric(
         name=name,
