@@ -116,8 +116,8 @@ def test_the_usual_names_of_columns_are_those_of_the_reader():
 
 
 def test_every_figure_is_in_the_gallery():
-    drawn = {name for name in dir(plots) if name.endswith("Display")}
-    assert drawn == set(re.findall(r"plots\.(\w+Display)\b", page("gallery.md")))
+    drawn = {name for name in dir(plots) if name.endswith("DisplayOptions")}
+    assert drawn == set(re.findall(r"plots\.(\w+DisplayOptions)\b", page("gallery.md")))
 
 
 def test_the_changes_of_ranks_in_the_gallery_are_changes():
