@@ -8,8 +8,7 @@ import numpy as np
 from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import RuleData
-from abstain.thresholds import DecisionRule, RuleCheck, RuleSet
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule, RuleCheck
 from abstain.thresholds.rule_check import decided
 
 #: With so few samples, equal counts on two data sets are no surprise.
@@ -21,7 +20,7 @@ _REASONS = 3
 
 
 def findings_of(
-    rule: AnyRule,
+    rule: DecisionRule,
     parts: Sequence[RuleData],
     found: Sequence[tuple[RuleCheck, ...]],
     calibration: RuleData | None,
@@ -56,7 +55,7 @@ def _direction(part: RuleData) -> Iterator[Finding]:
         yield Finding.warning("direction", said)
 
 
-def _of_rule(rule: AnyRule) -> Iterator[Finding]:
+def _of_rule(rule: DecisionRule) -> Iterator[Finding]:
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
@@ -76,7 +75,7 @@ def _of_rule(rule: AnyRule) -> Iterator[Finding]:
         )
 
 
-def _about_whom(rule: AnyRule) -> str:
+def _about_whom(rule: DecisionRule) -> str:
     if not rule.promised_for:
         return (
             "The guarantee is about new data drawn like the calibration data. It says nothing "
@@ -85,7 +84,7 @@ def _about_whom(rule: AnyRule) -> str:
     groups = (
         " In a group it takes the ratios to be those of that group: ratios that were estimated "
         "over all groups are, where these changed alike."
-        if isinstance(rule, RuleSet) and rule.per
+        if rule.per
         else ""
     )
     return (
@@ -95,9 +94,9 @@ def _about_whom(rule: AnyRule) -> str:
     )
 
 
-def _of_parts(rule: AnyRule) -> Iterator[Finding]:
+def _of_parts(rule: DecisionRule) -> Iterator[Finding]:
     """Name the groups that nothing can be promised to: they are not answered."""
-    if not isinstance(rule, RuleSet) or not rule.per or not rule.attainable:
+    if not rule.per or not rule.attainable:
         return
     left = [part for part in rule.parts if not part.rule.attainable]
     if left:
@@ -111,9 +110,7 @@ def _of_parts(rule: AnyRule) -> Iterator[Finding]:
         )
 
 
-def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Finding]:
-    if not isinstance(rule, RuleSet):
-        return
+def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Finding]:
     if part.by is not None and (found := rule.unseen(part.by)):
         names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
         yield Finding.warning(
@@ -131,7 +128,7 @@ def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Finding]:
         )
 
 
-def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Finding]:
+def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Finding]:
     if rule.scale == "unknown" and rule.attainable and any(part.in_log_odds for part in parts):
         yield Finding.warning(
             "scale_unknown",
@@ -143,7 +140,7 @@ def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Finding
 
 
 def _same_data(
-    rule: AnyRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
+    rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Finding]:
     if calibration is not None:
         same = _equal(part, calibration)
@@ -163,7 +160,7 @@ def _equal(part: RuleData, calibration: RuleData) -> bool:
     )
 
 
-def _counts(rule: AnyRule) -> tuple[int, int, int | None]:
+def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
     return rule.n, rule.accepted, rule.failures
 
 
@@ -180,7 +177,7 @@ def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Finding]:
     open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
     if broken:
         by_itself = ", although the whole by itself keeps it"
-        if isinstance(check.rule, DecisionRule):
+        if not check.rule.parts:
             by_itself += ": what is promised of all samples need not hold for each group"
         yield Finding.warning(
             "group_broken",
@@ -200,7 +197,7 @@ def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
     return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
 
 
-def _scale(rule: AnyRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]:
+def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]:
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:
