@@ -30,8 +30,8 @@ from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Scale
 
 if TYPE_CHECKING:
+    from abstain._foundation.notes import Note
     from abstain.evaluation import RuleChecks
-    from abstain.evaluation.records import Finding
     from abstain.predictions import Predictions
 
 #: The exit status when no threshold could be found that promises what was asked for.
@@ -312,7 +312,7 @@ def _grouped(columns: Columns, rule: DecisionRule) -> Columns:
 
 def _rule(
     chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
-) -> "tuple[DecisionRule, Predictions | None, tuple[str | Finding, ...]]":
+) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
     file, picks = chosen_on.file, chosen_on.picks
     if places.rule is not None:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.imports import special
+from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
 from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
-from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import (
     RuleData,
     calibration_set,
@@ -44,7 +45,7 @@ def check_rule(
     level: float = 0.95,
     scale: Scale | None = None,
     calibration: Predictions | Any | None = None,
-    notes: Sequence[str | Finding] = (),
+    notes: Sequence[str | Note] = (),
 ) -> RuleChecks:
     """Check a decision rule on other data: achieved coverage and risk, and the excess per shift.
 
@@ -71,7 +72,7 @@ def check_rule(
     calibration : Predictions, or what `evaluate` opens, optional
         The data that the rule was chosen on: for its risk-coverage curve, and to notice when they
         are among the data it is checked on.
-    notes : sequence of str or Finding
+    notes : sequence of str or Note
         Sentences to carry into the findings, such as those of the reader of a file.
 
     Returns
@@ -149,7 +150,7 @@ def check_rule(
     )
 
 
-def _told(notes: Sequence[str | Finding], data: Sequence[object]) -> tuple[Finding, ...]:
+def _told(notes: Sequence[str | Note], data: Sequence[object]) -> tuple[Note, ...]:
     """Return what was told of the data before, by whoever read or made them."""
     return tuple(sources(notes, [one for one in data if isinstance(one, Predictions)]))
 

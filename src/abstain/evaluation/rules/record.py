@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
+from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import RiskCoverageCurve
-from abstain.evaluation.records import Finding, counted
+from abstain.evaluation.records import counted
 from abstain.evaluation.rules.estimates import estimate_columns
 from abstain.inference.intervals import Interval
 from abstain.shift import UnlabeledRisk
@@ -71,7 +72,7 @@ class RuleChecks(InNotebook):
     curve : RiskCoverageCurve or None
         Of the calibration data, when they were given: generalized for a rule on the generalized
         risk, else selective.
-    findings : tuple of Finding
+    findings : tuple of Note
         What the reader should know, warnings first.
     binary : bool
         Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
@@ -97,7 +98,7 @@ class RuleChecks(InNotebook):
     level: float
     groups: tuple[tuple[RuleCheck, ...], ...] = ()
     curve: RiskCoverageCurve | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Note, ...] = ()
     binary: bool = True
     probability: float | None = None
     estimates: tuple[UnlabeledRisk | None, ...] = ()
