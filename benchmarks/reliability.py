@@ -346,14 +346,15 @@ def report(found: dict, draws: int) -> Iterator[str]:
     few, fewest = (max(2, round(draws * share)) for share in (RESAMPLED, RESAMPLED_SLOWLY))
     noise, more, most = (196 * np.sqrt(0.05 * 0.95 / count) for count in (draws, few, fewest))
     slow = ", ".join(f"`{name}`" for name in SLOW)
-    yield f"Percentages for nominal 95% and 5%; {draws:,} studies a cell (Monte Carlo error {noise:.1f}),"
-    yield "half as many for non-inferiority and for tests over data sets,"
-    yield f"{few} for the bootstrap and the permutation test (error {more:.1f}), {fewest} for metrics"
-    yield f"that take milliseconds: {slow} (error {most:.1f})."
-    yield "Each column: number of samples, error rate, scores. *Smooth*: failure AUROC 0.87. *Tied*: the"
-    yield "same on ten levels. *Sharp*: failure AUROC 0.99. In brackets: the percentage of studies with an"
-    yield "interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are samples of"
-    yield "unknown classes."
+    yield f"""\
+Percentages for nominal 95% and 5%; {draws:,} studies a cell (Monte Carlo error {noise:.1f}),
+half as many for non-inferiority and for tests over data sets,
+{few} for the bootstrap and the permutation test (error {more:.1f}), {fewest} for metrics
+that take milliseconds: {slow} (error {most:.1f}).
+Each column: number of samples, error rate, scores. *Smooth*: failure AUROC 0.87. *Tied*: the
+same on ten levels. *Sharp*: failure AUROC 0.99. In brackets: the percentage of studies with an
+interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are samples of
+unknown classes."""
     yield "\n### Coverage of intervals\n"
     rows = {f"interval {m.name}": form(m) for m in METRICS.values()}
     rows |= {f"bootstrap {name}": f"`{name}`, BCa" for name in TESTED}
@@ -367,7 +368,7 @@ def report(found: dict, draws: int) -> Iterator[str]:
     rows |= {f"margin {name}": f"non-inferior at the margin, `{name}`" for name in TESTED}
     yield from table("test", rows, found, designs)
     yield "\n### Tests over data sets or runs\n"
-    yield "False positives if no method is better in any block. *Ties*: values rounded to integers.\n"
+    yield "False positives if no method is better in any block. *Ties*: rounded values.\n"
     names = [key.rsplit(" ", 1)[0] for key in found[BLOCKS[0]] if key.endswith("False")]
     rows = {
         f"{name} {tied}": name + (", ties" if tied else "")
