@@ -10,12 +10,12 @@ from abstain.cli.predictions import has_column, read_scored, told
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
+    from abstain._foundation.notes import Note
     from abstain.tables import Reading
     from abstain.typing import Split
 
     #: The parts of a file, and what was met on reading it.
-    _Read: TypeAlias = tuple[dict[Split, Any], Sequence[str | Finding]]
+    _Read: TypeAlias = tuple[dict[Split, Any], Sequence[str | Note]]
 
 #: So many values of a column are listed.
 _LISTED = 12
@@ -101,7 +101,7 @@ class AppliedData:
     """Data sets by what sets them apart: `Predictions`, or an array where labels are missing."""
 
     parts: "dict[Split, Any]"
-    notes: "tuple[str | Finding, ...]"
+    notes: "tuple[str | Note, ...]"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def read_applied(
 ) -> AppliedData:
     """Read the files, and the parts of the calibration file; parts need not name their file."""
     parts: dict[Split, Any] = {}
-    notes: list[str | Finding] = []
+    notes: list[str | Note] = []
     names = _names(given)
     for name, text in zip(names, given, strict=True):
         pick = picked(text)
@@ -153,11 +153,13 @@ def read_part(
     return read_picked(calibrated.file, columns, score, [pick])
 
 
-def _from(note: "str | Finding", file: str, name: str) -> "str | Finding":
+def _from(note: "str | Note", file: str, name: str) -> "str | Note":
     """Name the file that a note is of, where it does not by itself."""
-    message = note if isinstance(note, str) else note.message
-    message = message if message.startswith(file) else f"{name}: {message}"
-    return message if isinstance(note, str) else replace(note, message=message)
+    from abstain._foundation.notes import Note
+
+    if isinstance(note, Note):
+        return note if note.message.startswith(file) else note.within(name)
+    return note if note.startswith(file) else f"{name}: {note}"
 
 
 def _names(given: Sequence[str]) -> list[str]:

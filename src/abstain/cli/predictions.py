@@ -9,7 +9,7 @@ from abstain.errors import AbstainError, MissingInputError
 
 # What reads files is loaded when a file is read: the help of a command waits for nothing.
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
+    from abstain._foundation.notes import Note
     from abstain.predictions import Predictions
     from abstain.tables import Reading
 
@@ -47,11 +47,11 @@ def expanded(files: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(path for several in found for path in several)
 
 
-def told(reading: "Reading") -> "list[str | Finding]":
+def told(reading: "Reading") -> "list[str | Note]":
     """Return what the reader met, its warnings as such."""
-    from abstain.evaluation.records import Finding
+    from abstain._foundation.notes import Note
 
-    warnings = [Finding("source", "warning", (), "", said) for said in reading.warnings]
+    warnings = [Note.warning("source", said) for said in reading.warnings]
     return [*warnings, *(note for note in reading.notes if note not in reading.warnings)]
 
 

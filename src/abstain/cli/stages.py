@@ -12,7 +12,7 @@ from abstain.errors import InputError
 from abstain.thresholds.cascade import ERROR, PERSON
 
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
+    from abstain._foundation.notes import Note
     from abstain.predictions import Predictions
     from abstain.tables import Reading
 
@@ -146,16 +146,16 @@ class CascadeSource:
         options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.right}
         return _rows(path, replace(self.columns, **options), picks)
 
-    def _order(self, files: Sequence[Path]) -> "list[Finding]":
+    def _order(self, files: Sequence[Path]) -> "list[Note]":
         """Warn where nothing says that the samples of several models are in the same order."""
-        from abstain.evaluation.records import Finding
+        from abstain._foundation.notes import Note
 
         rows = any(stage.rows is not None for stage in self.stages)
         if self.columns.id is not None or not (rows or len(set(files)) > 1):
             return []
         where = ", ".join(dict.fromkeys(path.name for path in files))
         return [
-            Finding.warning(
+            Note.warning(
                 "order",
                 f"{where}: The samples of all models are taken to be in the same order. --id "
                 "COLUMN matches them by name.",

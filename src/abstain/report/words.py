@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from abstain._foundation.notes import Note
 from abstain.errors import UnknownNameError
-from abstain.evaluation.records import Finding, Result
+from abstain.evaluation.records import Result
 from abstain.metrics import Metric, metric_named
 from abstain.plots.words import metric_title, p_value
 from abstain.predictions import LOSSES
@@ -219,7 +220,7 @@ def meaning(result: Result) -> str:
     return metric.meaning.format(value=_Shown(result.value)) if metric else ""
 
 
-def place(finding: Finding) -> str:
+def place(finding: Note) -> str:
     """Say which score and which part of the data a finding is about."""
     where = split_name(finding.split) if finding.split else ""
     return ", ".join(part for part in (finding.score, where) if part)
@@ -297,9 +298,9 @@ _READER = "source"
 
 
 def remarks(
-    findings: Sequence[Finding],
+    findings: Sequence[Note],
     notes: Sequence[str] = (),
-    where: Callable[[Finding], str] = place,
+    where: Callable[[Note], str] = place,
 ) -> tuple[Remark, ...]:
     """Return the findings grouped by level and kind, warnings first, and then the notes."""
     kinds: dict[tuple[str, str, str], list[Remark]] = {}

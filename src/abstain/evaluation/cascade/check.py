@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
 from abstain.evaluation.cascade.record import CascadeChecks
 from abstain.evaluation.findings import wrong_way
-from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import named
 from abstain.inference.intervals import level_of
 from abstain.predictions import CostMatrix
@@ -36,7 +37,7 @@ def check_cascade(
     scale: Scale | None = None,
     level: float = 0.95,
     calibration: Mapping[str, Any] | None = None,
-    notes: Sequence[str | Finding] = (),
+    notes: Sequence[str | Note] = (),
 ) -> CascadeChecks:
     """Check a cascade on other data: risk, who answers, the load of the person, cost.
 
@@ -63,7 +64,7 @@ def check_cascade(
     calibration : mapping, optional
         The data that it was chosen on: for the picture of all choices of thresholds, and to notice
         when they are among the data it is checked on.
-    notes : sequence of str or Finding
+    notes : sequence of str or Note
         Sentences to carry into the findings, such as those of the reader of a file.
 
     Returns
@@ -120,7 +121,7 @@ def check_cascade(
         )
         for (name, _), part in zip(sets, parts, strict=True)
     )
-    told = [n if isinstance(n, Finding) else Finding.note("source", n) for n in notes]
+    told = [n if isinstance(n, Note) else Note("source", n) for n in notes]
     said = [*_of_cascade(cascade), *_of_parts(sets, parts, chosen_on), *_of_checks(cascade, found)]
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     return CascadeChecks(
@@ -150,17 +151,17 @@ def _frontier(cascade: Cascade, known: Aligned) -> CascadeFrontier | None:
     return frontier_of(known.data, cascade.stages, cascade.plan)
 
 
-def _of_cascade(cascade: Cascade) -> Iterator[Finding]:
+def _of_cascade(cascade: Cascade) -> Iterator[Note]:
     plan = cascade.plan
     if cascade.attainable:
-        yield Finding.note(
+        yield Note(
             "guarantee",
             "The guarantee is about new data drawn like the calibration data. It says nothing of "
             "data that have shifted.",
         )
     if plan.person_error is not None:
         rate = f"{100 * plan.person_error:.3g} %"
-        yield Finding.note(
+        yield Note(
             "person",
             f"The {PERSON} is taken to be wrong on {rate} of the samples sent there. That is said, "
             "not measured: hard samples are hard for people too. Losses of the person on these "
@@ -170,31 +171,31 @@ def _of_cascade(cascade: Cascade) -> Iterator[Finding]:
 
 def _of_parts(
     sets: list[tuple[str, Mapping[str, Any]]], parts: list[Aligned], chosen_on: Aligned | None
-) -> Iterator[Finding]:
+) -> Iterator[Note]:
     known = [] if chosen_on is None else [("calibration", chosen_on)]
     for name, part in [*known, *((n, p) for (n, _), p in zip(sets, parts, strict=True))]:
         yield from _direction(name, part)
     for (name, _), part in zip(sets, parts, strict=True):
         if chosen_on is not None and _same(part, chosen_on):
-            yield Finding.warning(
+            yield Note.warning(
                 "same_data",
                 f"{name}: This looks like the calibration data itself, on which a cascade looks "
                 "better than it is: check it on others.",
             )
         if part.data.losses is None:
-            yield Finding.note(
+            yield Note(
                 "no_labels", f"{name}: No labels are known here, so only who answers is checked."
             )
 
 
-def _direction(name: str, part: Aligned) -> Iterator[Finding]:
+def _direction(name: str, part: Aligned) -> Iterator[Note]:
     """Warn of confidences by which the samples that are answered are the worse ones."""
     for stage in part.stages:
         if stage.loss is None:
             continue
         said = wrong_way(Scored(stage.score.values, stage.loss), own=stage.score.own)
         if said:
-            yield Finding.warning("direction", f"{name}, {stage.name}: {said}")
+            yield Note.warning("direction", f"{name}, {stage.name}: {said}")
 
 
 def _same(part: Aligned, other: Aligned) -> bool:
@@ -204,7 +205,7 @@ def _same(part: Aligned, other: Aligned) -> bool:
     )
 
 
-def _of_checks(cascade: Cascade, found: tuple[CascadeCheck, ...]) -> Iterator[Finding]:
+def _of_checks(cascade: Cascade, found: tuple[CascadeCheck, ...]) -> Iterator[Note]:
     for check in found:
         if check.load_verdict != "broken" or not cascade.attainable:
             continue
@@ -213,7 +214,7 @@ def _of_checks(cascade: Cascade, found: tuple[CascadeCheck, ...]) -> Iterator[Fi
             if check.days_over == check.days_over
             else ""
         )
-        yield Finding.warning(
+        yield Note.warning(
             "load",
             f"{check.name}: {100 * check.reviews:.3g} % of the samples go to the {PERSON}, more "
             f"than the {100 * cascade.plan.capacity:.3g} % promised{days}.",

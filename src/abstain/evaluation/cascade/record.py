@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
-from abstain.evaluation.records import Finding, counted
+from abstain._foundation.notes import Note
+from abstain.evaluation.records import counted
 from abstain.thresholds.cascade import Cascade, CascadeCheck, CascadeFrontier
 
 #: The name of the row of the calibration data, and what stands in it for a verdict.
@@ -28,7 +29,7 @@ class CascadeChecks(InNotebook):
         Of the intervals.
     frontier : CascadeFrontier or None
         Every choice of thresholds on the calibration data, when these were given.
-    findings : tuple of Finding
+    findings : tuple of Note
         What the reader should know, warnings first.
     binary : bool
         Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
@@ -54,7 +55,7 @@ class CascadeChecks(InNotebook):
     checks: tuple[CascadeCheck, ...]
     level: float
     frontier: CascadeFrontier | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Note, ...] = ()
     binary: bool = True
 
     def __repr__(self) -> str:
