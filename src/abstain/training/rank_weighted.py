@@ -124,11 +124,8 @@ def rank_weighted_loss(
     [False, True, False, True]
     """
     area = Area(weighting(weights, between), temperature_of(soft))
-    if recent is not None and (not isinstance(recent, Tensor) or recent.ndim != 1):
-        found = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
-        raise InputError(
-            f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
-        )
+    if recent is not None:
+        _check_recent(recent)
     if weight is not None:
         area.refuse_weight(ranked_among_others=recent is not None)
     batch, precision = batch_of(confidence, loss, weight, gather=gather and several_processes())
@@ -287,6 +284,14 @@ def _queue_size(queue: Any) -> int:
     if queue == 0 and not isinstance(queue, bool):
         return 0
     return int(checks.fraction(checks.positive_int(queue, "queue"), "queue", high=_LARGEST_QUEUE))
+
+
+def _check_recent(recent: Any) -> None:
+    if not isinstance(recent, Tensor) or recent.ndim != 1:
+        found = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
+        raise InputError(
+            f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
+        )
 
 
 def _check_logits(logits: Any) -> None:
