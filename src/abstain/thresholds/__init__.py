@@ -1,10 +1,9 @@
 """Thresholds: when to answer, what that promises, and whether it holds elsewhere.
 
-Every rule returns a `DecisionRule`: accept when confidence >= threshold. Several that stand
-together, one a group or one threshold with several limits, are a `RuleSet`.
+Every rule returns a `DecisionRule`: accept when confidence >= threshold. It has parts if there is
+one threshold for each group, or one threshold with several limits.
 """
 
-from abstain.thresholds._summary import RulePart
 from abstain.thresholds.binomial import binomial_risk_bound
 from abstain.thresholds.cascade import (
     Cascade,
@@ -25,8 +24,7 @@ from abstain.thresholds.entry import RULES, Rule
 from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.thresholds.limits import Limit, several_risks
 from abstain.thresholds.mondrian import fit_groups
-from abstain.thresholds.parts import RuleSet
-from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.rule_check import RuleCheck
 
 #: The name that `RULES` had before.
@@ -46,7 +44,6 @@ __all__ = [
     "Rule",
     "RuleCheck",
     "RulePart",
-    "RuleSet",
     "StageCheck",
     "binomial_risk_bound",
     "check",

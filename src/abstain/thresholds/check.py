@@ -9,9 +9,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
-from abstain.thresholds._summary import OVERALL
+from abstain.thresholds._parts import OVERALL
 from abstain.thresholds.group_names import grouped
-from abstain.thresholds.parts import AnyRule, RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.rule_check import (
     AcceptedLosses,
@@ -28,7 +27,7 @@ _WORST_FIRST: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
 
 
 def check(
-    rule: AnyRule,
+    rule: DecisionRule,
     confidence: AnyArray,
     loss: AnyArray,
     *,
@@ -157,7 +156,7 @@ def check_many(
 
 
 def check_groups(
-    rule: AnyRule,
+    rule: DecisionRule,
     confidence: AnyArray,
     loss: AnyArray,
     group: AnyArray,
@@ -238,12 +237,12 @@ def check_groups(
         codes = codes[s.from_rows]
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     known = [(names[codes[own[0]]], own) for own in rows if own.size]
-    own_rules = isinstance(rule, RuleSet) and bool(rule.per) and by is None
+    own_rules = bool(rule.per) and by is None
     return _together(rule, s, name, known, own_rules=own_rules)
 
 
 def check_limits(
-    rule: RuleSet,
+    rule: DecisionRule,
     confidence: AnyArray,
     loss: AnyArray,
     among: Mapping[str, AnyArray],
@@ -259,7 +258,7 @@ def check_limits(
 
     Parameters
     ----------
-    rule : RuleSet
+    rule : DecisionRule
         Of `several_risks`.
     confidence, loss : array of shape (n,)
         As for `check`.
@@ -314,7 +313,7 @@ def check_limits(
 
 
 def _together(
-    rule: AnyRule,
+    rule: DecisionRule,
     s: AcceptedLosses,
     name: str,
     known: Sequence[tuple[str, IntArray]],
@@ -328,7 +327,7 @@ def _together(
     whole = measured(rule, s, name)
     groups = []
     for named, rows in known:
-        own = rule.part(named) if own_rules and isinstance(rule, RuleSet) else rule
+        own = rule.part(named) if own_rules else rule
         found = measured(own, s.part(rows), name)
         groups.append(replace(found, group=named, together=together))
     return (_joined(replace(whole, together=together), groups), *groups)

@@ -13,7 +13,6 @@ from abstain.errors import InputError
 from abstain.inference.influence import standard_error
 from abstain.inference.intervals import Interval, interval_from, no_interval
 from abstain.inference.proportions import clopper_pearson, effective_count
-from abstain.thresholds.parts import AnyRule, RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 
@@ -115,7 +114,7 @@ class RuleCheck:
     ----------
     name : str
         Name of the data set.
-    rule : DecisionRule or RuleSet
+    rule : DecisionRule
         The rule that was checked; of a group that has its own, that one.
     n, accepted : int
         Samples (of weight above 0), and how many of them the rule accepts.
@@ -149,7 +148,7 @@ class RuleCheck:
     """
 
     name: str
-    rule: AnyRule
+    rule: DecisionRule
     n: int
     accepted: int
     coverage: float
@@ -208,20 +207,18 @@ class RuleCheck:
 
 
 def decided(
-    rule: AnyRule, confidence: AnyArray, scale: Scale | None, by: AnyArray | None = None
+    rule: DecisionRule, confidence: AnyArray, scale: Scale | None, by: AnyArray | None = None
 ) -> BoolArray:
     """Tell what a rule accepts, samples of the groups `by`; refuse what is no rule."""
     given: object = rule
-    if not isinstance(given, DecisionRule | RuleSet):
-        raise InputError(f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}")
+    if not isinstance(given, DecisionRule):
+        raise InputError(f"`rule` must be a DecisionRule; got {type(given).__name__}")
     if not isinstance(confidence, ConfidenceScore):
         confidence = checks.confidence(confidence)
-    if isinstance(rule, RuleSet) and rule.per:
-        return np.asarray(rule.apply(confidence, group=by, scale=scale), dtype=np.bool_)
-    return np.asarray(rule.apply(confidence, scale=scale), dtype=np.bool_)
+    return np.asarray(rule.apply(confidence, group=by, scale=scale), dtype=np.bool_)
 
 
-def measured(rule: AnyRule, s: AcceptedLosses, name: str) -> RuleCheck:
+def measured(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
     """Return what a rule achieves on samples of which it is known whether it accepts them."""
     coverage, coverage_interval = share(s, s.accepted)
     selective, selective_interval = selective_risk(s)
@@ -250,7 +247,7 @@ def measured(rule: AnyRule, s: AcceptedLosses, name: str) -> RuleCheck:
 
 
 def _excess(
-    rule: AnyRule, s: AcceptedLosses, achieved: Mapping[str, tuple[float, Interval]]
+    rule: DecisionRule, s: AcceptedLosses, achieved: Mapping[str, tuple[float, Interval]]
 ) -> tuple[float, Interval]:
     if rule.target is None or not rule.quantity:
         return float("nan"), no_interval(s.level, "the rule has no target")
@@ -265,7 +262,7 @@ def _excess(
     return sign * (value - rule.target), moved
 
 
-def _verdict(rule: AnyRule, s: AcceptedLosses, interval: Interval) -> Verdict:
+def _verdict(rule: DecisionRule, s: AcceptedLosses, interval: Interval) -> Verdict:
     if not rule.attainable:
         return "unattainable"
     if rule.target is None or not rule.quantity:

@@ -28,8 +28,7 @@ from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
 from abstain.inference.intervals import level_of, no_interval
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import DecisionRule, RuleCheck, RuleSet, check, check_groups, check_limits
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import refuse_other
 from abstain.typing import AnyArray, Scale
 
@@ -38,7 +37,7 @@ _UNLABELED = "no labels are known"
 
 
 def check_rule(
-    rule: AnyRule,
+    rule: DecisionRule,
     predictions: Predictions | AnyArray | Mapping[Any, Any],
     *,
     score: str | ScoreState | None = None,
@@ -54,7 +53,7 @@ def check_rule(
 
     Parameters
     ----------
-    rule : DecisionRule or RuleSet
+    rule : DecisionRule
         From `set_threshold`, a function of `abstain.thresholds`, or a file.
     predictions : Predictions, array, or mapping from name or split to them
         The data sets, in the order in which they are shown: that of the severity of the shift.
@@ -81,8 +80,8 @@ def check_rule(
     RuleChecks
         The rule, its calibration facts, a `RuleCheck` for each data set and, where predictions
         have a `group`, for each group, with `rows` and `frame`. A data set "holds" only where
-        every group does. Of a `RuleSet` each group is judged by its own threshold and promise, or
-        each limit by itself. `disparities` says how far apart the groups are.
+        every group does. Each group of a rule with parts is judged by its own threshold and
+        promise, each limit by itself. `disparities` says how far apart the groups are.
 
     Raises
     ------
@@ -156,18 +155,18 @@ def _told(notes: Sequence[str | Note], data: Sequence[object]) -> tuple[Note, ..
     return tuple(sources(notes, [one for one in data if isinstance(one, Predictions)]))
 
 
-def _score_of(rule: AnyRule, score: str | ScoreState | None) -> str | ScoreState | None:
+def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:
     """Return the score to compute; refuse one that the rule is not for, and what is no rule."""
     given: object = rule
-    if not isinstance(given, DecisionRule | RuleSet):
-        raise InputError(f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}")
+    if not isinstance(given, DecisionRule):
+        raise InputError(f"`rule` must be a DecisionRule; got {type(given).__name__}")
     if score is None:
         return rule.score or None
     refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
     return score
 
 
-def _unmixed(parts: list[RuleData], rule: AnyRule) -> list[RuleData]:
+def _unmixed(parts: list[RuleData], rule: DecisionRule) -> list[RuleData]:
     """Return the data sets; refuse a score that is a column here and computed there.
 
     The scales may differ.
@@ -184,7 +183,7 @@ def _unmixed(parts: list[RuleData], rule: AnyRule) -> list[RuleData]:
 
 
 def _checked(
-    rule: AnyRule, part: RuleData, level: float, scale: Scale | None
+    rule: DecisionRule, part: RuleData, level: float, scale: Scale | None
 ) -> tuple[RuleCheck, ...]:
     """Return what the rule achieves on a data set, then on each of its groups.
 
@@ -198,7 +197,7 @@ def _checked(
     with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
     found: tuple[RuleCheck, ...]
     try:
-        if isinstance(rule, RuleSet) and part.among is not None:
+        if part.among is not None:
             found = check_limits(rule, values, loss, part.among, scale=scale, **with_name)
         elif part.group is not None:
             # Where these are the groups that the rule is for, each is judged by its own part.
@@ -229,15 +228,15 @@ def _coverage_alone(found: RuleCheck) -> RuleCheck:
     )
 
 
-def _curve(rule: AnyRule, part: RuleData) -> RiskCoverageCurve | None:
+def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:
     """Return the curve of the risk that the rule is about; several thresholds are on none."""
-    if isinstance(rule, RuleSet) and rule.per:
+    if rule.per:
         return None
     kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
     return None if part.s is None else curve_of(part.s.groups, kind)
 
 
-def _as_probability(rule: AnyRule, parts: list[RuleData]) -> float | None:
+def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:
     """Return the threshold as a probability, where it is known to be log-odds of one."""
     if rule.scale == "log-odds":
         return rule.threshold_on("probability")

@@ -18,7 +18,7 @@ ESTIMATES: Final = {
 
 
 def estimates_of(
-    rule: object, parts: Sequence[RuleData], calibration: RuleData | None
+    rule: DecisionRule, parts: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
     """Estimate the selective risk of each data set without labels; None for the others.
 
@@ -27,7 +27,7 @@ def estimates_of(
     """
     nothing = (None,) * len(parts)
     known = None if calibration is None else calibration.s
-    if not isinstance(rule, DecisionRule) or known is None or rule.threshold is None:
+    if rule.parts or known is None or rule.threshold is None:
         return nothing
     if not known.binary or (known.weight is not None and not rule.promised_for):
         return nothing

@@ -7,8 +7,7 @@ import numpy as np
 from abstain._foundation.notes import Note
 from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.rules.data import RuleData
-from abstain.thresholds import DecisionRule, RuleCheck, RuleSet
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule, RuleCheck
 from abstain.thresholds.rule_check import decided
 
 #: With so few samples, equal counts on two data sets are no surprise.
@@ -20,7 +19,7 @@ _REASONS = 3
 
 
 def findings_of(
-    rule: AnyRule,
+    rule: DecisionRule,
     parts: Sequence[RuleData],
     found: Sequence[tuple[RuleCheck, ...]],
     calibration: RuleData | None,
@@ -55,7 +54,7 @@ def _direction(part: RuleData) -> Iterator[Note]:
         yield Note.warning("direction", said)
 
 
-def _of_rule(rule: AnyRule) -> Iterator[Note]:
+def _of_rule(rule: DecisionRule) -> Iterator[Note]:
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
@@ -75,7 +74,7 @@ def _of_rule(rule: AnyRule) -> Iterator[Note]:
         )
 
 
-def _about_whom(rule: AnyRule) -> str:
+def _about_whom(rule: DecisionRule) -> str:
     if not rule.promised_for:
         return (
             "The guarantee is about new data drawn like the calibration data. It says nothing "
@@ -84,7 +83,7 @@ def _about_whom(rule: AnyRule) -> str:
     groups = (
         " In a group it takes the ratios to be those of that group: ratios that were estimated "
         "over all groups are, where these changed alike."
-        if isinstance(rule, RuleSet) and rule.per
+        if rule.per
         else ""
     )
     return (
@@ -94,9 +93,9 @@ def _about_whom(rule: AnyRule) -> str:
     )
 
 
-def _of_parts(rule: AnyRule) -> Iterator[Note]:
+def _of_parts(rule: DecisionRule) -> Iterator[Note]:
     """Name the groups that nothing can be promised to: they are not answered."""
-    if not isinstance(rule, RuleSet) or not rule.per or not rule.attainable:
+    if not rule.per or not rule.attainable:
         return
     left = [part for part in rule.parts if not part.rule.attainable]
     if left:
@@ -110,9 +109,7 @@ def _of_parts(rule: AnyRule) -> Iterator[Note]:
         )
 
 
-def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Note]:
-    if not isinstance(rule, RuleSet):
-        return
+def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
     if part.by is not None and (found := rule.unseen(part.by)):
         names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
         yield Note.warning(
@@ -130,7 +127,7 @@ def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Note]:
         )
 
 
-def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Note]:
+def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Note]:
     if rule.scale == "unknown" and rule.attainable and any(part.in_log_odds for part in parts):
         yield Note.warning(
             "scale_unknown",
@@ -142,7 +139,7 @@ def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Note]:
 
 
 def _same_data(
-    rule: AnyRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
+    rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Note]:
     if calibration is not None:
         same = _equal(part, calibration)
@@ -162,7 +159,7 @@ def _equal(part: RuleData, calibration: RuleData) -> bool:
     )
 
 
-def _counts(rule: AnyRule) -> tuple[int, int, int | None]:
+def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
     return rule.n, rule.accepted, rule.failures
 
 
@@ -179,7 +176,7 @@ def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
     open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
     if broken:
         by_itself = ", although the whole by itself keeps it"
-        if isinstance(check.rule, DecisionRule):
+        if not check.rule.parts:
             by_itself += ": what is promised of all samples need not hold for each group"
         yield Note.warning(
             "group_broken",
@@ -199,7 +196,7 @@ def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
     return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
 
 
-def _scale(rule: AnyRule, part: RuleData, check: RuleCheck) -> Iterator[Note]:
+def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Note]:
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:

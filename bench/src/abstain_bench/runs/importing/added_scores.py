@@ -139,23 +139,6 @@ def add_scores(
 def remove_scores(folder: str | Path, name: str) -> AddedFacts:
     """Remove a method that was added to a folder of runs.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Of runs.
-    name : str
-        Of the method.
-
-    Returns
-    -------
-    AddedFacts
-        What was known of it.
-
-    Raises
-    ------
-    UnknownNameError
-        No method of that name was added.
-
     Examples
     --------
     >>> from abstain_bench.runs.importing import remove_scores
