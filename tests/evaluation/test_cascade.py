@@ -198,7 +198,12 @@ def test_what_confidences_are_measured_in_may_be_said():
 
     def found(*asked, **options):
         check = ab.check_cascade(*asked, **options).checks[0]
-        return check.risk, check.load.reviews, check.load.cost, [stage.answered for stage in check.stages]
+        return (
+            check.risk,
+            check.load.reviews,
+            check.load.cost,
+            [stage.answered for stage in check.stages],
+        )
 
     assert found(cascade, odds, scale="log-odds") == found(cascade, later)
     # Said when it is chosen, it stands in the cascade.
