@@ -118,6 +118,15 @@ def test_no_module_is_a_drawer():
     assert not [file.name for file in FILES if drawers & set(file.path.with_suffix("").parts[-3:])]
 
 
+def test_no_name_is_exported_twice():
+    # ruff checks that the names exist (F822).
+    for file in FILES:
+        for node in file.tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+                assert len(names) == len(set(names)), file.name
+
+
 def test_names_of_public_classes_and_catalogues_are_unique():
     names = Counter(
         node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.target)

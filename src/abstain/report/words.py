@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from abstain._foundation.notes import Note
+from abstain._foundation.notes import READING_KINDS, Note
 from abstain.errors import UnknownNameError
 from abstain.evaluation.records import Result
 from abstain.metrics import Metric, metric_named
@@ -293,10 +293,6 @@ def linked(source: str) -> tuple[str | Span, ...]:
     return tuple(part for part in [*parts, source[end:]] if part)
 
 
-#: The kind of the findings that `evaluate` was handed by the reader of a file.
-_READER = "source"
-
-
 def remarks(
     findings: Sequence[Note],
     notes: Sequence[str] = (),
@@ -306,9 +302,8 @@ def remarks(
     kinds: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
         # The notes on a file have nothing in common but their kind, so each stands alone.
-        apart = finding.message if finding.kind == _READER else ""
-        warning = finding.level == "warning"
-        one = Remark("warning" if warning else "note", finding.message, where(finding))
+        apart = finding.message if finding.kind in READING_KINDS else ""
+        one = Remark(finding.level, finding.message, where(finding))
         kinds.setdefault((one.level, finding.kind, apart), []).append(one)
     said = [replace(first, more=tuple(more)) for first, *more in kinds.values()]
     said.sort(key=lambda remark: remark.level != "warning")
