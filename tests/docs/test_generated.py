@@ -28,6 +28,11 @@ def test_the_committed_page_is_current(page):
     assert generate.current(pages)[page] == pages[page], "run `python docs/generate.py`"
 
 
+def test_the_committed_pages_of_commands_are_current():
+    pages = {name: text for name, text in generate.read_pages().items() if name.startswith("cli/")}
+    assert generate.command_pages() == pages, "run `python docs/generate.py`"
+
+
 def test_a_page_without_its_block_is_refused():
     with pytest.raises(ValueError, match="must have one block"):
         generate.current(dict.fromkeys(generate.read_pages(), ""))

@@ -317,7 +317,8 @@ class Metric:
         if misplaced := parts.keys() - {"identity", "measurement", "display"}:
             raise InputError(
                 "a Metric has three parts (see abstain.metrics.entry): Metric(Identity(...), "
-                f"Measurement(...), DisplayOptions(...)); move {', '.join(sorted(misplaced))} into one"
+                "Measurement(...), DisplayOptions(...)); move "
+                f"{', '.join(sorted(misplaced))} into one"
             )
         return super().__new__(cls)
 

@@ -120,7 +120,7 @@ def most_degrees(metric: Metric, s: Scored) -> float:
 
 
 #: Degrees of freedom that Hanley and McNeil's variance is worth; the least that brings 10 failures
-#: to 93 % and more in every population tried (docs/statistics.md).
+#: to 93 % and more in every population tried (docs/validation.md).
 _MODEL_DEGREES = 3.0
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from abstain._foundation.notes import READING_KINDS, Note
 from abstain.errors import UnknownNameError
-from abstain.evaluation.records import Finding, Result
+from abstain.evaluation.records import Result
 from abstain.metrics import Metric, metric_named
 from abstain.plots.words import metric_title, p_value
 from abstain.predictions import LOSSES
@@ -219,7 +220,7 @@ def meaning(result: Result) -> str:
     return metric.identity.meaning.format(value=_Shown(result.value)) if metric else ""
 
 
-def place(finding: Finding) -> str:
+def place(finding: Note) -> str:
     """Say which score and which part of the data a finding is about."""
     where = split_name(finding.split) if finding.split else ""
     return ", ".join(part for part in (finding.score, where) if part)
@@ -292,22 +293,17 @@ def linked(source: str) -> tuple[str | Span, ...]:
     return tuple(part for part in [*parts, source[end:]] if part)
 
 
-#: The kind of the findings that `evaluate` was handed by the reader of a file.
-_READER = "source"
-
-
 def remarks(
-    findings: Sequence[Finding],
+    findings: Sequence[Note],
     notes: Sequence[str] = (),
-    where: Callable[[Finding], str] = place,
+    where: Callable[[Note], str] = place,
 ) -> tuple[Remark, ...]:
     """Return the findings grouped by level and kind, warnings first, and then the notes."""
     kinds: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
         # The notes on a file have nothing in common but their kind, so each stands alone.
-        apart = finding.message if finding.kind == _READER else ""
-        warning = finding.level == "warning"
-        one = Remark("warning" if warning else "note", finding.message, where(finding))
+        apart = finding.message if finding.kind in READING_KINDS else ""
+        one = Remark(finding.level, finding.message, where(finding))
         kinds.setdefault((one.level, finding.kind, apart), []).append(one)
     said = [replace(first, more=tuple(more)) for first, *more in kinds.values()]
     said.sort(key=lambda remark: remark.level != "warning")
