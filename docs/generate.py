@@ -61,11 +61,11 @@ def metrics_table() -> str:
     rows = [
         (
             f"[`{m.name}`](#{anchor(m.name, headings)})",
-            f"`{m.function}`",
-            f"{_bound(m.low)} to {_bound(m.high)}",
+            f"`{m.identity.function}`",
+            f"{_bound(m.measurement.low)} to {_bound(m.measurement.high)}",
             "lower" if m.lower_is_better else "higher",
-            _needs(m.needs),
-            linked(m.source),
+            _needs(m.measurement.needs),
+            linked(m.identity.source),
         )
         for m in METRICS.values()
     ]
@@ -96,8 +96,14 @@ def states_table() -> str:
     rows = [
         (f"`{m.name}`", "yes", *("yes" if x else "" for x in has))
         for m in METRICS.values()
-        if not m.needs & OF_CLASSES
-        for has in [(counted(m.name), m.rank_weight in in_blocks, m.binned is not None)]
+        if not m.measurement.needs & OF_CLASSES
+        for has in [
+            (
+                counted(m.name),
+                m.measurement.rank_weight in in_blocks,
+                m.measurement.binned is not None,
+            )
+        ]
     ]
     return _table(
         (
