@@ -2,9 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from abstain.typing import Split
+if TYPE_CHECKING:
+    from abstain.typing import Split
+
+#: Kinds of notes on the reading of data, which reports do not group: the columns that are read, the
+#: external confidences of FD-Shifts, rows that are left out, and all others.
+COLUMNS: Final = "columns"
+EXTERNAL_CONFIDENCE: Final = "external_confidence"
+DROPPED: Final = "dropped"
+READING: Final = "source"
+READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, READING})
 
 
 @dataclass(frozen=True)
@@ -43,21 +52,23 @@ class Note:
 
     kind: str
     text: str
-    split: Split = ()
+    split: "Split" = ()
     score: str = ""
     level: Literal["note", "warning"] = "note"
     rows: RowCount | None = None
     source: str = ""
 
     @classmethod
-    def warning(cls, kind: str, text: str, split: Split = (), score: str = "") -> "Note":
+    def warning(cls, kind: str, text: str, split: "Split" = (), score: str = "") -> "Note":
         """Return a warning."""
         return cls(kind, text, split, score, "warning")
 
     @property
     def message(self) -> str:
         """The whole sentence."""
-        counted = self.text if self.rows is None else f"{self.rows} {self.text}"
+        counted = self.text
+        if self.rows is not None:
+            counted = f"{self.rows} {'dropped: ' if self.kind == DROPPED else ''}{self.text}"
         return f"{self.source}: {counted}" if self.source else counted
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ from abstain.cli.parts import (
     read_applied,
     read_picked,
 )
-from abstain.cli.predictions import read_scored, told
+from abstain.cli.predictions import read_scored
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule
@@ -332,10 +332,10 @@ def _rule(
     reading = (
         read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
     )
-    calibration, notes = reading.only(), told(reading)
+    calibration, notes = reading.only(), reading.notes
     if target.shifted.asked:
         calibration, found, said = target.shifted.weighed(calibration, columns, score, chosen_on)
-        options, notes = options | found, [*notes, *said]
+        options, notes = options | found, (*notes, *said)
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
     if target.per is not None:
         more["per"] = PREDICTION if target.predicted(columns) else "group"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.notes import Note
+from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
@@ -30,11 +30,11 @@ _NOTABLE = 2.0
 
 def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()) -> list[Note]:
     """Return what was met before the numbers: the notes given, and those of the predictions."""
-    given = [notes] if isinstance(notes, str) else list(notes)
-    told = [n if isinstance(n, Note) else Note("source", n) for n in given]
-    said = "\n".join(finding.message for finding in told)
-    own = dict.fromkeys(note for part in parts for note in part.notes if note not in said)
-    return [*told, *(Note("source", note) for note in own)]
+    given = [notes] if isinstance(notes, str) else notes
+    records = [note if isinstance(note, Note) else Note(READING, note) for note in given]
+    texts = {note.text for note in records}
+    new_texts = dict.fromkeys(t for part in parts for t in part.notes if t not in texts)
+    return [*records, *(Note(READING, text) for text in new_texts)]
 
 
 def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:

@@ -44,10 +44,7 @@ def given(
     from abstain.tables import read_predictions
 
     reading = read_predictions(source)
-    said = [notes] if isinstance(notes, str) else list(notes)
-    warnings = [Note.warning("source", warning) for warning in reading.warnings]
-    told = [note for note in reading.notes if note not in reading.warnings]
-    return reading, [*said, *warnings, *told]
+    return reading, [*([notes] if isinstance(notes, str) else notes), *reading.notes]
 
 
 def opened(source: Any) -> Any:

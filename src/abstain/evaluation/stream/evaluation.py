@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from abstain._foundation.checks import one_of, positive_int
-from abstain._foundation.notes import Note
+from abstain._foundation.notes import READING, Note, merge_notes
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
@@ -25,7 +25,6 @@ from abstain.evaluation.uncertainty import Uncertainty
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix
 from abstain.streaming import SortedRuns
-from abstain.tables.column import joined
 from abstain.tables.scan import PredictionScan, ScannedBatch, Skipped, scan_predictions
 from abstain.tables.scan.scan import is_partitioned
 from abstain.typing import AnyArray
@@ -156,11 +155,11 @@ def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
     if counts.pieces or not any(folder.glob("counted-*.npz")):
         return counts
-    said = (
+    text = (
         f"{str(folder)!r} has counts, but of other files, of these before they changed, or with "
         "other options of reading: all rows were counted anew"
     )
-    return replace(counts, notes=((0, (said,)),))
+    return replace(counts, notes=((0, (Note(READING, text),)),))
 
 
 def counted(
@@ -219,10 +218,9 @@ def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Ev
         raise InputError(f"{scan.source}: no row is left. {reasons}")
     refuse_columns(counts.splits, RESULT_COLUMNS)
     skipped = (*scan.skipped, *counts.skipped)
-    said = [Note("source", note) for note in (*scan.notes, *joined(counts.notes))]
     left_out = [_left_out(skipped, counts.rows)] if skipped else []
-    rough = [Note("source", _UNNAMED)] if counts.graded and counts.named else []
-    findings = [*plan.findings, *left_out, *said, *rough]
+    rough = [Note(READING, _UNNAMED)] if counts.graded and counts.named else []
+    findings = [*plan.findings, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
     found = Assembly(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():

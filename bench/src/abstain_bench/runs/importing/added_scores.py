@@ -133,7 +133,7 @@ def add_scores(
     ]
     kept = [one for one in before if one.name not in asked.values()]
     Additions(store.folder).write([*kept, *added])
-    return AddedScores(tuple(added), (*table.notes, *notes))
+    return AddedScores(tuple(added), (*map(str, table.notes), *notes))
 
 
 def remove_scores(folder: str | Path, name: str) -> AddedFacts:
