@@ -89,7 +89,9 @@ def _result(
 ) -> Result:
     s = part.s
     tied = s.events.tied
-    bounded = metric.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    bounded = (
+        metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    )
     low, high = (float("nan"), float("nan"))
     if bounded:
         value = measured.value
@@ -105,7 +107,7 @@ def _result(
         tied_share=tied / s.samples,
         tie_low=float(low),
         tie_high=float(high),
-        convention=metric.convention,
+        convention=metric.identity.convention,
         lower_is_better=metric.lower_is_better,
         reason=measured.reason,
     )
