@@ -26,7 +26,7 @@ from abstain.metrics.rank_weights import (
     tied_trapezoids,
     trapezoids,
 )
-from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
+from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
 from abstain.typing import AnyArray, FloatArray, Scalar
 
 Interpolation = Literal["linear", "hyperbolic"]
