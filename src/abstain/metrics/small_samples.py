@@ -6,11 +6,11 @@ that any order makes of an error rate R.
 
 The accepted samples at a threshold are worth a number of equal samples, for their risk and for
 their coverage. A test of a risk r compares the sum of weight x (loss - r) over the accepted samples
-with 0. Its variance is the sum of weight^2 x (loss - r)^2. Kish's effective sample size, (sum w)^2 / sum w^2,
-gives this variance only if weights and losses are independent: failures that have larger weights
-than successes make the risk less certain. Here the losses and the other samples each have a mean
-weight of their own, so that the variance is also known for a risk other than the one observed, as
-in the score test of a proportion.
+with 0. Its variance is the sum of weight^2 x (loss - r)^2. Kish's effective sample size, (sum w)^2
+/ sum w^2, gives this variance only if weights and losses are independent: failures that have larger
+weights than successes make the risk less certain. Here the losses and the other samples each have a
+mean weight of their own, so that the variance is also known for a risk other than the one observed,
+as in the score test of a proportion.
 """
 
 from collections.abc import Callable
