@@ -59,7 +59,7 @@ RESAMPLES, SWAPS = 200, 199
 RESAMPLED, RESAMPLED_SLOWLY = 0.04, 0.01
 SLOW = ("smooth_ece", "auroc_retention", "auprc_retention")
 #: Metrics of samples of no known class: half of the failures are such samples for these metrics.
-OPEN_SET = [m.name for m in METRICS.values() if Need.UNKNOWN_CLASSES in m.needs]
+OPEN_SET = [m.name for m in METRICS.values() if Need.UNKNOWN_CLASSES in m.measurement.needs]
 #: Metrics by which the tests that are alike for all metrics are measured.
 TESTED = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
 BLOCKS = (4, 6, 10, 20)
@@ -160,7 +160,7 @@ def rejected(p: float) -> float:
 
 
 def analytic() -> list[Metric]:
-    return [metric for metric in METRICS.values() if metric.influence is not None]
+    return [metric for metric in METRICS.values() if metric.measurement.influence is not None]
 
 
 def by_influence(design: Design, draws: int, seed: int) -> Found:
@@ -184,7 +184,7 @@ def by_influence(design: Design, draws: int, seed: int) -> Found:
 
 def by_resampling(design: Design, draws: int, seed: int) -> Found:
     """Intervals and differences by the bootstrap, of the metrics that have nothing else."""
-    only = [m for m in METRICS.values() if m.influence is None and m.name not in SLOW]
+    only = [m for m in METRICS.values() if m.measurement.influence is None and m.name not in SLOW]
     return resampled(design, draws, seed, only, [METRICS[name] for name in TESTED])
 
 
@@ -252,7 +252,7 @@ def at_margin(design: Design, draws: int, seed: int) -> Found:
                 margin=abs(worst[name] - best[name]),
                 lower_is_better=metric.lower_is_better,
                 failures=fewest_failures(metric, pair),
-                heavy=metric.heavy,
+                heavy=metric.measurement.heavy_tailed,
                 expected=(models[0], models[1]),
                 bounds=range_of(metric, pair),
             ).non_inferior
@@ -338,7 +338,7 @@ def table(title: str, rows: dict[str, str], found: dict, columns: tuple) -> Iter
 
 
 def form(metric: Metric) -> str:
-    return f"`{metric.name}`" + ("" if metric.influence else " (bootstrap)")
+    return f"`{metric.name}`" + ("" if metric.measurement.influence else " (bootstrap)")
 
 
 def report(found: dict, draws: int) -> Iterator[str]:

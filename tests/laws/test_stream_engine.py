@@ -61,7 +61,7 @@ def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -
             assert row.keys() == own_row.keys()
             assert not off, (key, off)
         else:
-            assert result.metric.needs & _BEYOND, key
+            assert result.metric.measurement.needs & _BEYOND, key
             assert "which a stream does not keep" in counted.skipped[result.metric.name]
     assert [r.metric.name for r in counted] == [
         r.metric.name for r in whole if (r.split, r.score, r.metric.name) in mine

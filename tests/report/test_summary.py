@@ -230,7 +230,8 @@ def test_findings_are_grouped_and_warnings_come_first(plain):
 
 def test_a_metric_that_is_not_registered_is_printed_with_its_title(plain):
     result = plain.results[0]
-    unregistered = replace(result, metric=replace(result.metric, name="mine", title="My metric"))
+    identity = replace(result.metric.identity, name="mine", title="My metric")
+    unregistered = replace(result, metric=replace(result.metric, identity=identity))
     page = explained(replace(plain, results=(unregistered,)))
     assert page.rows[0].cells[0].text == "My metric"
 

@@ -89,7 +89,9 @@ def _result(
 ) -> Result:
     s = part.s
     tied = s.events.tied
-    bounded = metric.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    bounded = (
+        metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    )
     low, high = (float("nan"), float("nan"))
     if bounded:
         value = measured.value

@@ -96,7 +96,7 @@ class Result:
             self.tied_share,
             self.tie_low,
             self.tie_high,
-            self.metric.convention,
+            self.metric.identity.convention,
             self.metric.lower_is_better,
             self.reason,
             self.interval.low,

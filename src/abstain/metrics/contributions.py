@@ -17,7 +17,7 @@ from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import METRICS
-from abstain.metrics.rank_weights import BY_PLACE, RankWeight
+from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
@@ -90,10 +90,10 @@ def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
     by_number = (family.named(str(metric)) for family in FAMILIES)
     functions: dict[str, Callable[[Scored], AnyArray]] = {}
     for entry in (*METRICS.values(), *filter(None, by_number)):
-        if entry.rank_weight is not None:
-            functions[entry.name] = partial(_rank_weighted, phi=entry.rank_weight)
-        elif entry.contributions is not None:
-            functions[entry.name] = entry.contributions
+        if entry.measurement.rank_weight is not None:
+            functions[entry.name] = partial(_rank_weighted, phi=entry.measurement.rank_weight)
+        elif entry.measurement.contributions is not None:
+            functions[entry.name] = entry.measurement.contributions
     return functions[checks.one_of(metric, "metric", tuple(functions))]
 
 
@@ -105,7 +105,7 @@ def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     wrong = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
     wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
-    groups = s.turns if phi in BY_PLACE else s.events
+    groups = s.events
     place = group_index(groups, s.confidence[wrong])
     share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total
     out = np.zeros(s.n)
@@ -117,10 +117,10 @@ def contribution_of_counts(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
     """Return what failures add to an area metric of a 0/1 loss, so many at each confidence."""
-    phi = METRICS[metric].rank_weight
+    phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
-    groups = s.turns if phi in BY_PLACE else s.events
+    groups = s.events
     place = group_index(groups, confidence.astype(groups.confidence.dtype))
     return float(phi(groups)[place] @ count) / groups.total
 

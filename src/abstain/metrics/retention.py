@@ -11,9 +11,9 @@ from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
-from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import bend_within, of_bends, sums_within
-from abstain.metrics.rank_weights import over_ties, tied_trapezoids, vertex_area_rising
+from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
@@ -87,7 +87,7 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     if not plain and s.xp is np and s.weight is None:
         s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
     if plain:
-        groups = s.turns
+        groups = s.events
         right = groups.through - groups.loss_through
     else:
         groups = s.regrouped(s.loss <= acceptable_loss)
@@ -97,12 +97,10 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
     f1 = from_zero(2 * right / (groups.through + everything))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
-    if groups.stretch is not None:
-        here = np.flatnonzero(groups.stretch)
+    if groups.untied_stretch is not None:
+        here = np.flatnonzero(groups.untied_stretch)
         area[here] = _in_stretches(groups, here, everything, f1)
-    counted = groups.loss_through + everything
-    between = 2.0 * over_ties(groups, counted, tied_trapezoids, shift=everything)
-    return Measured((float(groups.xp.sum(area)) - between) / groups.total)
+    return Measured(float(groups.xp.sum(area)) / groups.total)
 
 
 def _in_stretches(
@@ -151,20 +149,24 @@ def _gradient(right: TieGroups) -> Gradient:
 
 ENTRIES = (
     Metric(
-        name="f1_auc",
-        title="F1-AUC",
-        family="area",
-        compute=_f1_auc,
-        lower_is_better=False,
-        meaning="Averaged over the share retained, retaining the confident finds the right "
-        "predictions with an F1 score of {value}.",
-        source=_SOURCE,
-        function="f1_auc(confidence, loss)",
-        # Without ties no order beats the oracle; a straight line across a large tie group can.
-        ordered=False,
-        gradients=frozenset(),
-        influence=of_bends(_influence),
-        rests_on_failures=False,
-        breaks=("R2", "R5"),
+        Identity(
+            name="f1_auc",
+            title="F1-AUC",
+            family="area",
+            lower_is_better=False,
+            meaning="Averaged over the share retained, retaining the confident finds the right "
+            "predictions with an F1 score of {value}.",
+            source=_SOURCE,
+            function="f1_auc(confidence, loss)",
+            violated_requirements=("R2", "R5"),
+        ),
+        Measurement(
+            compute=_f1_auc,
+            # Without ties no order beats the oracle; a straight line across a large tie group can.
+            monotone=False,
+            gradients=frozenset(),
+            influence=of_bends(_influence),
+            n_failures=None,
+        ),
     ),
 )

@@ -167,7 +167,7 @@ def of_thousand(value: float) -> str:
 def printed_x1000(metric: str) -> bool:
     """Tell whether the literature prints a metric times 1000."""
     known = metric_of(metric)
-    return known is not None and known.per_thousand
+    return known is not None and known.display.per_thousand
 
 
 def loss_label(name: str) -> str:
@@ -193,21 +193,21 @@ def metric_of(name: str) -> Metric | None:
 def short_title(name: str) -> str:
     """Return a name that fits a column head."""
     metric = metric_of(name)
-    return (metric.short if metric else "") or metric_title(name)
+    return (metric.display.short_title if metric else "") or metric_title(name)
 
 
 def narrow_title(name: str) -> str:
     """Return a name that fits a column head of a terminal."""
     metric = metric_of(name)
-    return (metric.narrow if metric else "") or short_title(name)
+    return (metric.display.narrow_title if metric else "") or short_title(name)
 
 
 def headline(names: Iterable[str]) -> list[str]:
     """Return those of some metrics that a reader should see first, in that order."""
     places = {
-        name: metric.headline
+        name: metric.display.headline
         for name in names
-        if (metric := metric_of(name)) and metric.headline is not None
+        if (metric := metric_of(name)) and metric.display.headline is not None
     }
     return sorted(places, key=places.__getitem__)
 
@@ -216,7 +216,7 @@ def meaning(result: Result) -> str:
     """Say what a number means, or why there is none."""
     if result.reason:
         return f"Undefined here: {result.reason}."
-    return result.metric.meaning.format(value=_Shown(result.value))
+    return result.metric.identity.meaning.format(value=_Shown(result.value))
 
 
 def place(finding: Note) -> str:

@@ -7,11 +7,9 @@ one threshold for each group, or one threshold with several limits.
 from abstain.thresholds.binomial import binomial_risk_bound
 from abstain.thresholds.cascade import (
     Cascade,
-    CascadeCheck,
     CascadeFrontier,
     CascadePlan,
     CascadeStage,
-    StageCheck,
     daily_share,
 )
 from abstain.thresholds.catalogue import fit
@@ -25,7 +23,7 @@ from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.thresholds.limits import Limit, several_risks
 from abstain.thresholds.mondrian import fit_groups
 from abstain.thresholds.rule import DecisionRule, RulePart
-from abstain.thresholds.rule_check import RuleCheck
+from abstain.thresholds.rule_check import LoadCheck, RuleCheck, StageCheck
 
 #: The name that `RULES` had before.
 METHODS = RULES
@@ -34,13 +32,13 @@ __all__ = [
     "METHODS",
     "RULES",
     "Cascade",
-    "CascadeCheck",
     "CascadeFrontier",
     "CascadePlan",
     "CascadeStage",
     "DecisionRule",
     "Disparity",
     "Limit",
+    "LoadCheck",
     "Rule",
     "RuleCheck",
     "RulePart",

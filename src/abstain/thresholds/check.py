@@ -19,17 +19,19 @@ from abstain.thresholds.rule_check import (
     decided,
     measured,
     sample,
+    worst_verdict,
 )
 from abstain.typing import AnyArray, IntArray, Scale
 
-#: Verdicts about a target, the worst first; others are the same for the whole and its groups.
-_WORST_FIRST: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
+#: Verdicts about a target; the others are the same for the whole and its groups.
+_DECISIVE: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
+_WITHOUT_TARGET: Final[tuple[Verdict, ...]] = ("unattainable", "no target")
 
 
 def check(
     rule: DecisionRule,
     confidence: AnyArray,
-    loss: AnyArray,
+    loss: AnyArray | None,
     *,
     name: str = "",
     weight: AnyArray | None = None,
@@ -46,7 +48,8 @@ def check(
         The rule.
     confidence, loss : array of shape (n,)
         Of the data to check on: finite confidences from the score of the rule, as an array or as
-        `abstain.confidence.score` returned them; losses that are finite and not negative.
+        `abstain.confidence.score` returned them; losses that are finite and not negative. A loss
+        of None, for samples without labels, gives the coverage alone.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -158,7 +161,7 @@ def check_many(
 def check_groups(
     rule: DecisionRule,
     confidence: AnyArray,
-    loss: AnyArray,
+    loss: AnyArray | None,
     group: AnyArray,
     *,
     by: AnyArray | None = None,
@@ -244,7 +247,7 @@ def check_groups(
 def check_limits(
     rule: DecisionRule,
     confidence: AnyArray,
-    loss: AnyArray,
+    loss: AnyArray | None,
     among: Mapping[str, AnyArray],
     *,
     name: str = "",
@@ -328,7 +331,7 @@ def _together(
     groups = []
     for named, rows in known:
         own = rule.part(named) if own_rules else rule
-        found = measured(own, s.part(rows), name)
+        found = measured(own, s.subset(rows), name)
         groups.append(replace(found, group=named, together=together))
     return (_joined(replace(whole, together=together), groups), *groups)
 
@@ -336,15 +339,10 @@ def _together(
 def _joined(whole: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
     """Return the check of the whole with a verdict that is no better than that of a group."""
     # A group without a threshold of its own is not answered: it breaks nothing.
-    beside = {"unattainable", "no target"}
-    asked = [c for c in (whole, *groups) if c.verdict not in beside]
-    if whole.verdict not in _WORST_FIRST and not (whole.verdict == "no target" and asked):
+    verdicts = [c.verdict for c in (whole, *groups) if c.verdict not in _WITHOUT_TARGET]
+    has_target = whole.verdict in _DECISIVE or (whole.verdict == "no target" and verdicts)
+    if not has_target:
         return whole
-    found = [_decisive(c.verdict) for c in asked]
-    verdict = min(found, key=_WORST_FIRST.index)
-    return replace(whole, verdict=verdict, alone=whole.verdict)
-
-
-def _decisive(verdict: Verdict) -> Verdict:
-    """Return the verdict; of a group in which nothing is accepted nothing is known."""
-    return verdict if verdict in _WORST_FIRST else "cannot tell"
+    # A group in which nothing is accepted leaves the whole undecided.
+    decisive = [v if v in _DECISIVE else "cannot tell" for v in verdicts]
+    return replace(whole, verdict=worst_verdict(decisive), alone=whole.verdict)

@@ -186,9 +186,9 @@ class StudyTables:
 def meaningless(metric: Metric, study: Study) -> str:
     """Return why a metric says nothing in a study, or an empty string."""
     # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
-    if study.errors == "scod" and metric.needs:
+    if study.errors == "scod" and metric.measurement.needs:
         return "it counts right and wrong, and here failures have costs"
-    if study.errors in {"removed", "outlier"} and metric.family == "classifier":
+    if study.errors in {"removed", "outlier"} and metric.identity.family == "classifier":
         done = "left out" if study.errors == "removed" else "no failures"
         return f"wrong answers are {done}, so that it is the share of known classes and no more"
     return ""

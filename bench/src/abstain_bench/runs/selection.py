@@ -98,12 +98,12 @@ def predictions_of(scores: RunScores, names: Sequence[str], *, averages: bool) -
 
 def usable(metric: Metric) -> bool:
     """Tell whether a metric needs no more than confidences, labels and predictions."""
-    return metric.needs <= _MET
+    return metric.measurement.needs <= _MET
 
 
 def on_probabilities(metric: Metric) -> bool:
     """Tell whether a metric is of calibrated confidences."""
-    return Need.UNIT_CONFIDENCE in metric.needs
+    return Need.UNIT_CONFIDENCE in metric.measurement.needs
 
 
 def _values(

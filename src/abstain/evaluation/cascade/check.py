@@ -1,5 +1,6 @@
 """`check_cascade`: a cascade on other data, with labels or without."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,10 +18,10 @@ from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import named
 from abstain.inference.intervals import level_of
 from abstain.predictions import CostMatrix
+from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import (
     PERSON,
     Cascade,
-    CascadeCheck,
     CascadeFrontier,
     check_decisions,
     frontier_of,
@@ -70,7 +71,7 @@ def check_cascade(
     Returns
     -------
     CascadeChecks
-        The cascade and a `CascadeCheck` for each data set, with `rows` and `frame`. One "holds"
+        The cascade and a `RuleCheck` for each data set, with `rows` and `frame`. One "holds"
         where the interval of the risk, and of the share of reviews if that is limited, lies at or
         below its target; it is "broken" where one lies above. An empty mapping checks nothing.
 
@@ -205,17 +206,17 @@ def _same(part: Aligned, other: Aligned) -> bool:
     )
 
 
-def _of_checks(cascade: Cascade, found: tuple[CascadeCheck, ...]) -> Iterator[Note]:
+def _of_checks(cascade: Cascade, found: tuple[RuleCheck, ...]) -> Iterator[Note]:
     for check in found:
-        if check.load_verdict != "broken" or not cascade.attainable:
+        load = check.load
+        if load is None or load.verdict != "broken" or not cascade.attainable:
             continue
-        days = (
-            f": on {100 * check.days_over:.3g} % of days there are more than {cascade.plan.reviews}"
-            if check.days_over == check.days_over
-            else ""
-        )
+        days = ""
+        if not math.isnan(load.days_over):
+            share = f"{100 * load.days_over:.3g} %"
+            days = f": on {share} of days there are more than {cascade.plan.reviews}"
         yield Note.warning(
             "load",
-            f"{check.name}: {100 * check.reviews:.3g} % of the samples go to the {PERSON}, more "
+            f"{check.name}: {100 * load.reviews:.3g} % of the samples go to the {PERSON}, more "
             f"than the {100 * cascade.plan.capacity:.3g} % promised{days}.",
         )

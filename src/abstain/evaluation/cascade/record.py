@@ -8,7 +8,8 @@ from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain._foundation.notes import Note
 from abstain.evaluation.records import counted
-from abstain.thresholds.cascade import Cascade, CascadeCheck, CascadeFrontier
+from abstain.thresholds import RuleCheck
+from abstain.thresholds.cascade import Cascade, CascadeFrontier
 
 #: The name of the row of the calibration data, and what stands in it for a verdict.
 CALIBRATION: Final = "calibration"
@@ -23,7 +24,7 @@ class CascadeChecks(InNotebook):
     ----------
     cascade : Cascade
         The stages with their thresholds, and what is promised.
-    checks : tuple of CascadeCheck
+    checks : tuple of RuleCheck
         One for each data set, in the order given.
     level : float
         Of the intervals.
@@ -52,7 +53,7 @@ class CascadeChecks(InNotebook):
     """
 
     cascade: Cascade
-    checks: tuple[CascadeCheck, ...]
+    checks: tuple[RuleCheck, ...]
     level: float
     frontier: CascadeFrontier | None = None
     findings: tuple[Note, ...] = ()

@@ -186,7 +186,7 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
     """Compare the methods on the runs of one data set."""
     rows = SampledRows.of(units)
     sampled = [measured(metric, units, rows) for metric in metrics]
-    lacking = any(metric.influence is None for metric in metrics)
+    lacking = any(metric.measurement.influence is None for metric in metrics)
     resamples = plan.resamples_of(len(units[0].scored), needed=lacking)
     if resamples:
         drawn = resampled(metrics, units, resamples, plan.seed)
@@ -244,7 +244,7 @@ def _refuse(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Non
             f"be tested; at most {_MOST_METHODS} methods are compared. Name those that matter"
         )
     for metric, (name, s) in product(metrics, [own for u in units for own in u.scored.items()]):
-        if missing := metric.missing(s):
+        if missing := metric.reason_not_applicable(s):
             raise InputError(f"the metric {metric.name!r} does not apply to {name!r}: it {missing}")
     if plan.reference is not None:
         checks.one_of(plan.reference, "reference", methods)

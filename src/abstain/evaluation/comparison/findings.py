@@ -81,7 +81,7 @@ def _few_failures(parts: Sequence[DataPart]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
             failures = sampled.failures()
-            needed = FEW_FAILURES_HEAVY if sampled.metric.heavy else FEW_FAILURES
+            needed = FEW_FAILURES_HEAVY if sampled.metric.measurement.heavy_tailed else FEW_FAILURES
             if failures is not None and failures < needed:
                 counted = "1 failure" if failures == 1 else f"{failures:,} failures"
                 message = (
@@ -150,7 +150,7 @@ def _remedy(test: str, tests: int, plan: Plan) -> str:
 def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Note]:
     for sampled in parts[0].sampled:
         if sampled.deciding(plan.test) != plan.test:
-            message = f"{sampled.metric.why_no_influence}; so the paired bootstrap decides."
+            message = f"{sampled.metric.reason_without_interval}; so the paired bootstrap decides."
             yield Note("no_influence", message[:1].upper() + message[1:])
     if plan.literature:
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"

@@ -1,10 +1,7 @@
 """`check_rule`: a decision rule on other data, with labels or without."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from abstain._foundation.imports import special
 from abstain._foundation.notes import Note
@@ -26,14 +23,11 @@ from abstain.evaluation.rules.data import (
 from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
-from abstain.inference.intervals import level_of, no_interval
+from abstain.inference.intervals import level_of
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import refuse_other
 from abstain.typing import AnyArray, Scale
-
-_NAN = float("nan")
-_UNLABELED = "no labels are known"
 
 
 def check_rule(
@@ -189,8 +183,6 @@ def _checked(
 
     Without losses, the coverage alone.
     """
-    known = part.loss is not None
-    loss = np.zeros(part.values.size) if part.loss is None else part.loss
     # A rule of before scales were recorded is compared as it was then, with a warning beside.
     bare = part.scored is None or (rule.scale == "unknown" and not part.own)
     values: AnyArray = part.values if bare else part.scored
@@ -198,34 +190,16 @@ def _checked(
     found: tuple[RuleCheck, ...]
     try:
         if part.among is not None:
-            found = check_limits(rule, values, loss, part.among, scale=scale, **with_name)
+            found = check_limits(rule, values, part.loss, part.among, scale=scale, **with_name)
         elif part.group is not None:
             # Where these are the groups that the rule is for, each is judged by its own part.
             with_name["by"] = None if part.by is part.group else part.by
-            found = check_groups(rule, values, loss, part.group, scale=scale, **with_name)
+            found = check_groups(rule, values, part.loss, part.group, scale=scale, **with_name)
         else:
-            found = (check(rule, values, loss, scale=scale, **with_name),)
+            found = (check(rule, values, part.loss, scale=scale, **with_name),)
     except InputError as error:
         raise type(error)(f"{part.name}: {error}") from error
-    return found if known else tuple(map(_coverage_alone, found))
-
-
-def _coverage_alone(found: RuleCheck) -> RuleCheck:
-    """Take back what depends on losses that are not known."""
-    nothing = no_interval(found.coverage_interval.level, _UNLABELED)
-    checked = replace(
-        found,
-        selective_risk=_NAN,
-        selective_risk_interval=nothing,
-        generalized_risk=_NAN,
-        generalized_risk_interval=nothing,
-    )
-    if found.rule.quantity == "coverage" or found.verdict in {"unattainable", "no target"}:
-        return checked
-    alone: Any = "cannot tell" if found.alone else ""
-    return replace(
-        checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell", alone=alone
-    )
+    return found
 
 
 def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:

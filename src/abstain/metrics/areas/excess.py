@@ -20,7 +20,7 @@ from abstain.metrics.areas.aurc import (
     trapezoid_influence,
     worst_aurc,
 )
-from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import (
     bend_within,
     kept,
@@ -64,16 +64,8 @@ def _trapezoid_optimum(s: Scored) -> Scalar:
 def _optimum_over_ties(s: Scored) -> Scalar:
     """Return the least value over the score's own ties."""
     if s.binary and s.counted and s.xp is np:
-        turns = s.turns
-        right = int(turns.total - turns.loss_through[-1])
-        if turns.ties is None:
-            return _failures_last(with_vertex(s.events, right), right)
-        ends, counts = turns.ties.groups_beyond(right)
-        risk = (ends - right) / ends
-        # Nothing is wrong before; the first vertex of all is flat to coverage 0.
-        first = risk[:1] if np.array_equal(ends[:1], counts[:1]) else np.zeros_like(risk[:1])
-        before = np.concatenate((first, risk[:-1]))
-        return inner(counts, risk + before) / (2.0 * turns.total)
+        right = int(s.events.total - s.events.loss_through[-1])
+        return _failures_last(with_vertex(s.events, right), right)
     best = _best_losses(s.events, s.oracle)
     return trapezoid_area(s.events, best)
 
@@ -189,7 +181,7 @@ def e_aurc(
     s = scored(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        return weighted_risk(s.plain, phi) - best_aurc(s.plain.turns.risk)
+        return weighted_risk(s.plain, phi) - best_aurc(s.plain.events.risk)
     return excess_aurc(s, estimator).value
 
 
@@ -259,7 +251,7 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
     if s.oracle.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.turns.risk * _random_factor(s.turns.total, estimator)
+    random = s.events.risk * _random_factor(s.events.total, estimator)
     return Measured(_excess(s, estimator, best) / (random - best))
 
 
@@ -348,38 +340,45 @@ def _entropy(r: float) -> float:
 
 ENTRIES = (
     Metric(
-        name="e_aurc",
-        title="E-AURC",
-        family="area",
-        compute=excess_aurc,
-        lower_is_better=True,
-        meaning="A perfect score would lower the AURC of this classifier by {value}.",
-        source="Geifman et al. (2019), https://arxiv.org/abs/1805.08206",
-        convention="trapezoid, optimum of the same estimator",
-        function="e_aurc(confidence, loss)",
-        per_thousand=True,
-        headline=4,
-        duplication="limit",
-        influence=of_bends(excess_influence),
-        heavy=True,
-        extremes=(lambda _: 0.0, _entropy),
-        breaks=("R2", "R3", "R5"),
+        Identity(
+            name="e_aurc",
+            title="E-AURC",
+            family="area",
+            lower_is_better=True,
+            meaning="A perfect score would lower the AURC of this classifier by {value}.",
+            source="Geifman et al. (2019), https://arxiv.org/abs/1805.08206",
+            convention="trapezoid, optimum of the same estimator",
+            function="e_aurc(confidence, loss)",
+            violated_requirements=("R2", "R3", "R5"),
+        ),
+        Measurement(
+            compute=excess_aurc,
+            duplication="limit",
+            influence=of_bends(excess_influence),
+            heavy_tailed=True,
+            extremes=(lambda _: 0.0, _entropy),
+        ),
+        DisplayOptions(per_thousand=True, headline=4),
     ),
     Metric(
-        name="normalized_aurc",
-        title="normalized AURC",
-        family="area",
-        compute=normalized,
-        lower_is_better=True,
-        meaning="Between a perfect score (0) and a random one (1), this one stands at {value}.",
-        source="Cattelan and Silva (2024), https://arxiv.org/abs/2305.15508",
-        high=float("inf"),
-        convention="trapezoid",
-        function="normalized_aurc(confidence, loss)",
-        duplication="limit",
-        influence=of_bends(_normalized_influence),
-        heavy=True,
-        between_kinds=True,
-        breaks=("R2", "R3"),
+        Identity(
+            name="normalized_aurc",
+            title="normalized AURC",
+            family="area",
+            lower_is_better=True,
+            meaning="Between a perfect score (0) and a random one (1), this one stands at {value}.",
+            source="Cattelan and Silva (2024), https://arxiv.org/abs/2305.15508",
+            convention="trapezoid",
+            function="normalized_aurc(confidence, loss)",
+            violated_requirements=("R2", "R3"),
+        ),
+        Measurement(
+            compute=normalized,
+            high=float("inf"),
+            duplication="limit",
+            influence=of_bends(_normalized_influence),
+            heavy_tailed=True,
+            is_two_sample=True,
+        ),
     ),
 )

@@ -41,7 +41,7 @@ def value(result: Result | None, found: Pivot) -> doc.Number | None:
         doc.NAN if result.reason else result.value,
         interval.low,
         interval.high,
-        per_thousand=result.metric.per_thousand,
+        per_thousand=result.metric.display.per_thousand,
         stands="best" if best else "",
         note=". ".join(text for text in (form, interval.note) if text),
         reason=result.reason,
@@ -91,7 +91,7 @@ def headline_on_page(found: Pivot) -> doc.Table:
 
 def every(found: Pivot) -> Iterator[doc.Block]:
     """Yield what is chosen of all numbers, and all of them with what they mean."""
-    families = unique(r.metric.family for r in found.results.values())
+    families = unique(r.metric.identity.family for r in found.results.values())
     options = [doc.Option("headline", "headline metrics"), doc.Option("", "all metrics")]
     options += [doc.Option(_key(family), family) for family in families]
     family = doc.Choice("family", "Show", tuple(options), chosen="headline")
@@ -143,7 +143,9 @@ def _explained(result: Result, found: Pivot) -> doc.Row:
         samples = replace(samples, said=f"{count(accepted)} of {count(result.n)}")
     note = note_of(result)
     cells: tuple[doc.Cell, ...] = (
-        doc.Label(sentence(result.metric.title), _better(result), note=result.metric.convention),
+        doc.Label(
+            sentence(result.metric.title), _better(result), note=result.metric.identity.convention
+        ),
         result.score,
         shown and replace(shown, note="", beside=tie_range),
         (meaning(result), *([doc.Span(note, "small")] if note else [])),
@@ -153,7 +155,7 @@ def _explained(result: Result, found: Pivot) -> doc.Row:
     headline = " headline" if result.metric.name in found.headline else ""
     tags = {
         "score": str(found.score_place[result.score]),
-        "family": f"{_key(result.metric.family)}{headline}",
+        "family": f"{_key(result.metric.identity.family)}{headline}",
     }
     return doc.Row(cells, tags=tags)
 
@@ -288,7 +290,11 @@ def _known(name: str, found: Pivot) -> str:
 
 def _conventions(results: Sequence[Result], *, intervals: bool) -> list[str]:
     """Return the sentences of the footnote."""
-    named = {sentence(r.metric.title): r.metric.convention for r in results if r.metric.convention}
+    named = {
+        sentence(r.metric.title): r.metric.identity.convention
+        for r in results
+        if r.metric.identity.convention
+    }
     sentences = [
         "Values are fractions; arrows point to where better is; bold marks the best score.",
         "Tied samples are accepted or rejected together; the order of rows never matters.",
