@@ -90,7 +90,7 @@ $(VENV)/minimal/.installed: pyproject.toml constraints.txt hatch_build.py
 
 # Tests of the source's text, and of pages about both packages.
 OF_TEXT := $(addprefix --ignore=tests/architecture/test_,$(addsuffix .py,arguments citations dependencies \
-	docstrings knowledge layers repository rules sizes words)) \
+	docstrings layers repository rules sizes)) \
 	$(addprefix --ignore=tests/docs/test_,$(addsuffix .py,advice generated metric_statements pages))
 test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \

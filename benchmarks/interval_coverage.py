@@ -84,7 +84,7 @@ def difference(name: str, first: Scored, second: Scored) -> Difference:
         influences(metric, (first, second)),
         lower_is_better=metric.lower_is_better,
         failures=min(first.failures, second.failures),
-        heavy=metric.heavy,
+        heavy=metric.measurement.heavy_tailed,
     )
 
 
@@ -234,7 +234,8 @@ def rare_cell(
 ) -> dict[str, float]:
     """Return what the intervals and tests of one metric do in one population."""
     metric = METRICS[name]
-    always = replace(metric, unreliable=lambda _: "")
+    measurement = replace(metric.measurement, unreliable_reason=lambda _: "")
+    always = replace(metric, measurement=measurement)
     good, worse = truths
     rows = []
     for _ in range(draws):

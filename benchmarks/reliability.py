@@ -2,7 +2,7 @@
 
     python benchmarks/reliability.py [--draws N] [--quick] [--processes P] [--seed S]
 
-Writes its tables into docs/statistics.md between two markers, with the default 2000 draws in some
+Writes its tables into docs/validation.md between two markers, with the default 2000 draws in some
 20 minutes on two free cores; with `--quick` it prints a few draws of them instead. Rows come from
 the catalogue, so that a new metric is measured by being registered.
 
@@ -42,7 +42,7 @@ from abstain.metrics.intervals import (
 from abstain.metrics.replicates import replicates
 from abstain.metrics.small_samples import expected_variance
 
-PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
+PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
 START, END = "<!-- reliability -->", "<!-- /reliability -->"
 
 SIZES, RATES = (200, 2000), (0.05, 0.30)
@@ -59,7 +59,7 @@ RESAMPLES, SWAPS = 200, 199
 RESAMPLED, RESAMPLED_SLOWLY = 0.04, 0.01
 SLOW = ("smooth_ece", "auroc_retention", "auprc_retention")
 #: Metrics of samples of no known class: half of the failures are such samples for these metrics.
-OPEN_SET = [m.name for m in METRICS.values() if Need.UNKNOWN_CLASSES in m.needs]
+OPEN_SET = [m.name for m in METRICS.values() if Need.UNKNOWN_CLASSES in m.measurement.needs]
 #: Metrics by which the tests that are alike for all metrics are measured.
 TESTED = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
 BLOCKS = (4, 6, 10, 20)
@@ -160,7 +160,7 @@ def rejected(p: float) -> float:
 
 
 def analytic() -> list[Metric]:
-    return [metric for metric in METRICS.values() if metric.influence is not None]
+    return [metric for metric in METRICS.values() if metric.measurement.influence is not None]
 
 
 def by_influence(design: Design, draws: int, seed: int) -> Found:
@@ -184,7 +184,7 @@ def by_influence(design: Design, draws: int, seed: int) -> Found:
 
 def by_resampling(design: Design, draws: int, seed: int) -> Found:
     """Intervals and differences by the bootstrap, of the metrics that have nothing else."""
-    only = [m for m in METRICS.values() if m.influence is None and m.name not in SLOW]
+    only = [m for m in METRICS.values() if m.measurement.influence is None and m.name not in SLOW]
     return resampled(design, draws, seed, only, [METRICS[name] for name in TESTED])
 
 
@@ -252,7 +252,7 @@ def at_margin(design: Design, draws: int, seed: int) -> Found:
                 margin=abs(worst[name] - best[name]),
                 lower_is_better=metric.lower_is_better,
                 failures=fewest_failures(metric, pair),
-                heavy=metric.heavy,
+                heavy=metric.measurement.heavy_tailed,
                 expected=(models[0], models[1]),
                 bounds=range_of(metric, pair),
             ).non_inferior
@@ -329,7 +329,7 @@ def shown(values: list[float] | None) -> str:
 
 def table(title: str, rows: dict[str, str], found: dict, columns: tuple) -> Iterator[str]:
     heads = [
-        f"{c.n}, {100 * c.rate:.0f} %, {c.kind}" if isinstance(c, Design) else c for c in columns
+        f"{c.n:,}, {100 * c.rate:.0f}%, {c.kind}" if isinstance(c, Design) else c for c in columns
     ]
     yield f"| {title} | " + " | ".join(str(head) for head in heads) + " |"
     yield "| --- |" + " ---: |" * len(heads)
@@ -338,36 +338,37 @@ def table(title: str, rows: dict[str, str], found: dict, columns: tuple) -> Iter
 
 
 def form(metric: Metric) -> str:
-    return f"`{metric.name}`" + ("" if metric.influence else " (bootstrap)")
+    return f"`{metric.name}`" + ("" if metric.measurement.influence else " (bootstrap)")
 
 
 def report(found: dict, draws: int) -> Iterator[str]:
     designs = tuple(c for c in DESIGNS if c in found)
     few, fewest = (max(2, round(draws * share)) for share in (RESAMPLED, RESAMPLED_SLOWLY))
     noise, more, most = (196 * np.sqrt(0.05 * 0.95 / count) for count in (draws, few, fewest))
-    yield f"In percent, nominal 95 and 5; {draws} draws a cell (Monte-Carlo error {noise:.1f}),"
-    yield "half of them at the margin and over data sets,"
     slow = ", ".join(f"`{name}`" for name in SLOW)
-    yield f"{few} where something is resampled (error {more:.1f}), {fewest} of the metrics that"
-    yield f"take milliseconds: {slow} (error {most:.1f})."
-    yield "Each column: samples, share that fails, scores: *smooth* (failure AUROC 0.87), *tied*"
-    yield "(the same on ten levels), *sharp* (0.99). In brackets the percent of draws that have an"
-    yield "interval, where not nearly all have. For `oscr` and `scod_...` half of the failures are"
-    yield "samples of no known class."
-    yield "\n### Intervals: how often they hold the truth\n"
+    yield f"""\
+Percentages for nominal 95% and 5%; {draws:,} studies a cell (Monte Carlo error {noise:.1f}),
+half as many for non-inferiority and for tests over data sets,
+{few} for the bootstrap and the permutation test (error {more:.1f}), {fewest} for metrics
+that take milliseconds: {slow} (error {most:.1f}).
+Each column: number of samples, error rate, scores. *Smooth*: failure AUROC 0.87. *Tied*: the
+same on ten levels. *Sharp*: failure AUROC 0.99. In brackets: the percentage of studies with an
+interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are samples of
+unknown classes."""
+    yield "\n### Coverage of intervals\n"
     rows = {f"interval {m.name}": form(m) for m in METRICS.values()}
     rows |= {f"bootstrap {name}": f"`{name}`, BCa" for name in TESTED}
     yield from table("metric", rows, found, designs)
-    yield "\n### Differences: how often the default test finds one between equally good scores\n"
+    yield "\n### False positives of the default test\n"
     rows = {f"difference {m.name}": form(m) for m in METRICS.values()}
     yield from table("metric", rows, found, designs)
-    yield "\n### Other tests: how often they find what is not there\n"
+    yield "\n### False positives of the other tests\n"
     rows = {f"bootstrap test {name}": f"bootstrap, `{name}`" for name in TESTED}
     rows |= {f"swaps {name}": f"permutation, `{name}`" for name in TESTED}
     rows |= {f"margin {name}": f"non-inferior at the margin, `{name}`" for name in TESTED}
     yield from table("test", rows, found, designs)
     yield "\n### Tests over data sets or runs\n"
-    yield "No method is better in any block; *ties*: values rounded to integers.\n"
+    yield "False positives if no method is better in any block. *Ties*: rounded values.\n"
     names = [key.rsplit(" ", 1)[0] for key in found[BLOCKS[0]] if key.endswith("False")]
     rows = {
         f"{name} {tied}": name + (", ties" if tied else "")

@@ -5,15 +5,12 @@ the functions and the command line, so they cannot tell another story than the c
 ``tests/docs/test_generated.py`` fails when the committed pages are not current.
 """
 
-import io
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-
-from rich.console import Console
 
 import abstain as ab
 from abstain import streaming
@@ -30,6 +27,9 @@ from abstain_bench.studies.requirements import READINGS, summary_rows
 from abstain_bench.studies.requirements.decisions import is_meant, judged
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+from command_pages import command_pages, command_table  # noqa: E402
 
 #: Samples of which every order is tried for the table of requirements; more give the same table.
 REQUIREMENTS_ORDERS = 5
@@ -61,11 +61,11 @@ def metrics_table() -> str:
     rows = [
         (
             f"[`{m.name}`](#{anchor(m.name, headings)})",
-            f"`{m.function}`",
-            f"{_bound(m.low)} to {_bound(m.high)}",
+            f"`{m.identity.function}`",
+            f"{_bound(m.measurement.low)} to {_bound(m.measurement.high)}",
             "lower" if m.lower_is_better else "higher",
-            _needs(m.needs),
-            linked(m.source),
+            _needs(m.measurement.needs),
+            linked(m.identity.source),
         )
         for m in METRICS.values()
     ]
@@ -96,8 +96,14 @@ def states_table() -> str:
     rows = [
         (f"`{m.name}`", "yes", *("yes" if x else "" for x in has))
         for m in METRICS.values()
-        if not m.needs & OF_CLASSES
-        for has in [(counted(m.name), m.rank_weight in in_blocks, m.binned is not None)]
+        if not m.measurement.needs & OF_CLASSES
+        for has in [
+            (
+                counted(m.name),
+                m.measurement.rank_weight in in_blocks,
+                m.measurement.binned is not None,
+            )
+        ]
     ]
     return _table(
         (
@@ -244,32 +250,6 @@ def requirements_table() -> str:
     return _table(head, rows)
 
 
-def cli_reference() -> str:
-    """The help of every command, and of the commands below it."""
-    from abstain.cli.app import complete_application
-
-    app = complete_application()
-    parts: list[list[str]] = [[]]
-    for name in _commands(app):
-        parts += [[name], *([name, below] for below in _commands(app[name]))]
-    return "\n\n".join(
-        f"{'#' * max(len(tokens) + 1, 2)} `{' '.join(['abstain', *tokens])}`\n\n"
-        f"```text\n{_help(app, tokens)}\n```"
-        for tokens in parts
-    )
-
-
-def _commands(app: object) -> list[str]:
-    return [name for name in app if not name.startswith("-")]
-
-
-def _help(app: object, tokens: list[str]) -> str:
-    text = io.StringIO()
-    console = Console(file=text, width=88, color_system=None, force_terminal=False)
-    app.help_print(tokens, console=console)
-    return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
-
-
 #: Page, name of the block, what goes into it.
 BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("metrics.md", "metrics", metrics_table),
@@ -280,7 +260,7 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("glyphs.md", "families", families_table),
     ("studies.md", "studies", studies_table),
     ("choosing-a-metric.md", "requirements", requirements_table),
-    ("cli.md", "cli", cli_reference),
+    ("cli.md", "commands", command_table),
     ("streaming.md", "states", states_table),
     ("streaming.md", "rows", rows_table),
 )
@@ -325,8 +305,8 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def current(pages: Mapping[str, str]) -> dict[str, str]:
-    """Return the pages with their generated parts made anew."""
-    out = dict(pages)
+    """Return the pages with up-to-date generated parts, and the pages of all commands."""
+    out = dict(pages) | command_pages()
     for page, name, make in BLOCKS:
         text = f"\n{make()}\n\n"
         pattern = re.compile(_BLOCK.format(name), re.DOTALL)
@@ -338,17 +318,23 @@ def current(pages: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_pages() -> dict[str, str]:
-    """Read the pages that have generated parts."""
-    return {page: (DOCS / page).read_text(encoding="utf-8") for page, _, _ in BLOCKS}
+    """Read the pages that have generated parts, and the pages of all commands."""
+    names = [page for page, _, _ in BLOCKS]
+    names += [f"cli/{path.name}" for path in (DOCS / "cli").glob("*.md")]
+    return {page: (DOCS / page).read_text(encoding="utf-8") for page in names}
 
 
 def main() -> None:
-    """Write the pages whose generated parts changed."""
+    """Write the pages whose generated parts changed, and delete pages of removed commands."""
+    (DOCS / "cli").mkdir(exist_ok=True)
     before = read_pages()
-    for page, text in current(before).items():
-        if text != before[page]:
+    after = current(before)
+    for page, text in after.items():
+        if text != before.get(page):
             (DOCS / page).write_text(text, encoding="utf-8")
-            sys.stdout.write(f"wrote docs/{page}\n")
+    for page in before.keys() - command_pages().keys():
+        if page.startswith("cli/"):
+            (DOCS / page).unlink()
 
 
 if __name__ == "__main__":

@@ -101,11 +101,13 @@ def _facts(metrics: tuple[Metric, ...]) -> str:
     """Return a table of what the catalogue has of each: a column a metric."""
     rows = {
         "name": [f"`{m.name}`" for m in metrics],
-        "in Python": [f"{{py:obj}}`{m.function} <abstain.{_called(m)}>`" for m in metrics],
-        "range": [f"{m.low:g} to {m.high:g}".replace("inf", "∞") for m in metrics],
+        "in Python": [f"{{py:obj}}`{m.identity.function} <abstain.{_called(m)}>`" for m in metrics],
+        "range": [
+            f"{m.measurement.low:g} to {m.measurement.high:g}".replace("inf", "∞") for m in metrics
+        ],
         "better": ["lower" if m.lower_is_better else "higher" for m in metrics],
         "needs": [_needs(m) or "a confidence and a loss" for m in metrics],
-        "source": [re.sub(r"(https://[^\s,;]+)", r"<\1>", m.source) for m in metrics],
+        "source": [re.sub(r"(https://[^\s,;]+)", r"<\1>", m.identity.source) for m in metrics],
     }
     head, *table = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     return "\n".join([head, "|" + " --- |" * (len(metrics) + 1), *table])
@@ -113,11 +115,11 @@ def _facts(metrics: tuple[Metric, ...]) -> str:
 
 def _called(metric: Metric) -> str:
     """Return the function that has the metric."""
-    return re.split(r"[(,]", metric.function)[0]
+    return re.split(r"[(,]", metric.identity.function)[0]
 
 
 def _needs(metric: Metric) -> str:
-    return ", ".join(sorted(need.removeprefix("needs ") for need in metric.needs))
+    return ", ".join(sorted(need.removeprefix("needs ") for need in metric.measurement.needs))
 
 
 @cache
@@ -131,7 +133,9 @@ def _verdicts() -> dict[str, tuple[str, str]]:
 
 def _by_place(metric: Metric) -> FloatArray | None:
     """Return the values with one failure among samples, by its place; None where it has none."""
-    wanted = ShownClasses.CLASSES if metric.needs & _OF_CLASSES else ShownClasses.NOTHING
+    wanted = (
+        ShownClasses.CLASSES if metric.measurement.needs & _OF_CLASSES else ShownClasses.NOTHING
+    )
     for shown in dict.fromkeys((wanted, ShownClasses.OPEN)):
         systems = few_failures(shown)
         rows = np.flatnonzero(systems.failures == 1)

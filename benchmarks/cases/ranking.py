@@ -37,13 +37,15 @@ PASSES = Section(
 RANKED = [
     metric
     for metric in METRICS.values()
-    if metric.rank_based and not metric.missing(scored([0.9, 0.1], [0, 1]))
+    if metric.measurement.rank_based
+    and not metric.reason_not_applicable(scored([0.9, 0.1], [0, 1]))
 ]
 #: The rest that needs a confidence and a loss.
 UNRANKED = [
     metric
     for metric in METRICS.values()
-    if not metric.rank_based and not metric.missing(scored([0.9, 0.1], [0, 1]))
+    if not metric.measurement.rank_based
+    and not metric.reason_not_applicable(scored([0.9, 0.1], [0, 1]))
 ]
 #: Measured where every metric by itself would take too long.
 FEW = ("augrc", "aurc", "aurc_plugin", "failure_auroc", "coverage@5risk")

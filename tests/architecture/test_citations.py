@@ -104,7 +104,9 @@ def in_files():
 
 
 def in_catalogues():
-    catalogues = [METRICS, STUDIES]
+    for metric in METRICS.values():
+        yield from citations(metric.identity.source, metric.name)
+    catalogues = [STUDIES]
     if has("torch"):
         from abstain.training import RANK_WEIGHTS
 
@@ -157,15 +159,15 @@ def test_everything_cited_of_the_papers_exists():
 def test_no_metric_cites_a_paper_without_the_place():
     # A paper of forty pages is no source: of these four the equation or the section is named.
     for metric in METRICS.values():
-        author = _AUTHOR.search(metric.source)
+        author = _AUTHOR.search(metric.identity.source)
         if author and author[1] in PAPERS:
-            assert list(citations(metric.source, metric.name)), metric.name
+            assert list(citations(metric.identity.source, metric.name)), metric.name
 
 
 def test_metrics_cite_equations_about_them():
     cited = {}
     for metric in METRICS.values():
-        for one in citations(metric.source, metric.name):
+        for one in citations(metric.identity.source, metric.name):
             if one.kind == "equations":
                 cited.setdefault(metric.name, []).append(
                     PAPERS[one.author].equations[int(one.number)]

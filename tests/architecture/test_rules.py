@@ -1,9 +1,12 @@
-"""ImportGraph rules that no linter has, or that must not be switched off line by line."""
+"""Rules that no linter has, or that must not be switched off line by line."""
 
 import ast
+from collections import Counter
 
 import pytest
 from tests.architecture.source import FILES, NUMERICS, SourceFile
+
+from abstain.thresholds import RULES as DECISION_RULES
 
 # numpy.random names that build a generator; all others touch the global state.
 GENERATORS = {"BitGenerator", "Generator", "PCG64", "PCG64DXSM", "Philox", "SeedSequence", "SFC64",
@@ -74,6 +77,24 @@ def late_annotations(file: SourceFile) -> list[int]:
     return [line for name, line in file.imports() if name == "__future__"]
 
 
+#: Names of decision rules that are also names of quantities.
+QUANTITIES = {"coverage", "cost", "risk"}
+
+
+def decision_rules_by_name(file: SourceFile) -> list[int]:
+    """Strings outside `thresholds/` that name a decision rule; docstrings are no such strings."""
+    if file.top == "thresholds":
+        return []
+    docstrings = {n.value for n in file.walk() if isinstance(n, ast.Expr)}
+    return [
+        n.lineno
+        for n in file.walk()
+        if isinstance(n, ast.Constant)
+        and n not in docstrings
+        and n.value in DECISION_RULES.keys() - QUANTITIES
+    ]
+
+
 RULES = [
     bare_excepts,
     pickles,
@@ -83,6 +104,7 @@ RULES = [
     array_api_imports,
     numerics_that_do_more,
     late_annotations,
+    decision_rules_by_name,
 ]
 
 
@@ -94,6 +116,26 @@ def test_rule(rule):
 def test_no_module_is_a_drawer():
     drawers = {"utils", "util", "helpers", "common", "misc"}
     assert not [file.name for file in FILES if drawers & set(file.path.with_suffix("").parts[-3:])]
+
+
+def test_no_name_is_exported_twice():
+    # ruff checks that the names exist (F822).
+    for file in FILES:
+        for node in file.tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+                assert len(names) == len(set(names)), file.name
+
+
+def test_names_of_public_classes_and_catalogues_are_unique():
+    names = Counter(
+        node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.target)
+        for file in FILES
+        for node in file.tree.body
+        if (isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+        or (isinstance(node, ast.AnnAssign) and "Catalogue[" in ast.unparse(node.annotation))
+    )
+    assert not [name for name, count in names.items() if count > 1]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +150,7 @@ def test_no_module_is_a_drawer():
         (array_api_imports, "def f():\n    import array_api_compat.numpy as xp"),
         (numerics_that_do_more, "from matplotlib import pyplot as plt"),
         (late_annotations, "from __future__ import annotations"),
+        (decision_rules_by_name, f"name = {min(DECISION_RULES.keys() - QUANTITIES)!r}"),
     ],
 )
 def test_the_rules_see_what_they_forbid(rule, code, tmp_path):

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 #: The pages that people wrote; what is built of them lies in a folder of its own.
-PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "studies").glob("*.md")])
+PAGES = sorted(
+    path for pattern in ("*.md", "studies/*.md", "cli/*.md") for path in DOCS.glob(pattern)
+)
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

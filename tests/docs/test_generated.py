@@ -28,6 +28,11 @@ def test_the_committed_page_is_current(page):
     assert generate.current(pages)[page] == pages[page], "run `python docs/generate.py`"
 
 
+def test_the_committed_pages_of_commands_are_current():
+    pages = {name: text for name, text in generate.read_pages().items() if name.startswith("cli/")}
+    assert generate.command_pages() == pages, "run `python docs/generate.py`"
+
+
 def test_a_page_without_its_block_is_refused():
     with pytest.raises(ValueError, match="must have one block"):
         generate.current(dict.fromkeys(generate.read_pages(), ""))
@@ -44,7 +49,7 @@ def data():
 @pytest.mark.parametrize("name", METRICS)
 def test_the_function_of_a_metric_gives_its_number(name, data):
     labels, own = data["labels"], {}
-    if Need.UNKNOWN_CLASSES in METRICS[name].needs:
+    if Need.UNKNOWN_CLASSES in METRICS[name].measurement.needs:
         labels, own = np.where(np.arange(60) % 4 == 0, -1, labels), {"unknown_label": -1}
     p = ab.Predictions(logits=data["logits"], labels=labels, **own)
     own = score("msr", p)
@@ -57,7 +62,7 @@ def test_the_function_of_a_metric_gives_its_number(name, data):
         "prediction": p.prediction_codes,
         "probabilities": np.exp(p.class_scores.log_probabilities()),
     }
-    value = eval(METRICS[name].function, names)
+    value = eval(METRICS[name].identity.function, names)
     expected = ab.evaluate(p, scores=["msr"], metrics=[name]).value(name)
     assert not math.isnan(expected)
     assert value == pytest.approx(expected, rel=1e-12)

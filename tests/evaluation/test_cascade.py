@@ -33,7 +33,7 @@ def test_arrays_and_predictions_choose_the_same():
     assert two.stages[0].score == "confidence"
     known = ab.check_cascade(one, data).checks[0]
     assert known.risk == pytest.approx(one.risk)
-    assert known.cost == pytest.approx(one.cost)
+    assert known.load.cost == pytest.approx(one.cost)
     assert [s.share for s in known.stages] == pytest.approx(one.answered)
 
 
@@ -72,7 +72,7 @@ def test_class_scores_are_decided_in_log_odds():
     probability = [x.probability for x in sure]
     assert np.array_equal(who, cascade.decide(*probability, scale="probability"))
     kept = ab.check_cascade(cascade, data).checks[0]
-    assert kept.reviews == (who == 2).mean()
+    assert kept.load.reviews == (who == 2).mean()
 
 
 def test_the_person_may_be_wrong_at_a_rate_or_as_measured():
@@ -101,11 +101,11 @@ def test_capacity_by_day_is_a_share():
     same = ab.set_cascade(data, max_risk=0.06, capacity=share)
     assert days.stages == same.stages
     found = ab.check_cascade(days, said(4000, 1)).checks[0]
-    assert found.days_over <= 0.1
+    assert found.load.days_over <= 0.1
     none = ab.set_cascade(data, max_risk=0.2, capacity=0)
     assert none.attainable
     assert none.stages[-1].answers == "all" or none.stages[0].answers == "all"
-    assert ab.check_cascade(none, said(500, 1)).checks[0].load_verdict == "holds"
+    assert ab.check_cascade(none, said(500, 1)).checks[0].load.verdict == "holds"
 
 
 def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
@@ -115,7 +115,7 @@ def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
     checks = ab.check_cascade(cascade, sets, calibration=said(6000))
     assert [c.verdict for c in checks.checks] == ["holds", "broken", "broken"]
     assert np.isnan(checks.checks[2].risk)
-    assert checks.checks[2].load_verdict == "broken"
+    assert checks.checks[2].load.verdict == "broken"
     rows = checks.frame()
     assert rows["name"].to_list() == ["calibration", "same", "hard", "bare"]
     assert checks.frontier.chosen is not None
@@ -198,7 +198,12 @@ def test_what_confidences_are_measured_in_may_be_said():
 
     def found(*asked, **options):
         check = ab.check_cascade(*asked, **options).checks[0]
-        return check.risk, check.reviews, check.cost, [stage.answered for stage in check.stages]
+        return (
+            check.risk,
+            check.load.reviews,
+            check.load.cost,
+            [stage.answered for stage in check.stages],
+        )
 
     assert found(cascade, odds, scale="log-odds") == found(cascade, later)
     # Said when it is chosen, it stands in the cascade.

@@ -260,7 +260,7 @@ def test_refusals_of_check_rule():
         check_rule(rule, {"there": ab.Predictions(confidence={"other": [0.5]}, loss=[0])})
     with pytest.raises(InputError, match="the rule is for the score 'own'; got 'halved'"):
         check_rule(rule, made(1), score=Halved())
-    with pytest.raises(InputError, match="must be a DecisionRule or a RuleSet; got str"):
+    with pytest.raises(InputError, match="must be a DecisionRule; got str"):
         check_rule("rule", made(1))
     with pytest.raises(InputError, match="a column named 'n'"):
         check_rule(rule, {(("n", "a"),): made(1)})

@@ -71,7 +71,7 @@ def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     s = units_of({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
                  Roles(methods="method"))[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
-    share = metric_named(metric).influence(s) / s.n
+    share = metric_named(metric).measurement.influence(s) / s.n
     if metric == "failure_auroc":
         # DeLong divides by n - 1 of the failures and of the successes.
         for kind in (s.loss > 0, s.loss == 0):

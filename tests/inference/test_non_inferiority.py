@@ -39,7 +39,7 @@ def share_passed(name: str, n: int, rate: float, aparts, *, alike=0.6, margin=No
             margin=within,
             lower_is_better=metric.lower_is_better,
             failures=fewest_failures(metric, pair),
-            heavy=metric.heavy,
+            heavy=metric.measurement.heavy_tailed,
             expected=tuple(
                 expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)
             ),

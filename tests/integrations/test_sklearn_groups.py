@@ -10,7 +10,7 @@ from tests.integrations.sklearn_data import blobs, words
 
 from abstain.errors import InputError, ShapeError, UnattainableRuleWarning
 from abstain.integrations.sklearn import SelectiveClassifier, coverage_scorer
-from abstain.thresholds import RuleSet, fit_groups
+from abstain.thresholds import DecisionRule, fit_groups
 
 X, CODES = blobs(3000, classes=3)
 Y = words(CODES)
@@ -29,7 +29,8 @@ def test_predicted_classes_have_thresholds_of_their_own():
     own = SelectiveClassifier(inside, **GROUPED, per="prediction", joint=True)
     own.fit(X[1000:2000], Y[1000:2000])
     rule, said = own.decision_rule_, inside.predict(X[1000:2000])
-    assert isinstance(rule, RuleSet)
+    assert isinstance(rule, DecisionRule)
+    assert rule.parts
     values = own.confidence(X[1000:2000])
     wrong = said != Y[1000:2000]
     arrays = fit_groups("sgr", values, wrong, said, per="prediction", joint=True, **OPTIONS)
@@ -77,7 +78,9 @@ def test_a_finished_set_of_rules():
     own = SelectiveClassifier(inside, rule=rule, cv="prefit").fit(X[FIT], Y[FIT])
     assert (own.accepts(X[NEW]) == first.accepts(X[NEW])).all()
     one = rule.part("cat")
-    sites = RuleSet("site", (*(type(rule.parts[0])(name, one) for name in ("0.0", "1.0")),))
+    sites = DecisionRule.of_parts(
+        "site", (*(type(rule.parts[0])(name, one) for name in ("0.0", "1.0")),)
+    )
     coded = np.c_[X, SITE == "north"]
     with pytest.raises(InputError, match="threshold for each 'site'"):
         SelectiveClassifier(inside, rule=sites, cv="prefit").fit(coded, Y)

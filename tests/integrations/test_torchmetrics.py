@@ -67,7 +67,7 @@ def test_the_numbers_are_those_of_the_functions(metric, function, options, dtype
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_of_the_catalogue_is_there_or_says_what_it_lacks(name):
-    if METRICS[name].needs & {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}:
+    if METRICS[name].measurement.needs & {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}:
         with pytest.raises(InputError, match=r"needs (labels|class prob|a task)"):
             tm.SelectiveMetric(name)
         return

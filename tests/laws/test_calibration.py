@@ -28,7 +28,7 @@ from abstain.metrics import METRICS, Metric
 from abstain.metrics.ties import UntiedOrders, has_bounds
 
 FEW = settings(max_examples=40)
-RANKS = [m for m in METRICS.values() if m.rank_based]
+RANKS = [m for m in METRICS.values() if m.measurement.rank_based]
 BOUNDED = [m for m in METRICS.values() if has_bounds(m)]
 
 

@@ -32,20 +32,20 @@ _MADE_BY_NAME = (
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
 
 # What needs samples of no known class is undefined without them; with them all laws are tried anew.
-OPEN_SET = [metric for metric in ALL if Need.UNKNOWN_CLASSES in metric.needs]
+OPEN_SET = [metric for metric in ALL if Need.UNKNOWN_CLASSES in metric.measurement.needs]
 
 # Their value jumps from one tie group to the next; also those of each family that takes numbers.
 _AT_COVERAGE = [
     metric
     for metric in (*ALL, *(metric_named(family.shown) for family in FAMILIES))
-    if metric.at_coverage is not None
+    if metric.measurement.at_coverage is not None
 ]
 
 # A case is drawn once for the whole catalogue: drawing costs ten times what a metric does.
 
 
 def value(metric: Metric, s: Scored) -> float:
-    missing = metric.needs if metric.missing(s) else frozenset()
+    missing = metric.measurement.needs if metric.reason_not_applicable(s) else frozenset()
     assert not missing or Need.UNKNOWN_CLASSES in missing, metric.name
     measured = metric.compute(s)
     says_why = np.isnan(measured.value) == bool(measured.reason)
@@ -69,7 +69,7 @@ def test_only_the_order_of_the_confidences_matters(s: Scored, data: st.DataObjec
     distinct, place = np.unique(s.confidence, return_inverse=True)
     steps = st.lists(st.integers(1, 1000), min_size=distinct.size, max_size=distinct.size)
     moved = replace(s, confidence=(np.cumsum(data.draw(steps)) - 500.0)[place])
-    for metric in filter(lambda m: m.rank_based, ALL):
+    for metric in filter(lambda m: m.measurement.rank_based, ALL):
         assert same(value(metric, s), value(metric, moved)), metric.name
 
 
@@ -95,14 +95,16 @@ def test_unit_weights_change_nothing(s: Scored) -> None:
 def test_the_declared_range_holds(s: Scored) -> None:
     for metric in ALL:
         v = value(metric, s)
-        assert np.isnan(v) or metric.low - 1e-12 <= v <= metric.high + 1e-12, metric.name
+        assert (
+            np.isnan(v) or metric.measurement.low - 1e-12 <= v <= metric.measurement.high + 1e-12
+        ), metric.name
 
 
 @given(s=scored_cases(ties=False), tied=scored_cases())
 def test_no_order_beats_the_oracle_or_falls_below_the_anti_oracle(s: Scored, tied: Scored) -> None:
-    for metric in filter(lambda m: m.ordered, ALL):
+    for metric in filter(lambda m: m.measurement.monotone, ALL):
         _between_the_extremes(metric, s)
-        if metric.family == "area":
+        if metric.identity.family == "area":
             # Average precision steps over a tie group, so it can gain from a worse order there.
             _between_the_extremes(metric, tied)
 
@@ -118,8 +120,8 @@ def _between_the_extremes(metric: Metric, s: Scored) -> None:
 def test_duplication_leaves_the_value_or_its_limit(s: Scored) -> None:
     repeated = {times: rows(s, np.tile(np.arange(s.n), times)) for times in (3, 64, 128)}
     for metric in ALL:
-        assert metric.duplication in {"exact", "limit"}, metric.name
-        if metric.duplication == "exact":
+        assert metric.measurement.duplication in {"exact", "limit"}, metric.name
+        if metric.measurement.duplication == "exact":
             assert same(value(metric, s), value(metric, repeated[3])), metric.name
         else:
             near, far = value(metric, repeated[64]), value(metric, repeated[128])
@@ -138,11 +140,13 @@ def test_the_laws_hold_with_samples_of_no_known_class(s: Scored, data: st.DataOb
     )
     for metric in OPEN_SET:
         v = value(metric, s)
-        assert np.isnan(v) or metric.low - 1e-12 <= v <= metric.high + 1e-12, metric.name
+        assert (
+            np.isnan(v) or metric.measurement.low - 1e-12 <= v <= metric.measurement.high + 1e-12
+        ), metric.name
         assert same(v, value(metric, shuffled)), metric.name
         assert same(v, value(metric, replace(s, confidence=4 * s.confidence))), metric.name
         assert same(value(metric, weighted), value(metric, repeated)), metric.name
-        if metric.duplication == "exact":
+        if metric.measurement.duplication == "exact":
             assert same(v, value(metric, rows(s, np.tile(np.arange(s.n), 3)))), metric.name
 
 
@@ -167,16 +171,16 @@ def test_what_is_of_the_classifier_is_the_same_for_every_confidence(metric: Metr
         round(value(metric, make(rng.random(60), loss, labels, prediction, sure)), 12)
         for _ in range(20)
     }
-    assert (len(values) == 1) == metric.of_classifier
+    assert (len(values) == 1) == metric.identity.of_classifier
 
 
 @pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
 def test_what_is_declared_reads_well(metric: Metric) -> None:
-    assert "{value}" in metric.meaning
-    assert metric.meaning[0].isupper() or metric.meaning.startswith("{value}")
-    assert metric.meaning.endswith(".")
-    assert metric.source
-    assert metric.low < metric.high
+    assert "{value}" in metric.identity.meaning
+    assert metric.identity.meaning[0].isupper() or metric.identity.meaning.startswith("{value}")
+    assert metric.identity.meaning.endswith(".")
+    assert metric.identity.source
+    assert metric.measurement.low < metric.measurement.high
 
 
 @pytest.mark.parametrize("metric", _AT_COVERAGE, ids=lambda metric: metric.name)
@@ -185,7 +189,7 @@ def test_a_group_that_ends_just_below_the_coverage_leaves_the_threshold_open(
 ) -> None:
     """In the population that group may end above the coverage: both thresholds are possible."""
     rng, n = np.random.default_rng(0), 4000
-    n_accepted = round(metric.at_coverage * n)
+    n_accepted = round(metric.measurement.at_coverage * n)
     group_sizes = [
         n_accepted - 5,
         (n - n_accepted) // 2,
@@ -196,6 +200,6 @@ def test_a_group_that_ends_just_below_the_coverage_leaves_the_threshold_open(
     prediction = np.where(rng.random(n) < np.repeat([0.1, 0.4, 0.6], group_sizes), 1, 0)
     loss = (prediction != labels).astype(float)
     s = make(confidence, loss, labels, prediction, np.full(n, 0.7))
-    assert metric.open_thresholds is not None
-    assert metric.open_thresholds(s, None) is not None
+    assert metric.measurement.open_thresholds is not None
+    assert metric.measurement.open_thresholds(s, None) is not None
     assert OPEN in interval_of(metric, s).note

@@ -27,7 +27,7 @@ from abstain.metrics.rank_weights import (
 
 module = sys.modules["abstain.metrics.rank_weights"]
 
-RANKED = [m for m in METRICS.values() if m.rank_based and not m.of_classifier]
+RANKED = [m for m in METRICS.values() if m.measurement.rank_based and not m.identity.of_classifier]
 
 
 @pytest.fixture(params=["turns where they are few", "turns always"], autouse=True, scope="module")
@@ -65,7 +65,7 @@ def test_untied_orders_need_events_only(s: Scored) -> None:
         assert np.array_equal(full.groups.loss, order.loss)
         assert order.events.tied == 0
         for metric in RANKED:
-            if not metric.missing(order):
+            if not metric.reason_not_applicable(order):
                 assert_same(metric.compute(order), metric.compute(full), metric.name)
 
 
@@ -125,7 +125,7 @@ def test_large_samples_to_the_last_digits(kind: str) -> None:
     assert s.events.count.size < 0.5 * s.n
     full = by_groups(s)
     for metric in RANKED:
-        if not metric.missing(s):
+        if not metric.reason_not_applicable(s):
             assert_same(metric.compute(s), metric.compute(full), metric.name)
             assert metric.compute(s).value == pytest.approx(metric.compute(full).value, rel=1e-11)
 
@@ -149,8 +149,10 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     s = large_case(kind)
     assert s.turned.n < s.bends.n < s.kinds.n
     assert s.turned.total == s.bends.total == s.kinds.total == s.n
-    for metric in filter(lambda m: m.influence is not None and not m.missing(s), RANKED):
-        rows = metric.enough(s)
+    for metric in filter(
+        lambda m: m.measurement.influence is not None and not m.reason_not_applicable(s), RANKED
+    ):
+        rows = metric.measurement.influence_rows(s)
         assert rows in (s.bends, s.turned), metric.name
         few = spread_of(influence_of(metric, rows), times=rows.times)
         every = spread_of(influence_of(metric, s))
@@ -163,7 +165,7 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
 def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
     s = large_case(kind)
     full = by_groups(s)
-    for metric in filter(lambda m: not m.missing(s), RANKED):
+    for metric in filter(lambda m: not m.reason_not_applicable(s), RANKED):
         few, every = interval_of(metric, s), interval_of(metric, full)
         assert (few.method, few.note) == (every.method, every.note), metric.name
         ends = (every.low, every.high, every.standard_error)
@@ -176,10 +178,12 @@ def test_of_few_samples_groups_say_what_opened_stretches_do(s: Scored) -> None:
     # Without stretches nothing has to be cut, which is most of the work of a small sample.
     assert s.bends is s.kinds
     apart = replace(s, known_groups=opened(s.events))
-    for metric in filter(lambda m: m.influence is not None and not m.missing(s), RANKED):
+    for metric in filter(
+        lambda m: m.measurement.influence is not None and not m.reason_not_applicable(s), RANKED
+    ):
         if metric.compute(s).reason:
             continue
-        rows, cut = metric.enough(s), metric.enough(apart)
+        rows, cut = metric.measurement.influence_rows(s), metric.measurement.influence_rows(apart)
         few = spread_of(influence_of(metric, rows), times=rows.times)
         every = spread_of(influence_of(metric, cut), times=cut.times)
         same = pytest.approx(every.error, rel=1e-9, abs=1e-12, nan_ok=True)
@@ -199,7 +203,9 @@ def test_each_row_has_the_influence_of_the_samples_it_stands_for(s: Scored) -> N
     place = {(c, x): i for i, (c, x) in enumerate(zip(rows.confidence, rows.loss, strict=True))}
     own = [place[c, x] for c, x in zip(s.confidence, s.loss, strict=True)]
     assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
-    for metric in filter(lambda m: m.influence is not None and not m.missing(rows), RANKED):
+    for metric in filter(
+        lambda m: m.measurement.influence is not None and not m.reason_not_applicable(rows), RANKED
+    ):
         if metric.compute(s).reason:
             continue
         few, every = influence_of(metric, rows), influence_of(metric, s)
@@ -208,8 +214,10 @@ def test_each_row_has_the_influence_of_the_samples_it_stands_for(s: Scored) -> N
 
 def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
     s = large_case("rounded")
-    own = replace(METRICS["augrc"], name="mine", influence=lambda s: s.loss - s.loss.mean())
-    assert own.enough(s) is s
+    known = METRICS["augrc"]
+    measurement = replace(known.measurement, influence=lambda s: s.loss - s.loss.mean())
+    own = replace(known, measurement=measurement)
+    assert own.measurement.influence_rows(s) is s
     found = interval_of(own, s)
     assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n))
 
@@ -224,7 +232,7 @@ def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: in
     own = [place[row] for row in zip(s.confidence, s.loss, labels, strict=True)]
     assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
     for metric in (METRICS["aurc_ba"], METRICS["augrc_ba"]):
-        assert metric.enough(s) is rows
+        assert metric.measurement.influence_rows(s) is rows
         few, every = influence_of(metric, rows), influence_of(metric, s)
         assert few[own] == pytest.approx(every, rel=1e-9, abs=1e-12), metric.name
 
@@ -251,7 +259,7 @@ def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.Mo
     real = module.trapezoids
     monkeypatch.setattr(module, "trapezoids", lambda *given: calls.append(0) or real(*given))
     for metric in RANKED:
-        if not metric.missing(s):
+        if not metric.reason_not_applicable(s):
             metric.compute(s)
     assert len(calls) == 1
     assert "events" not in s.__dict__

@@ -15,7 +15,7 @@ from abstain.metrics.entry import Need
 from abstain.metrics.intervals import interval_of
 
 OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
-SERVED = [name for name, entry in METRICS.items() if not entry.needs & OF_CLASSES]
+SERVED = [name for name, entry in METRICS.items() if not entry.measurement.needs & OF_CLASSES]
 
 #: What takes more of the successes than how many of them lie between two failures.
 OF_SUCCESSES = {
@@ -121,7 +121,7 @@ def test_intervals_are_those_of_the_batch(n, ties):
             found = interval_of(entry, two)
         except (UncountedError, AttributeError):
             continue
-        if Need.UNIT_CONFIDENCE not in entry.needs:
+        if Need.UNIT_CONFIDENCE not in entry.measurement.needs:
             served += 1
             np.testing.assert_allclose([found.low, found.high], ends, rtol=1e-9, err_msg=name)
     assert served >= 10

@@ -60,7 +60,7 @@ def as_tensors(data, *, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_declared_gradients_are_those_of_finite_differences(metric, weighted):
     given = as_tensors(drawn(13, seed=7, ties=False), weighted=weighted)
-    for name in metric.gradients:
+    for name in metric.measurement.gradients:
         start = given[name].clone().requires_grad_(True)
         assert torch.autograd.gradcheck(
             lambda x, n=name: value_of(metric, {**given, n: x}), start, eps=1e-7, atol=1e-6
@@ -70,7 +70,7 @@ def test_declared_gradients_are_those_of_finite_differences(metric, weighted):
 @every_metric
 def test_no_other_gradient_flows(metric):
     given = as_tensors(drawn(11, seed=3), weighted=True)
-    for name in set(INPUTS) - metric.gradients:
+    for name in set(INPUTS) - metric.measurement.gradients:
         start = given[name].clone().requires_grad_(True)
         assert isinstance(value_of(metric, {**given, name: start}), float)
 

@@ -22,7 +22,7 @@ _MADE_BY_NAME = (
     "oc_auc@37review",
 )
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
-WITH = [m for m in ALL if not m.why_no_influence]
+WITH = [m for m in ALL if not m.reason_without_interval]
 
 # Their number changes with the scale of the weights, which are counts to them: the influence is
 # that of one more sample, and the derivative agrees with it to the order 1/n.
@@ -30,13 +30,13 @@ COUNTING = {"aurc_plugin", "e_aurc", "normalized_aurc", "ause"}
 
 # Their threshold moves with the data; at fixed data the number is piecewise constant or linear, so
 # the derivative says nothing. tests/metrics/test_metric_intervals.py compares them with simulation.
-MOVING = {m.name for m in WITH if m.family == "working point"}
+MOVING = {m.name for m in WITH if m.identity.family == "working point"}
 
 # Where hull vertices are collinear (equal weights) the hull has kinks; other weights have none.
 KINKED = {"achievable_aurc"}
 
 #: Undefined here: tests/metrics/test_open_set.py has samples of no known class.
-OPEN_SET = {m.name for m in WITH if Need.UNKNOWN_CLASSES in m.needs}
+OPEN_SET = {m.name for m in WITH if Need.UNKNOWN_CLASSES in m.measurement.needs}
 
 # The curve of a class starts at its first accepted sample, which no weight above 0 moves: the
 # influence has a term that the derivative lacks. tests/metrics/test_rare_classes.py has the term.
@@ -129,7 +129,7 @@ def test_unit_weights_and_the_scale_of_weights_change_nothing(metric: Metric) ->
         pytest.skip("undefined here")
     plain = influence_of(metric, replace(s, weight=None))
     assert np.allclose(influence_of(metric, s), plain, rtol=0, atol=1e-12)
-    if metric.duplication == "exact":
+    if metric.measurement.duplication == "exact":
         assert np.allclose(influence_of(metric, replace(s, weight=s.weight * 2)), plain, atol=1e-9)
 
 
@@ -138,7 +138,7 @@ def test_a_metric_has_an_influence_or_a_reason(metric: Metric) -> None:
     s = case(17, ties=False, weights=False)
     if metric.compute(s).reason:
         pytest.skip("undefined here")
-    assert (influence_of(metric, s) is None) == bool(metric.why_no_influence)
+    assert (influence_of(metric, s) is None) == bool(metric.reason_without_interval)
 
 
 def test_finite_sample_formulas_of_augrc_and_the_plugin_aurc() -> None:

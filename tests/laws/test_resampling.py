@@ -13,7 +13,7 @@ from abstain.inference.draws import Draws
 from abstain.metrics import Metric
 from abstain.metrics.replicates import replicates
 
-GRADED = [metric for metric in ALL if not metric.needs]
+GRADED = [metric for metric in ALL if not metric.measurement.needs]
 
 
 def plans(n: int, seed: int, data: st.DataObject) -> Draws:

@@ -63,7 +63,7 @@ def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -
             ]
             assert not off, (key, off)
         else:
-            assert METRICS[result.metric].needs & _BEYOND, key
+            assert METRICS[result.metric].measurement.needs & _BEYOND, key
             assert "which a stream does not keep" in counted.skipped[result.metric]
     assert [r.metric for r in counted] == [
         r.metric for r in whole if (r.split, r.score, r.metric) in mine

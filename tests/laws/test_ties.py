@@ -16,7 +16,7 @@ from abstain.metrics.ties import UntiedOrders, has_bounds
 
 ORDERED = [m for m in METRICS.values() if has_bounds(m)]
 #: Metrics whose value with ties is the mean over all tie orders.
-AVERAGED = [metric for metric in METRICS.values() if metric.averages_ties]
+AVERAGED = [metric for metric in METRICS.values() if metric.measurement.averages_ties]
 
 
 def all_orders(s: Scored) -> list[Scored]:

@@ -21,7 +21,7 @@ from abstain.metrics.resampling import metric_bootstrap
 PLAIN = [
     m
     for m in METRICS.values()
-    if not m.needs - {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
+    if not m.measurement.needs - {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
 ]
 FEW = settings(max_examples=8, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -109,7 +109,7 @@ def test_rows_of_weight_0_change_no_value_and_no_interval(metric) -> None:
         data = columns(seed)
         both = [data, with_ignored(data, seed, spread=True)]
         found = [scored(d["confidence"], d["loss"], d["weight"]) for d in both]
-        if not metric.missing(found[0]):
+        if not metric.reason_not_applicable(found[0]):
             for compute in (metric.compute, lambda s: interval_of(metric, s)):
                 assert_equal(*(compute(replace(s, from_rows=None)) for s in found), at=metric.name)
         assert [s.n for s in found] == [60, 60]
@@ -287,7 +287,9 @@ def test_a_file_with_only_zeros_is_valid_if_others_have_weight(tmp_path) -> None
 SCALES = (1e200, 1e-200)
 #: Metrics for which weights are numbers of samples have the limit of many samples, or that of as
 #: many samples as there are rows, so that their values move by about 1/n.
-EXACT, LIMIT = ([m for m in PLAIN if m.duplication == kind] for kind in ("exact", "limit"))
+EXACT, LIMIT = (
+    [m for m in PLAIN if m.measurement.duplication == kind] for kind in ("exact", "limit")
+)
 FAMILIES = ("selective_risk@37cov", "generalized_risk@60cov", "coverage@20risk", "cwsa@0.6")
 
 
@@ -297,7 +299,7 @@ def test_the_scale_of_the_weights_changes_no_value_and_no_interval(metric, scale
     for seed in range(3):
         d = columns(seed, 80)
         found = [scored(d["confidence"], d["loss"], d["weight"] * k) for k in (1.0, scale)]
-        if metric.missing(found[0]):
+        if metric.reason_not_applicable(found[0]):
             continue
         assert_equal(*(metric.compute(s) for s in found), rtol=1e-9, at=metric.name)
         assert_equal(*(interval_of(metric, s) for s in found), rtol=1e-9, at=metric.name)
@@ -319,7 +321,7 @@ def test_numbers_that_depend_on_the_number_of_samples_stay_near(metric, scale: f
 @pytest.mark.parametrize("make", [predictions, with_classes, with_new_classes])
 def test_an_evaluation_is_the_same_on_every_scale(make, scale: float) -> None:
     data = columns(11)
-    names = [m.name for m in METRICS.values() if m.duplication == "exact"]
+    names = [m.name for m in METRICS.values() if m.measurement.duplication == "exact"]
     first, second = (
         ab.evaluate(make(data | {"weight": data["weight"] * k}), interval="analytic", curves=False)
         for k in (1.0, scale)
@@ -364,5 +366,5 @@ def test_streams_that_are_merged_are_the_same_on_every_scale(
     if kind == 2:
         for metric in EXACT:
             pair = [streaming.scored(state) for state in found]
-            if not metric.missing(pair[0]):
+            if not metric.reason_not_applicable(pair[0]):
                 assert_equal(*(interval_of(metric, s) for s in pair), rtol=1e-9, at=metric.name)

@@ -86,5 +86,5 @@ def test_each_metric_describes_the_coverages_that_it_averages_over():
     shares = np.arange(1, 26) / 25
     last = (2 + shares * (2 + shares) / (3 + shares)) / (2 + shares)
     assert found == pytest.approx((75 + last.sum()) / 100, abs=1e-12)
-    assert METRICS["auprc_retention"].convention.endswith("that accept a positive")
-    assert METRICS["auroc_retention"].convention.endswith("that accept both classes")
+    assert METRICS["auprc_retention"].identity.convention.endswith("that accept a positive")
+    assert METRICS["auroc_retention"].identity.convention.endswith("that accept both classes")

@@ -164,7 +164,10 @@ def test_the_catalogue():
     mass = ece(p.max(axis=1), loss, binning="equal_mass")
     assert METRICS["ece_equal_mass"].compute(s).value == mass
     assert METRICS["classwise_ece"].compute(s).value == pytest.approx(classwise_ece(p, y))
-    assert METRICS["ece"].missing(Scored(s.confidence, loss)) == "needs a confidence in [0, 1]"
+    assert (
+        METRICS["ece"].reason_not_applicable(Scored(s.confidence, loss))
+        == "needs a confidence in [0, 1]"
+    )
 
 
 def test_messages():
@@ -220,7 +223,7 @@ def test_a_name_says_how_many_bins():
     named, s = metric_named("ece@20bins"), Scored(c, wrong, probability=c)
     assert named.compute(s).value == ece(c, wrong, bins=20)
     assert named.compute(s).value != METRICS["ece"].compute(s).value
-    assert "20 bins" in named.meaning + named.convention
+    assert "20 bins" in named.identity.meaning + named.identity.convention
     for none in ("ece@0bins", "ece@2.5bins", "ece@1000000bins"):
         with pytest.raises(UnknownNameError, match="ece@20bins"):
             metric_named(none)

@@ -92,8 +92,8 @@ def test_the_catalogue(parts):
 
 def test_the_catalogue_without_a_view():
     s = Scored(np.ones(2), np.zeros(2))
-    assert METRICS["balanced_accuracy"].missing(s) == "needs labels and predictions"
-    assert METRICS["nll"].missing(s) == "needs class probabilities or logits"
+    assert METRICS["balanced_accuracy"].reason_not_applicable(s) == "needs labels and predictions"
+    assert METRICS["nll"].reason_not_applicable(s) == "needs class probabilities or logits"
     with pytest.raises(MissingInputError, match="labels and predictions are needed"):
         METRICS["balanced_accuracy"].compute(s)
     view = ClassView(np.zeros(2, dtype=int), np.zeros(2, dtype=int), (0, 1))
@@ -107,11 +107,13 @@ def test_accuracy_of_a_binary_loss_without_labels():
     with_view = Scored(np.ones(5), loss, w, view=ClassView(y, guess, (0, 1)))
     without = Scored(np.ones(5), loss, w)
     entry = METRICS["accuracy"]
-    assert entry.missing(without) == ""
+    assert entry.reason_not_applicable(without) == ""
     assert entry.compute(without).value == entry.compute(with_view).value == 7 / 15
-    np.testing.assert_array_equal(entry.influence(without), entry.influence(with_view))
+    np.testing.assert_array_equal(
+        entry.measurement.influence(without), entry.measurement.influence(with_view)
+    )
     graded = Scored(np.ones(5), loss / 2)
-    assert entry.missing(graded) == "needs labels and predictions, or a 0/1 loss"
+    assert entry.reason_not_applicable(graded) == "needs labels and predictions, or a 0/1 loss"
 
 
 def test_messages():

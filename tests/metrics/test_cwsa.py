@@ -22,7 +22,7 @@ from abstain.metrics.confidence_weighted.sweep import cwsa_area, cwsa_plus_area,
 from abstain.metrics.confidence_weighted.threshold import cwsa, cwsa_entry, cwsa_plus
 
 #: As the catalogue holds them.
-ENTRIES = tuple(metric for metric in METRICS.values() if metric.family == "cwsa")
+ENTRIES = tuple(metric for metric in METRICS.values() if metric.identity.family == "cwsa")
 
 COLUMNS = {
     "threshold": "Threshold",

@@ -23,23 +23,23 @@ PER_THOUSAND = {
 
 
 def test_exactly_the_areas_that_are_risks_are_printed_per_thousand() -> None:
-    assert {name for name, metric in METRICS.items() if metric.per_thousand} == PER_THOUSAND
-    assert not METRICS["normalized_aurc"].per_thousand
+    assert {name for name, metric in METRICS.items() if metric.display.per_thousand} == PER_THOUSAND
+    assert not METRICS["normalized_aurc"].display.per_thousand
 
 
 @pytest.mark.parametrize("name", ["partial_aurc@50-80cov", "partial_augrc@0-20cov"])
 def test_areas_made_by_name_are_printed_per_thousand(name: str) -> None:
-    assert metric_named(name).per_thousand
+    assert metric_named(name).display.per_thousand
 
 
 @pytest.mark.parametrize("name", ["selective_risk@70cov", "coverage@3risk", "cwsa@0.7"])
 def test_other_metrics_made_by_name_are_printed_as_they_are(name: str) -> None:
-    assert not metric_named(name).per_thousand
+    assert not metric_named(name).display.per_thousand
 
 
 def test_a_reader_sees_eight_numbers_first() -> None:
-    first = [m for m in METRICS.values() if m.headline is not None]
-    assert [m.name for m in sorted(first, key=lambda m: m.headline)] == [
+    first = [m for m in METRICS.values() if m.display.headline is not None]
+    assert [m.name for m in sorted(first, key=lambda m: m.display.headline)] == [
         "accuracy",
         "augrc",
         "aurc",
@@ -49,11 +49,14 @@ def test_a_reader_sees_eight_numbers_first() -> None:
         "selective_risk@80cov",
         "ece",
     ]
-    assert sorted(m.headline for m in first) == list(range(1, 9))
+    assert sorted(m.display.headline for m in first) == list(range(1, 9))
 
 
 def test_column_heads_carry_the_number_in_the_name() -> None:
     risk, coverage = metric_named("selective_risk@72.5cov"), metric_named("coverage@2risk")
-    assert (risk.short, risk.narrow) == ("Risk at 72.5 % coverage", "Risk at 72.5 % cov.")
-    assert (coverage.short, coverage.narrow) == ("", "Cov. at 2 % risk")
-    assert METRICS["accuracy"].narrow == "Acc."
+    assert (risk.display.short_title, risk.display.narrow_title) == (
+        "Risk at 72.5 % coverage",
+        "Risk at 72.5 % cov.",
+    )
+    assert (coverage.display.short_title, coverage.display.narrow_title) == ("", "Cov. at 2 % risk")
+    assert METRICS["accuracy"].display.narrow_title == "Acc."

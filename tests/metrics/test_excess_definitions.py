@@ -64,5 +64,5 @@ def test_the_optimum_is_found_once_for_all_that_is_made_of_it(monkeypatch):
     rng = np.random.default_rng(0)
     s = scored(rng.random(100), rng.random(100), rng.random(100))
     METRICS["e_aurc"].compute(s), METRICS["normalized_aurc"].compute(s)
-    METRICS["e_aurc"].influence(s), METRICS["normalized_aurc"].influence(s)
+    METRICS["e_aurc"].measurement.influence(s), METRICS["normalized_aurc"].measurement.influence(s)
     assert len(found) == 1

@@ -122,7 +122,7 @@ def test_the_accuracy_has_wilsons_interval() -> None:
 
 TWO = scored([0.9, 0.1], [0, 1])
 #: The metrics of a confidence and a loss, which need no classes.
-PLAIN = [metric for metric in METRICS.values() if not metric.missing(TWO)]
+PLAIN = [metric for metric in METRICS.values() if not metric.reason_not_applicable(TWO)]
 RISK_END = clopper_pearson(0, 60).high
 
 
@@ -148,8 +148,8 @@ def test_an_interval_holds_its_value_or_says_why_there_is_none(metric, loss, con
         assert found.note
     else:
         assert found.low <= value <= found.high
-        assert metric.low - 1e-12 <= found.low
-        assert found.high <= max(metric.high, value) + 1e-12
+        assert metric.measurement.low - 1e-12 <= found.low
+        assert found.high <= max(metric.measurement.high, value) + 1e-12
         # Where no risk near the one asked for is plausible, the coverage is known for sure.
         assert found.low < found.high or "beyond doubt" in found.note
 
@@ -237,7 +237,8 @@ def test_a_metric_may_bring_its_own_influence() -> None:
     def own(s: Scored) -> np.ndarray:
         return s.loss - s.loss.mean()
 
-    mine = replace(METRICS["augrc"], name="mine", influence=own)
+    known = METRICS["augrc"]
+    mine = replace(known, measurement=replace(known.measurement, influence=own))
     s = scored([0.9, 0.8, 0.7], [0, 1, 0])
     assert np.array_equal(influence_of(mine, s), own(s))
 
@@ -266,10 +267,10 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
         confidence = rng.random((2, n))
         loss = np.full(n, constant)
         pair = [scored(confidence[0], loss), scored(np.round(confidence[1], 1), loss)]
-        if metric.missing(pair[0]) or not metric.rank_based:
+        if metric.reason_not_applicable(pair[0]) or not metric.measurement.rank_based:
             return
         # What these count is another number with ties.
-        if metric.why_no_influence or metric.name in {"f1_auc", "aurc_log"}:
+        if metric.reason_without_interval or metric.name in {"f1_auc", "aurc_log"}:
             return
         if np.isnan([metric.compute(s).value for s in pair]).any():
             return
@@ -277,8 +278,8 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
         assert (found.value, found.p_value, found.superiority) == (0.0, 1.0, 0.5)
         for s in pair:
             interval = interval_of(metric, s)
-            assert np.isnan(interval.low) or metric.low <= interval.low
-            assert np.isnan(interval.high) or interval.high <= metric.high
+            assert np.isnan(interval.low) or metric.measurement.low <= interval.low
+            assert np.isnan(interval.high) or interval.high <= metric.measurement.high
 
 
 def test_failures_among_the_accepted_are_named_so() -> None:

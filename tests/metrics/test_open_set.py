@@ -60,7 +60,7 @@ def test_oscr_without_one_kind_says_so():
     assert oscr([0.1, 0.2], [0, 1], [1, -1]) == 0.0
     closed = of_open_set(np.array([0.1, 0.2]), np.array([0, 1]), np.array([0, 1]))
     for name in (*OPEN, "scod_risk@80cov-0.5cost"):
-        assert metric_named(name).missing(closed) == "needs samples of no known class"
+        assert metric_named(name).reason_not_applicable(closed) == "needs samples of no known class"
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.3, 0.75, 1.0])
@@ -145,9 +145,10 @@ def test_few_failures_among_the_accepted_come_with_a_warning_for_the_scod_risk()
     labels[[50, *range(163, 180)]] = -1
     s = of_open_set(c, prediction, labels)
     found = metric_named("scod_risk@80cov-0.75cost")
-    assert found.failures(s) == 3
+    assert found.measurement.n_failures(s) == 3
     assert "only 3 failures among the accepted" in interval_of(found, s).note
-    assert found.failures(s) == metric_named("selective_risk@80cov").failures(s)
+    risk = metric_named("selective_risk@80cov")
+    assert found.measurement.n_failures(s) == risk.measurement.n_failures(s)
 
 
 def test_costs_are_checked():

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from abstain.metrics import METRICS
+from abstain.metrics import METRICS, Metric
+from abstain.metrics.entry import Measurement
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -28,6 +29,6 @@ def test_a_new_process_loads_it():
 
 
 def test_a_changed_metric_is_not_taken_for_that_of_the_catalogue():
-    changed = replace(METRICS["accuracy"], meaning="another", compute=len, influence=None,
-                      extremes=None, resampled=None)  # fmt: skip
-    assert pickle.loads(pickle.dumps(changed)).meaning == "another"
+    identity = replace(METRICS["accuracy"].identity, meaning="another")
+    changed = pickle.loads(pickle.dumps(Metric(identity, Measurement(len))))
+    assert changed.identity.meaning == "another"

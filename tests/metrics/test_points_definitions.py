@@ -48,7 +48,7 @@ def test_contributions_need_the_events_alone(metric, seed):
     s = scored(confidence, loss, weight)
     parts = contributions_of(s, metric)
     assert parts.sum() == pytest.approx(METRICS[metric].compute(s).value, rel=1e-12)
-    phi = METRICS[metric].rank_weight
+    phi = METRICS[metric].measurement.rank_weight
     home = (s.groups.confidence[:, None] == s.confidence).argmax(axis=0)
     own = np.ones(s.n) if s.weight is None else s.weight
     expected = phi(s.groups)[home] * s.loss * own / s.groups.total

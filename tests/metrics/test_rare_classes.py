@@ -1,6 +1,6 @@
 """Class-balanced areas where a class is rare: the influence on its start, and when to say nothing.
 
-The simulations are a small part of the tables in docs/statistics.md.
+The simulations are a small part of the tables in docs/validation.md.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Balanced accuracy where a class is rare: when there is no interval, and that others hold.
 
-The simulations are a small part of the tables in docs/statistics.md.
+The simulations are a small part of the tables in docs/validation.md.
 """
 
 from dataclasses import replace

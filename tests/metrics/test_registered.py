@@ -15,37 +15,46 @@ import abstain as ab
 from abstain import streaming
 from abstain.metrics import METRICS, Metric, metric_bootstrap, metric_difference, metric_interval
 from abstain.metrics import replicates as resampling
+from abstain.metrics.entry import DisplayOptions, Identity, Measurement
 from abstain.report import html_report, latex_table, terminal_table
 
 TITLES = {"aurc_plugin": "area of ours", "augrc": "silence of ours"}
 
 
 def from_its_parts(known: Metric) -> Metric:
-    """Return a new entry that has what stands beside the other in its family's file."""
+    """Return a new entry with the fields that the entry of the other states in its family's file."""
     return Metric(
-        name=f"my_{known.name}",
-        title=TITLES[known.name],
-        family=known.family,
-        compute=known.compute,
-        lower_is_better=known.lower_is_better,
-        meaning=known.meaning,
-        source=known.source,
-        high=known.high,
-        function=known.function,
-        per_thousand=known.per_thousand,
-        averages_ties=known.averages_ties,
-        duplication=known.duplication,
-        rank_weight=known.rank_weight,
-        influence=known.influence,
-        heavy=known.heavy,
-        extremes=known.extremes,
-        resampled=known.resampled,
-        binned=known.binned,
+        Identity(
+            name=f"my_{known.name}",
+            title=TITLES[known.name],
+            family=known.identity.family,
+            lower_is_better=known.lower_is_better,
+            meaning=known.identity.meaning,
+            source=known.identity.source,
+            function=known.identity.function,
+        ),
+        Measurement(
+            compute=known.compute,
+            high=known.measurement.high,
+            averages_ties=known.measurement.averages_ties,
+            duplication=known.measurement.duplication,
+            rank_weight=known.measurement.rank_weight,
+            influence=known.measurement.influence,
+            heavy_tailed=known.measurement.heavy_tailed,
+            extremes=known.measurement.extremes,
+            resampled=known.measurement.resampled,
+            binned=known.measurement.binned,
+        ),
+        DisplayOptions(per_thousand=known.display.per_thousand),
     )
 
 
+def with_identity(known: Metric, **changes: str) -> Metric:
+    return replace(known, identity=replace(known.identity, **changes))
+
+
 def renamed(known: Metric) -> Metric:
-    return replace(known, name=f"my_{known.name}", title=TITLES[known.name])
+    return with_identity(known, name=f"my_{known.name}", title=TITLES[known.name])
 
 
 @pytest.fixture(params=[renamed, from_its_parts])
@@ -163,7 +172,9 @@ def test_its_influence_is_tested(pair):
 
 
 def test_what_lacks_a_part_says_so(data):
-    bare = METRICS.add(replace(METRICS["augrc"], name="bare", influence=None, binned=None))
+    known = METRICS["augrc"]
+    measurement = replace(known.measurement, influence=None, binned=None)
+    bare = METRICS.add(Metric(with_identity(known, name="bare").identity, measurement))
     try:
         assert "no influence function is known" in metric_interval(*data, metric="bare").note
         with pytest.raises(ab.errors.InputError, match="whose error in bounded memory is known"):
@@ -174,7 +185,7 @@ def test_what_lacks_a_part_says_so(data):
 
 @pytest.mark.parametrize("name", TITLES)
 def test_a_name_alone_makes_it_another(name):
-    mine = METRICS.add(replace(METRICS[name], name=f"my_{name}"))
+    mine = METRICS.add(with_identity(METRICS[name], name=f"my_{name}"))
     try:
         rng = np.random.default_rng(0)
         samples = ab.Predictions(confidence=rng.random(60), loss=rng.random(60) < 0.3)
@@ -189,3 +200,8 @@ def test_a_name_alone_makes_it_another(name):
         assert {pair.metric for pair in pairs} == {name, mine.name}
     finally:
         del METRICS._entries[mine.name]
+
+
+def test_the_fields_of_earlier_versions_are_rejected_with_the_names_of_the_parts():
+    with pytest.raises(ab.errors.InputError, match=r"three parts .*; move compute, name into one"):
+        Metric(name="mine", compute=METRICS["augrc"].compute)

@@ -108,7 +108,7 @@ def test_all_tied():
 def entry_value(name, view, c, weight=None):
     entry = next(e for e in ENTRIES if e.name == name)
     s = Scored(c, (view.labels != view.prediction).astype(int), weight, view=view)
-    assert not entry.missing(s)
+    assert not entry.reason_not_applicable(s)
     return entry.compute(s)
 
 
@@ -157,7 +157,7 @@ def test_entries_ask_for_two_classes():
     p = np.full((3, 3), 1 / 3)
     view = ClassView(np.arange(3), np.arange(3), (0, 1, 2), p, np.log(p))
     s = Scored(np.arange(3.0), np.zeros(3), view=view)
-    assert {e.missing(s) for e in ENTRIES} == {"needs a task with two classes"}
+    assert {e.reason_not_applicable(s) for e in ENTRIES} == {"needs a task with two classes"}
 
 
 @pytest.mark.parametrize("function", [*REVIEWS, accepted_auroc])

@@ -8,7 +8,7 @@ import pytest
 import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UnknownNameError
-from abstain.metrics import METRICS, metric_named, metrics_named
+from abstain.metrics import METRICS, Metric, metric_named, metrics_named
 from abstain.metrics.catalogue import FAMILIES, SWEPT
 from abstain.metrics.entry import OneOfMany, measured_at_once
 
@@ -107,7 +107,8 @@ def test_what_is_shared_is_done_once(monkeypatch):
 
 def test_a_metric_with_a_computation_of_its_own_keeps_it():
     s = data()
-    mine = dataclasses.replace(METRICS["cwsa@0.9"], name="mine", compute=METRICS["augrc"].compute)
+    identity = dataclasses.replace(METRICS["cwsa@0.9"].identity, name="mine")
+    mine = Metric(identity, METRICS["augrc"].measurement)
     both = measured_at_once([METRICS["cwsa@0.5"], mine, METRICS["cwsa_plus@0.5"]], s)
     assert both[1].value == ab.augrc(s.confidence, s.loss)
     assert isinstance(METRICS["cwsa@0.5"].compute, OneOfMany)

@@ -190,7 +190,7 @@ def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> N
     far = interval_of(metric_named("selective_risk@70cov"), s)
     assert far.note == ""
     assert far.high < sides[1]
-    assert metric_named("selective_risk@70cov").open_thresholds(s, None) is None
+    assert metric_named("selective_risk@70cov").measurement.open_thresholds(s, None) is None
 
 
 def test_continuous_scores_leave_nothing_open() -> None:
@@ -199,7 +199,7 @@ def test_continuous_scores_leave_nothing_open() -> None:
         loss = (rng.random(n) < 0.2).astype(float)
         s = Scored(rng.normal(size=n) - loss, loss)
         for name in ("selective_risk@80cov", "generalized_risk@50cov", "coverage@10risk"):
-            assert metric_named(name).open_thresholds(s, None) is None
+            assert metric_named(name).measurement.open_thresholds(s, None) is None
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_flat_risk_leaves_every_threshold_above_the_coverage_open():
     # One failure among the 95 % most confident: the best threshold may be any from 80 to 95 %.
     confidence = np.arange(1000.0)
     s = Scored(confidence, ((confidence < 50) | (confidence == 999)).astype(float))
-    left = metric_named("classification_quality@80cov").open_thresholds(s, None)
+    left = metric_named("classification_quality@80cov").measurement.open_thresholds(s, None)
     assert s.groups.through[left.vertex] == 950
     free = left.others[left.away < 0.5]
     assert s.groups.through[free].min() <= 800
@@ -336,7 +336,7 @@ def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
     # 801 of 1000 are accepted; the next level ends at 930, where the risk is clearly higher.
     place = np.repeat([0, 1, 2], [801, 129, 70])
     s = Scored(-place.astype(float), (np.arange(1000) % 2 * (place > 0)).astype(float))
-    left = metric_named("classification_quality@80cov").open_thresholds(s, None)
+    left = metric_named("classification_quality@80cov").measurement.open_thresholds(s, None)
     assert s.groups.through[left.vertex] == 801
     assert left.away[s.groups.through[left.others] == 930].min() < 0.5
 

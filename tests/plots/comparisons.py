@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
+from abstain._foundation.notes import Note
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import (
     AcrossData,
@@ -18,7 +19,6 @@ from abstain.evaluation.comparison import (
     Stability,
     Standing,
 )
-from abstain.evaluation.records import Finding
 
 NAN = math.nan
 METHODS = ("msr", "mls", "pe", "energy", "knn", "maha")
@@ -236,9 +236,9 @@ def band(kind, coverage, risk, n=2000):
 def _findings(methods, data):
     few = "12 failures only: the intervals of AURC may be too narrow"
     return (
-        Finding("few", "warning", data[0], methods[0], few),
-        Finding("few", "warning", data[0], methods[-1], few),
-        Finding("ties", "note", (), methods[1], "41 % of the samples share their confidence"),
+        Note("few", few, data[0], methods[0], "warning"),
+        Note("few", few, data[0], methods[-1], "warning"),
+        Note("ties", "41 % of the samples share their confidence", (), methods[1]),
     )
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 import abstain as ab
 from abstain.confidence import SCORES
-from abstain.evaluation import Evaluation, Finding
+from abstain.evaluation import Evaluation, Note
 from abstain.predictions import LOSSES
 from abstain.report import html_report, terminal_table
 from abstain.report.document import Document, Glossary, Origin, Section, Table, joined
@@ -216,11 +216,11 @@ def test_nothing_to_report():
 
 def test_findings_are_grouped_and_warnings_come_first(plain):
     findings = (
-        Finding("ties", "note", (), "first", "one"),
-        Finding("source", "note", (), "", "read"),
-        Finding("source", "note", (), "", "dropped"),
-        Finding("ties", "note", (), "second", "two"),
-        Finding("saturation", "warning", (), "first", "three"),
+        Note("ties", "one", (), "first"),
+        Note("source", "read", (), ""),
+        Note("source", "dropped", (), ""),
+        Note("ties", "two", (), "second"),
+        Note("saturation", "three", (), "first", "warning"),
     )
     found = said(replace(plain, findings=findings)).findings
     assert [one.text for one in found] == ["three", "one", "read", "dropped"]

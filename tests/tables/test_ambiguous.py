@@ -34,7 +34,7 @@ def test_the_same_number_in_other_words_is_another_class(tmp_path, label):
     text = f"label,prediction,confidence\n1,1,0.9\n{label},1,0.8\n"
     reading = read_predictions(written(tmp_path, text))
     assert reading.only().correct.tolist() == [True, False]
-    assert any("compared as text" in note for note in reading.notes)
+    assert any("compared as text" in str(note) for note in reading.notes)
 
 
 def test_a_column_of_decimals_beside_one_of_integers_is_one_kind(tmp_path):
@@ -42,7 +42,7 @@ def test_a_column_of_decimals_beside_one_of_integers_is_one_kind(tmp_path):
         written(tmp_path, "label,prediction,confidence\n1.0,1,0.9\n2.0,1,0.8\n")
     )
     assert reading.only().correct.tolist() == [True, False]
-    assert not any("compared as text" in note for note in reading.notes)
+    assert not any("compared as text" in str(note) for note in reading.notes)
 
 
 @pytest.mark.parametrize(("kind", "scores"), [("probabilities", [0.9, 0.2]), ("logits", [2, -1])])
@@ -50,14 +50,14 @@ def test_one_column_of_scores_is_the_second_of_two_classes(tmp_path, kind, score
     text = f"y_true,y_score\n1,{scores[0]}\n1,{scores[1]}\n"
     reading = read_predictions(written(tmp_path, text), **{kind: "y_score"})
     assert reading.only().correct.tolist() == [True, False]
-    assert any("second of two classes" in note for note in reading.notes)
+    assert any("second of two classes" in str(note) for note in reading.notes)
 
 
 def test_probabilities_rounded_when_written(tmp_path):
     text = "label,p_a,p_b,p_c\na,0.333,0.333,0.333\nb,0.1,0.801,0.1\n"
     reading = read_predictions(written(tmp_path, text), probabilities="p_*")
     assert np.allclose(reading.only().view().probabilities.sum(axis=1), 1)
-    assert any("as rounding to 3 decimals explains" in note for note in reading.notes)
+    assert any("as rounding to 3 decimals explains" in str(note) for note in reading.notes)
     with pytest.raises(ab.errors.InputError, match="must sum to 1"):
         read_predictions(written(tmp_path, text.replace("0.801", "0.6")), probabilities="p_*")
 

@@ -230,10 +230,10 @@ def test_missing_confidence():
     assert "missing='reject'" in message
     dropped = read_predictions(holes, missing="drop")
     assert dropped.only().n == 1
-    assert any("2 of 3 rows (66.67%) dropped" in note for note in dropped.notes)
+    assert any("2 of 3 rows (66.67%) dropped" in str(note) for note in dropped.notes)
     rejected = read_predictions(frame(confidence=[0.9, None, 0.2]), missing="reject")
     assert rejected.only().confidence["confidence"].tolist() == [0.9, 0.2, 0.2]
-    assert any("lowest confidence of the column, 0.2" in note for note in rejected.notes)
+    assert any("lowest confidence of the column, 0.2" in str(note) for note in rejected.notes)
     with pytest.raises(DomainError, match="has no value in any row"):
         read_predictions(frame(confidence=[None, None, None]), missing="reject")
     with pytest.raises(DomainError, match="none is left"):

@@ -14,8 +14,8 @@ COLUMNS = {"label": [0, 1, 1, 0], "prediction": [0, 1, 0, 0], "confidence": [0.9
 def test_a_column_that_sets_rows_apart_is_named(name):
     reading = read_predictions(COLUMNS | {name: ["a", "b", "b", "c"]})
     (warning,) = reading.warnings
-    assert repr(name) in warning
-    assert "3 values (a, b, c)" in warning
+    assert repr(name) in str(warning)
+    assert "3 values (a, b, c)" in str(warning)
     assert warning in reading.notes
     assert not read_predictions(COLUMNS | {name: ["a"] * 4}).warnings
     assert not read_predictions(COLUMNS | {name: ["a", "b", "b", "c"]}, by=name).warnings
@@ -25,15 +25,15 @@ def test_a_column_that_sets_rows_apart_is_named(name):
 def test_repeated_names_are_counted_within_a_split():
     ids = {"id": ["x", "y", "x", "z"], "part": [1, 1, 2, 2]}
     (warning,) = read_predictions(COLUMNS | ids, id="id").warnings
-    assert warning.startswith("2 of 4 rows share their name in 'id'")
+    assert str(warning).startswith("2 of 4 rows share their name in 'id'")
     assert not read_predictions(COLUMNS | ids, id="id", by="part").warnings
     numbers = read_predictions(COLUMNS | {"id": [1, 2, 2, 2]}, id="id").warnings
-    assert numbers[0].startswith("3 of 4 rows")
+    assert str(numbers[0]).startswith("3 of 4 rows")
 
 
 def test_labels_of_one_class_are_told():
     (warning,) = read_predictions(COLUMNS | {"label": [1, 1, 1, 1]}).warnings
-    assert warning.startswith("every label is 1")
+    assert str(warning).startswith("every label is 1")
     unknown = COLUMNS | {"label": [-1, 0, 1, -1]}
     assert not read_predictions(unknown, unknown_label=-1).warnings
 
@@ -44,7 +44,7 @@ def test_warnings_of_several_files_name_theirs(tmp_path):
     for name in ("a.csv", "b.csv"):
         pl.DataFrame(COLUMNS | {"fold": [1, 2, 3, 4]}).write_csv(tmp_path / name)
     reading = read_predictions([tmp_path / "a.csv", tmp_path / "b.csv"])
-    assert [warning[:6] for warning in reading.warnings] == ["a.csv:", "b.csv:"]
+    assert [str(warning)[:6] for warning in reading.warnings] == ["a.csv:", "b.csv:"]
 
 
 def test_names_are_found_whatever_their_case_and_blanks():
@@ -76,14 +76,14 @@ def test_uncertainties_are_turned_around(how):
     columns |= {"entropy": np.array([1, 2, 4, 3], np.uint8)}
     reading = read_predictions(columns, **({"confidence": "entropy"} | how))
     assert reading.only().confidence["-entropy"].tolist() == [-1, -2, -4, -3]
-    assert "turned around (lower is safer)" in reading.notes[0]
+    assert "turned around (lower is safer)" in str(reading.notes[0])
 
 
 def test_many_confidences_are_counted_and_not_named_one_by_one():
     many = {f"c{i}": COLUMNS["confidence"] for i in range(65)}
     note = read_predictions(COLUMNS | many, confidence=["c*", "-confidence"]).notes[0]
-    assert "confidence from 65 columns ('c0' to 'c64'), confidence from 'confidence'" in note
-    assert note.endswith("turned around (lower is safer)")
+    assert "confidence from 65 columns ('c0' to 'c64'), confidence from 'confidence'" in str(note)
+    assert str(note).endswith("turned around (lower is safer)")
 
 
 def test_a_missing_uncertainty_is_the_least_trusted():

@@ -56,7 +56,7 @@ def test_everything_is_read(folder, labels):
     mean = raw(folder, "external_confids_dist").astype(np.float64).mean(axis=1)
     assert np.array_equal(iid.confidence["ext_mcd"], mean[rows])
     assert iid.confidence["ext"].dtype == np.float16
-    notes = " | ".join(reading.notes)
+    notes = " | ".join(map(str, reading.notes))
     for part in ("took logits of 3 classes", "float16", "train_features.npz", "new-class"):
         assert part in notes
 
@@ -77,7 +77,7 @@ def test_older_folders_hold_probabilities(folder):
     p = np.exp(values[:, :C])
     values[:, :C] = p / p.sum(axis=1, keepdims=True)
     np.savez(folder / "raw_output.npz", values.astype(np.float16))
-    assert any("raw_output.npz is not used" in n for n in read_predictions(folder).notes)
+    assert any("raw_output.npz is not used" in str(n) for n in read_predictions(folder).notes)
     (folder / "raw_logits.npz").unlink()
     reading = read_predictions(folder)
     assert reading[("dataset", "1"),].probabilities.shape == (4, C)
@@ -117,7 +117,9 @@ def test_a_tenth_of_the_corrupted_images_is_matched_with_the_samples_of_all(tmp_
         np.testing.assert_allclose(found, samples[rows].swapaxes(1, 2), rtol=1e-12)
         np.testing.assert_allclose(found[:, 0], getattr(part, kind), rtol=1e-12)
         np.testing.assert_allclose(part.confidence["ext_mcd"], external[rows].mean(axis=1))
-    assert any("the rows that FD-Shifts takes from each corruption" in n for n in reading.notes)
+    assert any(
+        "the rows that FD-Shifts takes from each corruption" in str(n) for n in reading.notes
+    )
 
 
 def test_samples_of_all_corrupted_images(folder):
@@ -132,7 +134,9 @@ def test_samples_of_all_corrupted_images(folder):
     assert list(reading[("dataset", "2"),].confidence) == ["ext"]
     assert np.array_equal(reading[("dataset", "0"),].logit_samples, np.moveaxis(dist[:3], -1, 1))
     assert np.array_equal(reading[("dataset", "3"),].logit_samples, np.moveaxis(dist[-5:], -1, 1))
-    assert any("They are not the 3 of 10 that FD-Shifts takes" in note for note in reading.notes)
+    assert any(
+        "They are not the 3 of 10 that FD-Shifts takes" in str(note) for note in reading.notes
+    )
 
 
 def test_samples_that_cannot_be_matched(folder):
@@ -147,7 +151,9 @@ def test_labels_beyond_the_classes_are_wrong(folder):
     np.savez(folder / "raw_logits.npz", values)
     reading = read_predictions(folder)
     assert not reading[("dataset", "3"),].correct.any()
-    assert any("5 of 87 rows (5.75%) have labels beyond the classes" in n for n in reading.notes)
+    assert any(
+        "5 of 87 rows (5.75%) have labels beyond the classes" in str(n) for n in reading.notes
+    )
 
 
 def test_labels_that_float16_cannot_hold(tmp_path):
@@ -159,7 +165,7 @@ def test_labels_that_float16_cannot_hold(tmp_path):
     values[1, -2] = 2050
     np.savez(tmp_path / "raw_logits.npz", values)
     notes = read_predictions(tmp_path).notes
-    assert any("above 2048, where float16 skips integers" in note for note in notes)
+    assert any("above 2048, where float16 skips integers" in str(note) for note in notes)
 
 
 def test_missing_external_confidences(folder):

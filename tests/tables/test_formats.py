@@ -57,7 +57,7 @@ def test_file_round_trip(frame, tmp_path, suffix):
     reading = read_predictions(path)
     check(reading.only())
     assert reading.source == path.name
-    assert "took label from 'label', prediction from 'prediction'" in reading.notes[0]
+    assert "took label from 'label', prediction from 'prediction'" in str(reading.notes[0])
     split = read_predictions(str(path), by="study")
     assert list(split) == [(("study", "iid"),), (("study", "noise"),)]
     assert split[("study", "noise"),].correct.tolist() == [False, True, True]
@@ -192,11 +192,13 @@ def test_the_verdict_of_the_file_is_compared():
     columns = {"label": [0, 1], "prediction": [0, 1], "confidence": [1, 2], "correct": [1, 0]}
     reading = read_predictions(columns)
     assert any(
-        "'correct' disagrees with 'label' == 'prediction' in 1 of 2" in n for n in reading.notes
+        "1 of 2 rows (50.00%) have a 'correct' that disagrees with 'label' == 'prediction'"
+        in str(n)
+        for n in reading.notes
     )
     assert read_predictions(columns, correct="correct").only().loss.tolist() == [0, 1]
     agreeing = read_predictions(columns | {"correct": [1, 1]})
-    assert not any("disagrees" in n for n in agreeing.notes)
+    assert not any("disagrees" in str(n) for n in agreeing.notes)
 
 
 def test_labels_and_predictions_of_two_types(tmp_path):
@@ -204,7 +206,7 @@ def test_labels_and_predictions_of_two_types(tmp_path):
         {"label": [7, 1], "prediction": ["7", "2"], "confidence": [0.1, 0.2]}
     )
     assert reading.only().correct.tolist() == [True, False]
-    assert any("compared as text" in note for note in reading.notes)
+    assert any("compared as text" in str(note) for note in reading.notes)
     floats = read_predictions({"label": [7.0, 1.0], "prediction": [7, 2], "confidence": [1, 2]})
     assert floats.only().correct.tolist() == [True, False]
     with pytest.raises(InputError, match=r"whole numbers\); got 0.5 in row 1"):
@@ -216,7 +218,7 @@ def test_csv_as_it_comes(tmp_path):
     path.write_text("label;prediction;confidence\n1;1;0.5\n2;1;0.25\n", encoding="utf-8-sig")
     reading = read_predictions(path)
     assert reading.only().confidence["confidence"].tolist() == [0.5, 0.25]
-    assert any("semicolons" in note for note in reading.notes)
+    assert any("semicolons" in str(note) for note in reading.notes)
     path.write_text('label,prediction,confidence\n"1","1","0.5"\n"2","1","nan"\n\n')
     assert read_predictions(path, missing="drop").only().n == 1
     path.write_text("label,prediction,confidence,correct\n1,1,0.5,True\n2,1,NA,False\n")

@@ -41,7 +41,7 @@ def test_only_the_columns_that_are_used_are_parsed(tmp_path, parsed):
     reading = read_predictions(path)
     assert reading.only().n == 8
     assert sorted(i for columns in parsed for i in columns) == [0, 1, 2]
-    assert any("look like class scores" in note for note in reading.notes)
+    assert any("look like class scores" in str(note) for note in reading.notes)
 
 
 CASES = {

@@ -43,7 +43,7 @@ def test_the_grades_of_a_scorer_and_what_the_model_stated():
     np.testing.assert_array_equal(found.loss, [0, 0, 1, 1, 0])
     # The fourth is a refusal, however sure its tokens are.
     np.testing.assert_array_equal(found.confidence["judged.confidence"], [0.9, 0.9, 0.8, 0.8, 0.9])
-    assert "1 of 5 answers are refusals, which have no confidence" in reading.notes
+    assert "1 of 5 answers are refusals, which have no confidence" in list(map(str, reading.notes))
 
 
 def test_log_probabilities_of_the_tokens():
@@ -73,7 +73,9 @@ def test_what_must_be_named_is_said():
 def test_a_log_in_one_json_object_needs_no_options():
     reading = read_predictions(JSON)
     np.testing.assert_array_equal(reading.only().loss, [0, 0])
-    assert "took correct from 'judged', confidence from 'judged.confidence'" in reading.notes[-1]
+    assert "took correct from 'judged', confidence from 'judged.confidence'" in str(
+        reading.notes[-1]
+    )
 
 
 def test_epochs_are_rows_of_one_question(tmp_path):
@@ -82,7 +84,7 @@ def test_epochs_are_rows_of_one_question(tmp_path):
     )
     reading = read_predictions(path, group="id")
     assert np.unique(reading.only().group, return_counts=True)[1].tolist() == [2, 2]
-    assert any("up to 2 times" in note for note in reading.notes)
+    assert any("up to 2 times" in str(note) for note in reading.notes)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +104,8 @@ def test_unfinished_samples_have_no_grade(tmp_path):
     for missing in ("drop", "reject"):
         reading = read_predictions(path, missing=missing)
         assert reading.only().n == 1
-        assert not any("count as abstentions" in note for note in reading.notes)
-        assert "1 of 2 samples have no score: not finished" in reading.notes
+        assert not any("count as abstentions" in str(note) for note in reading.notes)
+        assert "1 of 2 samples have no score: not finished" in list(map(str, reading.notes))
 
 
 def test_reasons_of_inspect_separate_refusals_from_grader_failures():
@@ -114,8 +116,8 @@ def test_reasons_of_inspect_separate_refusals_from_grader_failures():
     np.testing.assert_array_equal(answers.loss, [0, 1, 1, 1, 1, 1])
     stated = [0.9, 0.55, 0.55, 0.65, 0.55, 0.55]
     np.testing.assert_allclose(answers.confidence["judged.confidence"], stated)
-    assert "3 of 8 answers are refusals, which have no confidence" in reading.notes
-    assert any("2 of 8 answers have no grade in 'judged'" in note for note in reading.notes)
+    assert "3 of 8 answers are refusals, which have no confidence" in list(map(str, reading.notes))
+    assert any("2 of 8 answers have no grade in 'judged'" in str(note) for note in reading.notes)
     by_reason = read_predictions(REASONS, missing="reject", group="judged.reason").only()
     assert by_reason.group[1] == "refusal"
 
@@ -253,7 +255,9 @@ def test_filters_are_grades_of_one_answer(tmp_path):
     reading = read_predictions(path, correct="exact_match,flexible-extract", missing="reject")
     refused = {r["doc_id"] for r in rows if r["filtered_resps"] == ["[invalid]"]}
     assert reading.only().n == 4
-    assert f"{len(refused)} of 4 answers are refusals, which have no confidence" in reading.notes
+    assert f"{len(refused)} of 4 answers are refusals, which have no confidence" in list(
+        map(str, reading.notes)
+    )
 
 
 def test_older_versions_and_other_lines(tmp_path):

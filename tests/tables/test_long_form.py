@@ -38,7 +38,7 @@ def test_it_is_the_same_as_wide(tmp_path):
         found = ab.read_predictions(source, **ASKED, probabilities="p")
         assert found.only().class_names == tuple(CLASSES)
         np.testing.assert_equal(list(numbers(found).values()), list(numbers(WIDE).values()))
-        assert "120 rows of one class each, of 40 samples" in found.notes
+        assert "120 rows of one class each, of 40 samples" in list(map(str, found.notes))
 
 
 @given(st.randoms(use_true_random=False))

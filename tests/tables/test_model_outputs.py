@@ -29,8 +29,8 @@ def test_their_json(tmp_path):
     found = read_predictions(path)
     np.testing.assert_array_equal(found.only().logits, LOGITS.astype(float))
     np.testing.assert_array_equal(found.only().labels, LABELS)
-    assert "took label from 'y_true', logits from 'y_logits'" in " ".join(found.notes)
-    assert "keys not read: epoch" in found.notes
+    assert "took label from 'y_true', logits from 'y_logits'" in " ".join(map(str, found.notes))
+    assert "keys not read: epoch" in list(map(str, found.notes))
 
 
 def test_json_with_keys_that_say_what_they_hold(tmp_path):
@@ -88,7 +88,7 @@ def test_their_files_of_torch(tmp_path, kind):
     found = read_predictions(path)
     np.testing.assert_array_equal(found.only().logits, LOGITS)
     np.testing.assert_array_equal(found.only().labels, LABELS)
-    said = " ".join(found.notes)
+    said = " ".join(map(str, found.notes))
     assert "took label from 'gt_test', logits from 'preds_test'" in said
     assert "keys not read: preds_train, gt_train, acc" in said
 

@@ -255,8 +255,8 @@ def test_abstentions_cannot_be_ranked_last_before_all_rows_are_read(tmp_path):
 def test_a_column_that_sets_rows_apart_is_named(tmp_path):
     path = _written(_frame(20).with_columns(study=pl.lit("iid")), tmp_path / "a.csv")
     said = "every number here mixes the values of column 'study'; pass by='study'"
-    assert any(note.startswith(said) for note in scan_predictions(path).notes)
-    assert not any(note.startswith(said) for note in scan_predictions(path, by="study").notes)
+    assert any(str(note).startswith(said) for note in scan_predictions(path).notes)
+    assert not any(str(note).startswith(said) for note in scan_predictions(path, by="study").notes)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather", ".npz"])
@@ -322,6 +322,6 @@ def test_a_part_that_lacks_every_value_is_left_out_and_counted(tmp_path, column)
         list(scan_predictions(tmp_path).batches())
     last = list(scan_predictions(tmp_path, missing="drop").batches())[-1]
     assert not last.splits
-    assert f"dropped: no {column}" in last.notes[0]
+    assert f"dropped: no {column}" in str(last.notes[0])
     skipped = [b.skipped for b in scan_predictions(tmp_path, skip_bad=True).batches()]
     assert sum(left.rows for batch in skipped for left in batch) == 60

@@ -342,10 +342,10 @@ def test_a_check_counts_what_each_stage_answers():
     found = check_decisions(cascade, cascade.decide(one, two), data)
     assert [(s.answered, s.risk) for s in found.stages] == [(2, 0.5), (2, 1.0), (2, 0.5)]
     assert found.risk == pytest.approx(4 / 6)
-    assert found.reviews == pytest.approx(1 / 3)
-    assert found.cost == pytest.approx((2 * 1 + 2 * 8 + 2 * 38) / 6)
-    assert found.risk_verdict == "broken"
-    assert found.load_verdict == "cannot tell"
+    assert found.load.reviews == pytest.approx(1 / 3)
+    assert found.load.cost == pytest.approx((2 * 1 + 2 * 8 + 2 * 38) / 6)
+    assert found.alone == "broken"
+    assert found.load.verdict == "cannot tell"
     assert found.verdict == "broken"
 
 
@@ -359,7 +359,7 @@ def test_both_intervals_of_a_check_hold_together():
     assert one.risk == both.risk
     assert both.risk_interval.high > one.risk_interval.high
     assert both.risk_interval.level == pytest.approx(0.95)
-    assert (one.load_verdict, both.load_verdict) == ("no target", "holds")
+    assert (one.load.verdict, both.load.verdict) == ("no target", "holds")
 
 
 def test_refuses_samples_without_losses_to_choose_on():

@@ -8,7 +8,7 @@ import pytest
 import abstain as ab
 from abstain import tables
 from abstain.errors import DomainError, FileFormatError, InputError, MissingInputError
-from abstain.thresholds import DecisionRule, RulePart, RuleSet, check_groups, fit, fit_groups
+from abstain.thresholds import DecisionRule, RulePart, check_groups, fit, fit_groups
 from abstain.thresholds.binomial import least_count
 
 OPTIONS = {"max_risk": 0.1, "delta": 0.05}
@@ -138,7 +138,7 @@ def test_all_thresholds_at_once_decide_as_each_part_does_alone(dtype, own, given
     at = [float(np.log(p / (1 - p))) if own == "log-odds" else p for p in levels]
     parts = [RulePart(f"g{i}", DecisionRule("given", t, scale=own)) for i, t in enumerate(at)]
     none = DecisionRule("given", None, reason="too few", scale=own)
-    rule = RuleSet("site", (*parts, RulePart("none", none)))
+    rule = DecisionRule.of_parts("site", (*parts, RulePart("none", none)))
     values = rng.choice([*levels, *rng.random(50)], 1000)
     values = np.log(values / (1 - values)) if given == "log-odds" else values
     values, group = values.astype(dtype), rng.choice([*rule.names, "new"], 1000)
@@ -208,14 +208,16 @@ def test_a_set_is_saved_and_loaded(tmp_path):
         ({"parts": [{"name": 7, "rule": text["parts"][0]["rule"]}]}, "`name` of a part"),
     ):
         with pytest.raises(FileFormatError, match=said):
-            RuleSet.from_json(json.dumps({**text, **change}))
+            DecisionRule.from_json(json.dumps({**text, **change}))
 
 
 def test_parts_that_cannot_stand_together_are_refused():
     low, high = DecisionRule("given", 0.2), DecisionRule("given", 0.8)
     with pytest.raises(InputError, match="named once"):
-        RuleSet("site", (RulePart("a", low), RulePart("a", high)))
+        DecisionRule.of_parts("site", (RulePart("a", low), RulePart("a", high)))
     with pytest.raises(InputError, match="one score"):
-        RuleSet("site", (RulePart("a", low.for_score("x")), RulePart("b", high.for_score("y"))))
+        DecisionRule.of_parts(
+            "site", (RulePart("a", low.for_score("x")), RulePart("b", high.for_score("y")))
+        )
     with pytest.raises(InputError, match="`per`"):
-        RuleSet("", (RulePart("a", low), RulePart("b", high)))
+        DecisionRule.of_parts("", (RulePart("a", low), RulePart("b", high)))

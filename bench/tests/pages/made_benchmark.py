@@ -5,7 +5,7 @@ import math
 import numpy as np
 from tests.plots.comparisons import made_up
 
-from abstain.evaluation.records import Finding
+from abstain._foundation.notes import Note
 from abstain_bench.results import (
     BenchmarkResults,
     CalibrationRow,
@@ -77,7 +77,7 @@ def made_results(names=NAMES, *, own="unseen", model="small-conv", seed=0, words
         {(study.name, name): _curve(rng) for study in headline for name in names},
         tuple(e for study in headline for name in names for e in _extremes(study, name, rng)),
         {words or "vim": words or "the network has no features"},
-        (Finding("few", "warning", data[0], names[0], words or "12 failures only"),),
+        (Note("few", words or "12 failures only", data[0], names[0], "warning"),),
         tuple(
             CalibrationRow(s.name, name, "mean", 0.2 if i else None, float(rng.random()))
             for s in headline

@@ -14,6 +14,7 @@ from abstain._foundation.scored import scored
 from abstain.errors import InputError, UnknownNameError
 from abstain.metrics import METRICS, Need, augrc, aurc, f1_auc, failure_auroc, metric_named
 from abstain.metrics.catalogue import FAMILIES
+from abstain.metrics.entry import Measurement
 from abstain_bench.studies import study_requirements
 from abstain_bench.studies.requirements import _names, closed_forms, toy
 from abstain_bench.studies.requirements.decisions import (
@@ -30,13 +31,23 @@ ROUNDING = 1e-9
 SIZE = 5
 
 #: Metrics of confidence and loss alone, which order and loss decide.
-PLAIN = [m.name for m in METRICS.values() if m.rank_based and m.needs <= {Need.BINARY_LOSS}]
+PLAIN = [
+    m.name
+    for m in METRICS.values()
+    if m.measurement.rank_based and m.measurement.needs <= {Need.BINARY_LOSS}
+]
 CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}
+
+
+def augrc_with(**changes):
+    """Return AUGRC with other fields of its identity."""
+    known = METRICS["augrc"]
+    return replace(known, identity=replace(known.identity, **changes))
 
 
 @pytest.fixture(scope="module")
 def found():
-    mine = METRICS.add(replace(METRICS["augrc"], name="mine", breaks=None))
+    mine = METRICS.add(augrc_with(name="mine", violated_requirements=None))
     try:
         asked = [*PLAIN, "nll", "brier", "accuracy", "ece", "coverage@2risk", "mine"]
         return study_requirements(metrics=asked, orders=SIZE)
@@ -214,9 +225,10 @@ def test_variants_of_a_metric_are_counted_once():
     # Five of AUGRC, two of AURC and three of OC-AUC.
     assert said.startswith("Of 3 metrics that the paper judges and that are here, it names 10 ")
     assert "does not name the other 5 pairs" in said
-    assert {m.judged_as for m in METRICS.values()} == {"", "aurc", "oc_auc"}
-    for metric in METRICS.values():
-        assert not metric.judged_as or metric.breaks == METRICS[metric.judged_as].breaks
+    assert {m.identity.requirements_of for m in METRICS.values()} == {"", "aurc", "oc_auc"}
+    for identity in (metric.identity for metric in METRICS.values()):
+        reference = METRICS[identity.requirements_of or identity.name].identity
+        assert identity.violated_requirements == reference.violated_requirements
 
 
 #: What Traub et al. (2024, section 2.4) say a metric breaks, by how its paragraph begins.
@@ -242,14 +254,18 @@ def test_what_entries_say_of_the_paper_is_in_its_text(shared):
     for (start, paragraph), end in zip(starts, ends, strict=True):
         said = tuple(sorted(set(re.findall(r"R[1-5]", text[start:end]))))
         for name in PARAGRAPHS[paragraph]:
-            assert METRICS[name].breaks == said
+            assert METRICS[name].identity.violated_requirements == said
 
 
 def test_metrics_that_the_paper_does_not_judge_say_so():
     known = {name for names in PARAGRAPHS.values() for name in names} | {"augrc"}
-    assert METRICS["augrc"].breaks == ()
-    assert {name for name, m in METRICS.items() if m.breaks is not None} == known
-    assert {r for m in METRICS.values() for r in m.breaks or ()} <= set(REQUIREMENTS)
+    assert METRICS["augrc"].identity.violated_requirements == ()
+    assert {
+        name for name, m in METRICS.items() if m.identity.violated_requirements is not None
+    } == known
+    assert {r for m in METRICS.values() for r in m.identity.violated_requirements or ()} <= set(
+        REQUIREMENTS
+    )
 
 
 def test_all_metrics_and_families_are_there(found, judgments):
@@ -269,7 +285,7 @@ def test_a_metric_of_your_own_joins_by_being_registered(found):
 
 
 def test_a_wrong_metric_breaks_what_it_should():
-    turned = replace(METRICS["augrc"], name="turned", lower_is_better=False)
+    turned = augrc_with(name="turned", lower_is_better=False)
     found = judged(turned, 3).found
     assert {r.column for n, r in READINGS.items() if not found[n].holds} == {
         "R2 weak", "R2 strict", "R2 step, weak", "R2 step, strict", "R3",
@@ -279,7 +295,8 @@ def test_a_wrong_metric_breaks_what_it_should():
 
 def test_a_metric_that_is_never_defined_is_not_judged():
     nothing = replace(
-        METRICS["augrc"], name="nothing", compute=lambda s: Measured(float("nan")), breaks=("R2",)
+        augrc_with(name="nothing", violated_requirements=("R2",)),
+        measurement=Measurement(lambda s: Measured(float("nan"))),
     )
     judgment = judged(nothing, 3)
     assert {f.verdict for f in judgment.found.values()} == {"cannot tell"}
@@ -413,9 +430,18 @@ def test_the_verdict_counts_the_papers(found):
     )
     judged_there, named, *parts, unnamed = map(int, counted.groups())
     own = [METRICS[n] for n in found.parameters["metrics"] if n in METRICS]
-    own = [m for m in own if m.breaks is not None and not m.judged_as]
+    own = [
+        m
+        for m in own
+        if m.identity.violated_requirements is not None and not m.identity.requirements_of
+    ]
     assert judged_there == len(own)
-    assert named == sum(len(m.breaks) or 5 for m in own) == sum(parts) == 5 * len(own) - unnamed
+    assert (
+        named
+        == sum(len(m.identity.violated_requirements) or 5 for m in own)
+        == sum(parts)
+        == 5 * len(own) - unnamed
+    )
     assert parts[2] == len(found.rows("against-the-paper"))
 
 
@@ -439,7 +465,7 @@ def test_what_cannot_be_asked():
 @pytest.mark.slow
 def test_seven_samples_break_no_more_than_five():
     for metric in METRICS.values():
-        if not metric.needs & CLASSES:
+        if not metric.measurement.needs & CLASSES:
             five, seven = ([f.holds for f in judged(metric, n).found.values()] for n in (5, 7))
             assert five == seven, metric.name
 

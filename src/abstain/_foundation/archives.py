@@ -264,14 +264,11 @@ def _entries(file: IO[bytes], header: Header) -> Array:
     if place != held.size:
         raise EOFError
     if header.dtype.kind == "U":
-        _refuse_no_text(held.view(header.dtype.str[0] + "u4"))
+        codes = held.view(header.dtype.str[0] + "u4")
+        # Python fails in its own ways on numbers that stand for no character.
+        if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise ValueError("an array of text holds what is no character")
     if header.dtype.kind == "b":
         # Any byte but 0 is true; as it stands, NumPy would count a 7 as seven.
         out = held != 0
     return out.reshape(header.shape[::-1]).T if header.fortran else out.reshape(header.shape)
-
-
-def _refuse_no_text(codes: Array) -> None:
-    """Refuse numbers that stand for no character; Python fails on them in its own ways."""
-    if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
-        raise ValueError("an array of text holds what is no character")

@@ -11,7 +11,7 @@ field and the value, and arrays whose axes go together.
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -164,15 +164,19 @@ def once(given: Any, name: str, *, empty: bool = True) -> None:
 
 def read(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
     """Make a record of the fields of a file: every one there, and no other."""
-    known = _schema(kind).types
-    odd = [name for name in found if name not in known]
-    for name in known:
-        if name not in found:
-            also = f", and `{odd[0]}` is no field of it" if odd else ""
-            refuse(f"the field `{name}` is missing in {what}{also}")
-    if odd:
-        refuse(f"`{odd[0]}` is no field of {what}.{suggest(odd[0], known)}")
+    refuse_other_fields(found, _schema(kind).types, what)
     return kind(**found)
+
+
+def refuse_other_fields(found: Mapping[str, Any], names: Collection[str], what: str) -> None:
+    """Refuse a mapping that lacks one of the names or has a field of another name."""
+    unknown = [name for name in found if name not in names]
+    for name in names:
+        if name not in found:
+            also = f", and `{unknown[0]}` is no field of it" if unknown else ""
+            refuse(f"the field `{name}` is missing in {what}{also}")
+    if unknown:
+        refuse(f"`{unknown[0]}` is no field of {what}.{suggest(unknown[0], names)}")
 
 
 def part(kind: Callable[..., RecordT], found: object, what: str) -> RecordT:

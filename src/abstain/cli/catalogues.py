@@ -65,9 +65,11 @@ def names_sentence(title: str, names: Iterable[str]) -> str:
 
 
 def _metric(metric: Any) -> tuple[str, ...]:
-    best = "low" if metric.lower_is_better else "high"
-    span = f"Best {best}, from {metric.low:g} to {metric.high:g}."
-    return metric.convention, f"{span} {_needs_sentence(metric.needs)}", metric.source
+    identity, measurement = metric.identity, metric.measurement
+    best = "low" if identity.lower_is_better else "high"
+    span = f"Best {best}, from {measurement.low:g} to {measurement.high:g}."
+    needs = _needs_sentence(measurement.needs)
+    return identity.convention, f"{span} {needs}", identity.source
 
 
 def _fitted_score(score: Any) -> tuple[str, ...]:

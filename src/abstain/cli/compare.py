@@ -19,7 +19,7 @@ from abstain.cli.options import (
     several,
 )
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.predictions import FILENAME, read, split_by, told
+from abstain.cli.predictions import FILENAME, read, split_by
 from abstain.errors import AbstainError
 from abstain.metrics.catalogue import PRIMARY
 
@@ -111,7 +111,7 @@ def compare(
             scores=score or _named(reading, columns),
             metrics=metric,
             rng=options.pop("seed"),
-            notes=told(reading),
+            notes=reading.notes,
             **options,
         )
     finish(

@@ -21,7 +21,7 @@ from abstain.cli.options import (
     several,
 )
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place, place_beside
-from abstain.cli.predictions import expanded, read, told
+from abstain.cli.predictions import expanded, read
 from abstain.cli.standard_input import MARK, as_given
 from abstain.errors import InputError
 
@@ -143,7 +143,7 @@ def evaluate(
         to = place(output.out, [*RESULTS, REPORT], files)
         found = read(files, columns)
         with working("Evaluating"):
-            evaluation = ab.evaluate(found, notes=told(found), **asked)
+            evaluation = ab.evaluate(found, notes=found.notes, **asked)
     else:
         found = engine.scan(files, columns)
         to = place_beside(output.out, [*RESULTS, REPORT], found.paths)

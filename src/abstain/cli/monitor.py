@@ -111,7 +111,7 @@ def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monit
     from abstain.monitoring.outset import refuse_other
 
     decision = read_rule(rule)
-    if not isinstance(decision, ab.thresholds.DecisionRule):
+    if decision.parts:
         raise InputError(
             f"{rule.name} holds several rules; keep each in a file (`ab.save(ab.load("
             f"{rule.name!r}).part(NAME), ...)`), watch it on the lines of its group with a state "

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from abstain._foundation.notes import COLUMNS, Note
 from abstain.cli.options import Columns
-from abstain.cli.predictions import has_column, read_scored, told
+from abstain.cli.predictions import has_column, read_scored
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
     from abstain.tables import Reading
     from abstain.typing import Split
 
     #: The parts of a file, and what was met on reading it.
-    _Read: TypeAlias = tuple[dict[Split, Any], Sequence[str | Finding]]
+    _Read: TypeAlias = tuple[dict[Split, Any], Sequence[Note]]
 
 #: So many values of a column are listed.
 _LISTED = 12
@@ -55,15 +55,13 @@ def picks_of(texts: Sequence[str], flag: str) -> tuple[Picked, ...]:
 
 def read_picked(path: Path, columns: Columns, score: str, picks: Sequence[Picked]) -> "Reading":
     """Read the rows that have all these values, split by the other columns of --by."""
-    from abstain.tables import Reading
-
     names = [pick.column for pick in picks]
     by = (*names, *(name for name in columns.by if name not in names))
     reading = read_scored(path, replace(columns, by=by), score)
     found = {s: p for s, p in reading.items() if all(dict(s)[c] == v for c, v in picks)}
     if not found:
         raise UnknownNameError(_nothing(path, picks, list(reading)))
-    return Reading(found, reading.notes, reading.source, reading.warnings)
+    return replace(reading, splits=found)
 
 
 def mixed(path: Path, by: Sequence[str], picks: Sequence[Picked]) -> tuple[str, ...]:
@@ -101,7 +99,7 @@ class AppliedData:
     """Data sets by what sets them apart: `Predictions`, or an array where labels are missing."""
 
     parts: "dict[Split, Any]"
-    notes: "tuple[str | Finding, ...]"
+    notes: "tuple[Note, ...]"
 
 
 @dataclass(frozen=True)
@@ -117,17 +115,17 @@ def read_applied(
 ) -> AppliedData:
     """Read the files, and the parts of the calibration file; parts need not name their file."""
     parts: dict[Split, Any] = {}
-    notes: list[str | Finding] = []
+    notes: list[Note] = []
     names = _names(given)
     for name, text in zip(names, given, strict=True):
         pick = picked(text)
         if pick is not None:
             reading = read_part(pick, columns, score, calibrated, flag="--apply")
-            found, said = _told_of(reading)
+            found: dict[Split, Any] = dict(reading)
+            said: Sequence[Note] = reading.notes
         else:
             found, said = _read_one(Path(text), columns, score)
-        file = Path(text).name
-        notes += [_from(n, "" if pick else file, name) for n in said]
+        notes += said if pick else [note.within(name) for note in said]
         alone = pick is not None or (len(given) == 1 and len(found) > 1)
         for split, part in found.items():
             parts[split if alone else ((_FILE, name), *split)] = part
@@ -153,13 +151,6 @@ def read_part(
     return read_picked(calibrated.file, columns, score, [pick])
 
 
-def _from(note: "str | Finding", file: str, name: str) -> "str | Finding":
-    """Name the file that a note is of, where it does not by itself."""
-    message = note if isinstance(note, str) else note.message
-    message = message if message.startswith(file) else f"{name}: {message}"
-    return message if isinstance(note, str) else replace(note, message=message)
-
-
 def _names(given: Sequence[str]) -> list[str]:
     """Return short names, or whole paths where two are alike; a part has its own text."""
     paths = [str(picked(text) or Path(text)) for text in given]
@@ -179,11 +170,7 @@ def _read_one(path: Path, columns: Columns, score: str) -> "_Read":
         if found is None:
             raise
         return found
-    return _told_of(reading)
-
-
-def _told_of(reading: "Reading") -> "_Read":
-    return dict(reading), told(reading)
+    return dict(reading), reading.notes
 
 
 def _unlabeled(path: Path, columns: Columns, score: str) -> "_Read | None":
@@ -194,7 +181,10 @@ def _unlabeled(path: Path, columns: Columns, score: str) -> "_Read | None":
         reading = read_scored(path, columns, score, unlabeled=True)
     except MissingInputError:
         return None
-    return dict(reading), (*told(reading), f"{path.name}: no column says what is right")
+    return dict(reading), (
+        *reading.notes,
+        Note(COLUMNS, "no column says what is right", source=path.name),
+    )
 
 
 def _confidences(path: Path, columns: Columns, score: str) -> "_Read | None":
@@ -213,5 +203,6 @@ def _confidences(path: Path, columns: Columns, score: str) -> "_Read | None":
         column = replace(column, values=-column.values.astype("float64"))
     values = missing.confidence(column).values
     kept = missing.kept
-    note = f"{path.name}: took confidence from {score!r}; no column says what is right"
+    text = f"took confidence from {score!r}; no column says what is right"
+    note = Note(COLUMNS, text, source=path.name)
     return {(): values if kept is None else values[kept]}, (note, *missing.notes)

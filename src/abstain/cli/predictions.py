@@ -9,7 +9,6 @@ from abstain.errors import AbstainError, MissingInputError
 
 # What reads files is loaded when a file is read: the help of a command waits for nothing.
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
     from abstain.predictions import Predictions
     from abstain.tables import Reading
 
@@ -45,14 +44,6 @@ def expanded(files: tuple[Path, ...]) -> tuple[Path, ...]:
 
     found = (parts_of(path) if is_pattern(str(path)) else (path,) for path in files)
     return tuple(path for several in found for path in several)
-
-
-def told(reading: "Reading") -> "list[str | Finding]":
-    """Return what the reader met, its warnings as such."""
-    from abstain.evaluation.records import Finding
-
-    warnings = [Finding("source", "warning", (), "", said) for said in reading.warnings]
-    return [*warnings, *(note for note in reading.notes if note not in reading.warnings)]
 
 
 def split_by(

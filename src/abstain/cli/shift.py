@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from abstain.cli.command_line import flag
 from abstain.cli.options import Columns
 from abstain.cli.parts import CalibrationFile, picked, read_part
-from abstain.cli.predictions import read_scored, told
+from abstain.cli.predictions import read_scored
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
+    from abstain._foundation.notes import Note
     from abstain.predictions import Predictions
     from abstain.shift import DensityRatios
 
@@ -81,7 +81,7 @@ class Shifted:
 
     def weighed(
         self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
-    ) -> "tuple[Predictions, dict[str, Any], tuple[str | Finding, ...]]":
+    ) -> "tuple[Predictions, dict[str, Any], tuple[Note, ...]]":
         """Return the calibration data as they come up there, options of the rule, and notes."""
         ratios, notes = self._ratios(calibration, columns, score, chosen_on)
         # The ratios are no frequencies: as weights they make the curve that is drawn.
@@ -89,7 +89,7 @@ class Shifted:
 
     def _ratios(
         self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
-    ) -> "tuple[DensityRatios, tuple[str | Finding, ...]]":
+    ) -> "tuple[DensityRatios, tuple[Note, ...]]":
         """Return the ratios of the calibration data, and what to know of them."""
         from abstain.evaluation.ratios import EstimatedRatios, estimate_ratios
         from abstain.shift import density_ratios
@@ -110,6 +110,5 @@ class Shifted:
             clip=self.clip,
         )
         name = "" if pick is not None else Path(self.shifted_to).name
-        read = [n if not isinstance(n, str) or n.startswith(name) else f"{name}: {n}"
-                for n in told(reading)]  # fmt: skip
-        return found.ratios, (*read, *found.findings())
+        notes = (note.within(name) for note in reading.notes)
+        return found.ratios, (*notes, *found.findings())

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from abstain._foundation.notes import COLUMNS, Note
 from abstain.cli.options import Columns
 from abstain.cli.parts import Picked, picked, read_picked
-from abstain.cli.predictions import has_column, read, told
+from abstain.cli.predictions import has_column, read
 from abstain.errors import InputError
 from abstain.thresholds.cascade import ERROR, PERSON
 
 if TYPE_CHECKING:
-    from abstain.evaluation.records import Finding
     from abstain.predictions import Predictions
     from abstain.tables import Reading
 
@@ -146,16 +146,14 @@ class CascadeSource:
         options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.right}
         return _rows(path, replace(self.columns, **options), picks)
 
-    def _order(self, files: Sequence[Path]) -> "list[Finding]":
+    def _order(self, files: Sequence[Path]) -> "list[Note]":
         """Warn where nothing says that the samples of several models are in the same order."""
-        from abstain.evaluation.records import Finding
-
         rows = any(stage.rows is not None for stage in self.stages)
         if self.columns.id is not None or not (rows or len(set(files)) > 1):
             return []
         where = ", ".join(dict.fromkeys(path.name for path in files))
         return [
-            Finding.warning(
+            Note.warning(
                 "order",
                 f"{where}: The samples of all models are taken to be in the same order. --id "
                 "COLUMN matches them by name.",
@@ -217,13 +215,9 @@ def _rows(path: Path, columns: Columns, picks: Sequence[Picked]) -> "Reading":
     return read_picked(path, columns, "", picks) if picks else read((path,), columns)
 
 
-def _noted(reading: "Reading", path: Path) -> list[Any]:
+def _noted(reading: "Reading", path: Path) -> "list[Note]":
     """Return what the reader met, but for the columns, which were named one by one."""
-    said = [note for note in told(reading) if not (isinstance(note, str) and ": took " in note)]
-    return [
-        f"{path.name}: {note}" if isinstance(note, str) and path.name not in note else note
-        for note in said
-    ]
+    return [note.within(path.name) for note in reading.notes if note.kind != COLUMNS]
 
 
 def has_any(path: Path, name: str) -> bool:

@@ -21,17 +21,17 @@ from abstain.cli.parts import (
     read_applied,
     read_picked,
 )
-from abstain.cli.predictions import read_scored, told
+from abstain.cli.predictions import read_scored
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
-from abstain.thresholds import RULES, DecisionRule, RuleSet
+from abstain.thresholds import RULES, DecisionRule
 from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
-from abstain.thresholds.parts import PREDICTION, AnyRule
+from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Scale
 
 if TYPE_CHECKING:
+    from abstain._foundation.notes import Note
     from abstain.evaluation import RuleChecks
-    from abstain.evaluation.records import Finding
     from abstain.predictions import Predictions
 
 #: The exit status when no threshold could be found that promises what was asked for.
@@ -298,9 +298,9 @@ def _refuse_idle(
         )
 
 
-def _grouped(columns: Columns, rule: AnyRule) -> Columns:
+def _grouped(columns: Columns, rule: DecisionRule) -> Columns:
     """Return the columns to read for a rule: those that say which threshold is whose."""
-    if not isinstance(rule, RuleSet) or rule.per in {"", PREDICTION}:
+    if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
         raise InputError(
@@ -312,7 +312,7 @@ def _grouped(columns: Columns, rule: AnyRule) -> Columns:
 
 def _rule(
     chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
-) -> "tuple[AnyRule, Predictions | None, tuple[str | Finding, ...]]":
+) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
     file, picks = chosen_on.file, chosen_on.picks
     if places.rule is not None:
@@ -332,25 +332,25 @@ def _rule(
     reading = (
         read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
     )
-    calibration, notes = reading.only(), told(reading)
+    calibration, notes = reading.only(), reading.notes
     if target.shifted.asked:
         calibration, found, said = target.shifted.weighed(calibration, columns, score, chosen_on)
-        options, notes = options | found, [*notes, *said]
+        options, notes = options | found, (*notes, *said)
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
     if target.per is not None:
         more["per"] = PREDICTION if target.predicted(columns) else "group"
-    rule: AnyRule = ab.set_threshold(calibration, method=method, **more, **options)
-    if isinstance(rule, RuleSet) and target.per is not None and not target.predicted(columns):
+    rule: DecisionRule = ab.set_threshold(calibration, method=method, **more, **options)
+    if target.per is not None and not target.predicted(columns):
         rule = replace(rule, per=target.per)
     return rule, calibration, (*notes, *mixed(file, columns.by, picks))
 
 
-def read_rule(path: Path) -> AnyRule:
+def read_rule(path: Path) -> DecisionRule:
     """Read a saved rule; refuse a file that holds something else."""
     from abstain.tables import load
 
     found = load(path)
-    if not isinstance(found, DecisionRule | RuleSet):
+    if not isinstance(found, DecisionRule):
         raise FileFormatError(f"{path.name} holds no decision rule but a {type(found).__name__}")
     return found
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from abstain._foundation.imports import waiting
+from abstain._foundation.notes import Note as Note
 
 # At once, since its module has the same name.
 from abstain.evaluation.evaluate import evaluate as evaluate
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from abstain.evaluation.records import Case as Case
     from abstain.evaluation.records import Evaluation as Evaluation
     from abstain.evaluation.records import ExtremeSample as ExtremeSample
-    from abstain.evaluation.records import Finding as Finding
     from abstain.evaluation.records import Part as Part
     from abstain.evaluation.records import Result as Result
     from abstain.evaluation.rules import RuleChecks as RuleChecks
@@ -46,8 +46,8 @@ else:
         evaluate=("evaluate",),
         posterior=("PosteriorExpectation", "posterior_expectation"),
         ratios=("EstimatedRatios", "estimate_ratios"),
-        records=("Case", "Evaluation", "ExtremeSample", "Finding", "Part", "Result"),
+        records=("Case", "Evaluation", "ExtremeSample", "Part", "Result"),
         rules=("RuleChecks", "check_rule", "set_threshold"),
         stream=("StreamOptions",),
     )
-    __all__ += ["Split"]
+    __all__ += ["Note", "Split"]

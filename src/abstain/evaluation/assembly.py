@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from abstain._foundation.measurement import Measured
+from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of
-from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
+from abstain.evaluation.records import Case, Evaluation, Result, ordered
 from abstain.evaluation.uncertainty import EvaluatedPart, with_intervals
 from abstain.metrics import METRICS, Metric
 from abstain.metrics.entry import measured_at_once
@@ -20,7 +21,7 @@ class Assembly:
     """What was found so far: numbers, curves and findings, and which metrics apply nowhere."""
 
     def __init__(
-        self, chosen: list[Metric] | None, findings: Iterable[Finding], *, curves: bool
+        self, chosen: list[Metric] | None, findings: Iterable[Note], *, curves: bool
     ) -> None:
         self.chosen, self.curves = chosen, curves
         self.results: list[Result] = []
@@ -88,7 +89,9 @@ def _result(
 ) -> Result:
     s = part.s
     tied = s.events.tied
-    bounded = metric.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    bounded = (
+        metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    )
     low, high = (float("nan"), float("nan"))
     if bounded:
         value = measured.value
@@ -104,7 +107,7 @@ def _result(
         tied_share=tied / s.samples,
         tie_low=float(low),
         tie_high=float(high),
-        convention=metric.convention,
+        convention=metric.identity.convention,
         lower_is_better=metric.lower_is_better,
         reason=measured.reason,
     )

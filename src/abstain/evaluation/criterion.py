@@ -47,7 +47,7 @@ class MetricCriterion:
     def value(self, own: ConfidenceScore) -> float:
         """Return the metric of a score; NaN where it is undefined."""
         s = join(self.predictions, own, self.loss)
-        if missing := self.metric.missing(s):
+        if missing := self.metric.reason_not_applicable(s):
             raise InputError(
                 f"the metric {self.metric.name!r} does not apply to {own.name!r}: it {missing}"
             )
@@ -126,7 +126,7 @@ def fit_score(
 def telling(name: str) -> Metric:
     """Return a metric that tells scores apart; refuse one that knows only the classifier."""
     metric = metric_named(name)
-    if metric.of_classifier:
+    if metric.identity.of_classifier:
         raise InputError(
             f"the metric {name!r} is the same for every confidence score, so nothing can be chosen "
             "by it; use {PRIMARY!r}, or fit a temperature with `by={LIKELIHOOD!r}`"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
@@ -10,7 +11,7 @@ from abstain.evaluation.counted_rows import counted_splits
 from abstain.evaluation.findings import sources
 from abstain.evaluation.given import given
 from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
-from abstain.evaluation.records import Evaluation, Finding
+from abstain.evaluation.records import Evaluation
 from abstain.evaluation.uncertainty import ScoredPart, Uncertainty
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
@@ -28,7 +29,7 @@ def evaluate(
     metrics: Sequence[str] | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     interval: str = "analytic",
-    notes: Sequence[str | Finding] = (),
+    notes: Sequence[str | Note] = (),
     level: float = 0.95,
     bootstrap: int = 1000,
     clustered: bool = False,
@@ -65,7 +66,7 @@ def evaluate(
     interval : {"analytic", "bootstrap", "none"}, default="analytic"
         How to say where each number may lie on new data: by influence functions, which some
         metrics have not, by resampling, which every metric has, or not at all.
-    notes : sequence of str or Finding, optional
+    notes : sequence of str or Note, optional
         Sentences to carry into the findings, such as those of the reader of a file.
     level : float, default=0.95
         Of the intervals.

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain.evaluation.records import Finding, Result
+from abstain.evaluation.records import Result
 from abstain.evaluation.uncertainty import EvaluatedPart
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics.catalogue import PRIMARY
@@ -27,18 +28,16 @@ MASS_POINT, SATURATED = 0.01, 0.20
 _NOTABLE = 2.0
 
 
-def sources(
-    notes: str | Sequence[str | Finding], parts: Iterable[Predictions] = ()
-) -> list[Finding]:
+def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()) -> list[Note]:
     """Return what was met before the numbers: the notes given, and those of the predictions."""
-    given = [notes] if isinstance(notes, str) else list(notes)
-    told = [n if isinstance(n, Finding) else Finding.note("source", n) for n in given]
-    said = "\n".join(finding.message for finding in told)
-    own = dict.fromkeys(note for part in parts for note in part.notes if note not in said)
-    return [*told, *(Finding.note("source", note) for note in own)]
+    given = [notes] if isinstance(notes, str) else notes
+    records = [note if isinstance(note, Note) else Note(READING, note) for note in given]
+    texts = {note.text for note in records}
+    new_texts = dict.fromkeys(t for part in parts for t in part.notes if t not in texts)
+    return [*records, *(Note(READING, text) for text in new_texts)]
 
 
-def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Finding]:
+def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
     values = {result.metric: result for result in results}
@@ -56,31 +55,31 @@ def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Finding]
     return [replace(f, split=part.split, score="" if f.kind in shared else score) for f in said]
 
 
-def _counts(s: Scored, unknown: int | None) -> Iterator[Finding]:
+def _counts(s: Scored, unknown: int | None) -> Iterator[Note]:
     if s.loss.min() == s.loss.max():
         yield _all_alike(s, known=unknown is None or unknown < s.samples)
     elif s.binary and s.failures < FEW_FAILURES_HEAVY:
         yield _few_failures(s)
 
 
-def _all_alike(s: Scored, *, known: bool) -> Finding:
+def _all_alike(s: Scored, *, known: bool) -> Note:
     same = "so no score can be told from another: ranking metrics are undefined."
     if not s.binary:
-        return Finding.warning("all_alike", f"All {s.samples:,} samples have the same loss, {same}")
+        return Note.warning("all_alike", f"All {s.samples:,} samples have the same loss, {same}")
     if s.failures == 0:
-        return Finding.warning("all_right", f"No sample of {s.samples:,} is wrong, {same}")
+        return Note.warning("all_right", f"No sample of {s.samples:,} is wrong, {same}")
     check = " Check that labels and predictions name the classes alike." if known else ""
-    return Finding.warning("all_wrong", f"All {s.samples:,} samples are wrong, {same}{check}")
+    return Note.warning("all_wrong", f"All {s.samples:,} samples are wrong, {same}{check}")
 
 
-def _few_failures(s: Scored) -> Finding:
+def _few_failures(s: Scored) -> Note:
     share = f"{s.failures:,} of {s.samples:,} samples are wrong."
     if s.failures < FEW_FAILURES:
         noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
         message = f"Only {share} {noise} on new data; do not rank by it."
-        return Finding.warning("few_failures", message)
+        return Note.warning("few_failures", message)
     enough = "That is enough for the interval of AUGRC, but not for that of AURC below about"
-    return Finding.note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
+    return Note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
 
 
 def _n_failures_at_the_top(s: Scored) -> int:
@@ -90,10 +89,10 @@ def _n_failures_at_the_top(s: Scored) -> int:
     return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
 
 
-def _saturation(s: Scored, shown: Array) -> Iterator[Finding]:
+def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
     top, bottom = _at_the_ends(s.events)
     if top == s.events.n:
-        yield Finding.warning(
+        yield Note.warning(
             "constant",
             f"Every confidence is {_extreme(shown, np.max)}: this score cannot reject "
             "anything in particular.",
@@ -103,14 +102,14 @@ def _saturation(s: Scored, shown: Array) -> Iterator[Finding]:
         wrong = _n_failures_at_the_top(s)
         of_them = f" {wrong:,} of them are wrong, accepted at every threshold."
         of_them = of_them if wrong and s.binary else ""
-        say = Finding.warning if top / s.samples >= SATURATED else Finding.note
-        yield say(
+        yield Note(
             "saturation",
             f"{top / s.samples:.1%} of the samples ({top:,}) have the highest confidence, exactly "
             f"{_extreme(shown, np.max)}; no threshold can tell them apart.{of_them}",
+            level="warning" if top / s.samples >= SATURATED else "note",
         )
     if bottom > 1 and bottom / s.samples >= MASS_POINT:
-        yield Finding.note(
+        yield Note(
             "abstentions",
             f"{bottom / s.samples:.1%} of the samples ({bottom:,}) have the lowest confidence, "
             f"exactly {_extreme(shown, np.min)}; they are rejected together or not "
@@ -128,43 +127,44 @@ def _at_the_ends(events: TieGroups) -> tuple[int, int]:
     return int(count[0]), int(count[1])
 
 
-def _ties(s: Scored, augrc: Result | None) -> Iterator[Finding]:
+def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
     share = s.events.tied / s.samples
     if share < TIED_NOTE:
         return
-    moved, say = "", Finding.note
+    moved, is_large = "", False
     if augrc is not None and augrc.tie_high > augrc.tie_low:
         width = augrc.tie_high - augrc.tie_low
-        say = Finding.warning if width > TIE_WARNING * augrc.value else Finding.note
+        is_large = width > TIE_WARNING * augrc.value
         moved = " Their order hardly matters: AUGRC would move by less than 1 %."
         if width >= 0.01 * augrc.value:
             moved = (
                 f" Over all orders of the tied samples AUGRC lies between {augrc.tie_low:.4g} and "
                 f"{augrc.tie_high:.4g}."
             )
-    yield say(
+    yield Note(
         "ties",
         f"{share:.1%} of the samples share their confidence with another sample; tied samples "
         f"are accepted or rejected together.{moved}",
+        level="warning" if is_large else "note",
     )
 
 
-def _direction(s: Scored, *, own: bool) -> Iterator[Finding]:
+def _direction(s: Scored, *, own: bool) -> Iterator[Note]:
     if said := wrong_way(s, own=own):
-        yield Finding.warning("direction", said)
+        yield Note.warning("direction", said)
 
 
-def _labels(unknown: int | None) -> Iterator[Finding]:
+def _labels(unknown: int | None) -> Iterator[Note]:
     if unknown:
-        yield Finding.note(
+        yield Note(
             "unknown_class",
             f"{unknown:,} samples belong to no class that the model knows; they count as wrong.",
         )
 
 
-def _scale(s: Scored) -> Iterator[Finding]:
+def _scale(s: Scored) -> Iterator[Note]:
     if s.probability is None:
-        yield Finding.note(
+        yield Note(
             "scale",
             "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
             "to it.",

@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.frames import are_rows, is_arrow_table
+from abstain._foundation.notes import Note
 from abstain.errors import InputError, ShapeError
-from abstain.evaluation.records import Finding
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array, Split
 
@@ -32,8 +32,8 @@ _NAMED = (
 
 
 def given(
-    source: Any, beside: "AnyArray | None", notes: Sequence[str | Finding]
-) -> tuple[Any, Sequence[str | Finding]]:
+    source: Any, beside: "AnyArray | None", notes: Sequence[str | Note]
+) -> tuple[Any, Sequence[str | Note]]:
     """Return predictions of what was given, and the notes with those of a reader."""
     if beside is not None:
         return _pair(source, beside), notes
@@ -44,10 +44,7 @@ def given(
     from abstain.tables import read_predictions
 
     reading = read_predictions(source)
-    said = [notes] if isinstance(notes, str) else list(notes)
-    warnings = [Finding.warning("source", warning) for warning in reading.warnings]
-    told = [note for note in reading.notes if note not in reading.warnings]
-    return reading, [*said, *warnings, *told]
+    return reading, [*([notes] if isinstance(notes, str) else notes), *reading.notes]
 
 
 def opened(source: Any) -> Any:

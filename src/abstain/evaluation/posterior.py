@@ -214,7 +214,7 @@ def _measured(
             f"the score must be one of a single draw from the posterior: {error}"
         ) from error
     s = join(predictions, own, per_sample_loss(predictions, loss))
-    if missing := metric.missing(s):
+    if missing := metric.reason_not_applicable(s):
         raise InputError(f"the metric {metric.name!r} does not apply: it {missing}")
     return own.name, metric.compute(s)
 

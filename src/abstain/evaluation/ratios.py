@@ -7,9 +7,9 @@ from typing import Final, Literal
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import confidence_of
 from abstain.predictions import Predictions
 from abstain.predictions.class_view import log_probabilities
@@ -59,31 +59,29 @@ class EstimatedRatios:
     auroc: float | None = None
     classes: LabelShift | None = None
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Note, ...]:
         """Return what the reader of a rule that rests on them should know, in sentences."""
         return tuple(self._findings())
 
-    def _findings(self) -> Iterator[Finding]:
-        yield Finding.note("ratios", f"Of the calibration data {self.ratios}.")
+    def _findings(self) -> Iterator[Note]:
+        yield Note("ratios", f"Of the calibration data {self.ratios}.")
         if self.classes is not None:
-            yield Finding.note(
-                "class_ratios", f"Ratios of the classes: {_classes_said(self.classes)}."
-            )
+            yield Note("class_ratios", f"Ratios of the classes: {_classes_said(self.classes)}.")
         if self.classes is not None and self.classes.doubtful:
             names = ", ".join(map(repr, self.classes.doubtful[:8]))
-            yield Finding.warning(
+            yield Note.warning(
                 "class_ratios",
                 f"The ratio of {names} came out below 0 by more than chance explains: more has "
                 "changed than how often classes come up. Try a covariate shift.",
             )
         if self.auroc is not None and self.auroc > _APART:
-            yield Finding.warning(
+            yield Note.warning(
                 "overlap",
                 "The calibration data and the data to come hardly overlap: a classifier tells them "
                 f"apart with an AUROC of {self.auroc:.3f}. No ratio makes one of the other.",
             )
         if self.ratios.effective_size < _WORTH_LITTLE * self.ratios.n:
-            yield Finding.warning(
+            yield Note.warning(
                 "worth",
                 f"The {self.ratios.n} calibration samples are worth "
                 f"{self.ratios.effective_size:.0f}: a few of them decide. Clipping the ratios "

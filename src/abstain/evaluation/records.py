@@ -6,6 +6,7 @@ from typing import Any
 
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
+from abstain._foundation.notes import Note
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
@@ -151,28 +152,7 @@ class Case:
     of_groups: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something the reader of the numbers should know, in plain words."""
-
-    kind: str
-    level: str  # "note" or "warning"
-    split: Split
-    score: str
-    message: str
-
-    @classmethod
-    def note(cls, kind: str, message: str, split: Split = (), score: str = "") -> "Finding":
-        """Make a note, about all data or a part of it."""
-        return cls(kind, "note", split, score, message)
-
-    @classmethod
-    def warning(cls, kind: str, message: str, split: Split = (), score: str = "") -> "Finding":
-        """Make a warning, about all data or a part of it."""
-        return cls(kind, "warning", split, score, message)
-
-
-def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def ordered(findings: Iterable[Note]) -> tuple[Note, ...]:
     """Put warnings first; the same sentence on the same split is said once."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding.level != "warning"))
 
@@ -187,7 +167,7 @@ class Evaluation(InNotebook):
         One for each split, score and metric.
     cases : tuple of Case
         One for each split and score; none where no curves were asked for.
-    findings : tuple of Finding
+    findings : tuple of Note
         Ties, saturation, small counts, what the reader of the file met.
     loss : str
         Name of the loss.
@@ -203,7 +183,7 @@ class Evaluation(InNotebook):
 
     results: tuple[Result, ...]
     cases: tuple[Case, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Note, ...]
     loss: str
     skipped: Mapping[str, str] = field(default_factory=dict)
     binary: bool = True

@@ -82,11 +82,11 @@ class EvaluatedPart(ABC):
 
     def of(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
-        return self.sure if Need.UNIT_CONFIDENCE in metric.needs else self.s
+        return self.sure if Need.UNIT_CONFIDENCE in metric.measurement.needs else self.s
 
     def missing(self, metric: Metric) -> str:
         """Return why a metric does not apply, or an empty string."""
-        return metric.missing(self.of(metric))
+        return metric.reason_not_applicable(self.of(metric))
 
     @property
     def bounds_ties(self) -> bool:
@@ -262,12 +262,12 @@ def of_replicates(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
-    if reason := metric.unreliable(s):
+    if reason := metric.measurement.unreliable_reason(s):
         return no_interval(level, reason)
     value = float(measured.value)
     if not vary(replicates, value):
         # The exact forms, where there is one; of a coverage at a risk all are.
-        if metric.interval is not None:
+        if metric.measurement.interval is not None:
             return interval_of(metric, s, level=level, cluster=cluster)
         known = extreme_interval(metric, s, metric.compute(s), level=level, cluster=cluster)
         return known or no_interval(level, NO_SPREAD)

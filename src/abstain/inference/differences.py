@@ -228,7 +228,7 @@ def differences(
     """Test every pair; `warnings` go with those that have an interval.
 
     `reaches` are those of each number, where thresholds jump (`abstain.inference.reach`). Numbers
-    whose influences are 0 may have no other error: see `Metric.no_error_at_threshold`.
+    whose influences are 0 may have no other error: see `Measurement.no_error_at_threshold`.
     """
     why = _why_none(pairs)
     known = np.array([not note for note in why], np.bool_)

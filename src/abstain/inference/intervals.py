@@ -136,7 +136,7 @@ def interval_from(
 
     Notes
     -----
-    docs/statistics.md has the measured coverage.
+    docs/validation.md has the measured coverage.
 
     References
     ----------

@@ -195,7 +195,7 @@ def non_inferiority_from(
     `difference_from` may pass over: Student's t with half of its degrees of freedom; the same with
     the whole of Hall's correction for skewness; and the largest difference in the joint ellipse of
     both numbers on the logit or log scale of their range, whose two radii are t quantiles. With 100
-    failures and more the three are close to the plain test; docs/statistics.md has the measured
+    failures and more the three are close to the plain test; docs/validation.md has the measured
     level and power.
 
     References

@@ -297,7 +297,7 @@ def rank_chances(
     noise = root @ generator(rng).standard_normal((v.size, half))
     drawn = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
     # The same method twice must tie in every draw, not up to the rounding of the root.
-    drawn = drawn[_representative(_same(v, sigma, _error_of_difference(v, sigma)))]
+    drawn = drawn[np.argmax(_same(v, sigma, _error_of_difference(v, sigma)), axis=1)]
     return among(known, chances_from(*standings_of(drawn, lower_is_better=lower_is_better)))
 
 
@@ -330,9 +330,3 @@ def _same(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
     spread = np.sqrt(np.abs(np.diag(sigma)))
     tolerance = _OF_VARIANCES * np.maximum(_larger(np.abs(v)), spread[:, None] + spread[None, :])
     return np.asarray((error == 0) & (apart <= tolerance))
-
-
-def _representative(same: BoolArray) -> IntArray:
-    """Return for each method the first that is the same."""
-    first: IntArray = np.argmax(same, axis=1)
-    return first

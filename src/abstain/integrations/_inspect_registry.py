@@ -21,7 +21,7 @@ def register() -> None:
     from inspect_ai.util import registry_create
 
     for metric in METRICS.values():
-        if set(metric.needs) <= _GIVEN:
+        if set(metric.measurement.needs) <= _GIVEN:
             inspect_metric(metric.name)
 
     def confident(inner: str = "match", confidence: str = "mean_logprob") -> Any:

@@ -1,18 +1,24 @@
 """Calibration error: how far the confidence is from the frequency of being right."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
 from abstain._foundation import checks
 from abstain._foundation.device import weights_beside
-from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored, scored
 from abstain.curves.reliability import BINNINGS, CONFIDENCE_HINT, LOSS_HINT, Binning
 from abstain.errors import InputError
 from abstain.metrics.bins import classwise_ece_of, ece_of, ece_replicates, ece_right_open_of, mce_of
 from abstain.metrics.class_views import of_probabilities
-from abstain.metrics.entry import Family, Metric, Need, value_of
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Family,
+    Identity,
+    Measurement,
+    Metric,
+    Need,
+    value_of,
+)
 from abstain.typing import AnyArray
 
 Convention = Literal["right_closed", "right_open"]
@@ -218,37 +224,25 @@ def classwise_ece(
     return value_of(classwise_ece_of(s, bins, binning), "classwise_ece")
 
 
-_BINNED = "bins make it a sum of absolute values, which has no derivative where a bin is right"
+_MEASUREMENT = Measurement(
+    compute=ece_of,
+    needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
+    rank_based=False,
+    monotone=False,
+    gradients=frozenset({"loss", "confidence"}),
+    no_influence_reason="bins make it a sum of absolute values, which has no derivative where a "
+    "bin is right",
+)
 
-
-def _entry(
-    name: str, title: str, compute: Callable[[Scored], Measured], *, meaning: str, source: str
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        family="calibration",
-        compute=compute,
-        lower_is_better=True,
-        meaning=meaning,
-        source=source,
-        needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
-        convention="15 bins of equal width, (a, b]",
-        function=f"{name}(confidence, loss)",
-        rank_based=False,
-        ordered=False,
-        gradients=frozenset({"loss", "confidence"}),
-        no_influence=_BINNED,
-    )
-
-
-_GUO = "Guo et al. (2017), https://arxiv.org/abs/1706.04599"
-_ECE = _entry(
-    "ece",
-    "ECE",
-    ece_of,
+_ECE = Identity(
+    name="ece",
+    title="ECE",
+    family="calibration",
+    lower_is_better=True,
     meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
-    source=_GUO,
+    source="Guo et al. (2017), https://arxiv.org/abs/1706.04599",
+    convention="15 bins of equal width, (a, b]",
+    function="ece(confidence, loss)",
 )
 
 
@@ -256,15 +250,15 @@ def _in_bins(name: str, number: str) -> Metric | None:
     bins = int(number) if number.isdecimal() else 0
     if not 1 <= bins <= _MOST_BINS:
         return None
-    return replace(
+    identity = replace(
         _ECE,
         name=name,
         title=f"ECE in {bins} bins",
-        compute=lambda s: ece_of(s, bins),
         meaning=_ECE.meaning.replace("15 bins", f"{bins} bins"),
         convention=f"{bins} bins of equal width, (a, b]",
         function=f"ece(confidence, loss, bins={bins})",
     )
+    return Metric(identity, replace(_MEASUREMENT, compute=lambda s: ece_of(s, bins)))
 
 
 #: More bins than that are no bins.
@@ -273,43 +267,51 @@ _MOST_BINS = 100_000
 FAMILIES = (Family("ece@{}bins", _in_bins, ("20",)),)
 
 ENTRIES = (
-    replace(_ECE, headline=8, replicates=ece_replicates),
-    replace(
-        _entry(
-            "ece_equal_mass",
-            "ECE, equal-mass bins",
-            lambda s: ece_of(s, binning="equal_mass"),
+    Metric(_ECE, replace(_MEASUREMENT, replicates=ece_replicates), DisplayOptions(headline=8)),
+    Metric(
+        replace(
+            _ECE,
+            name="ece_equal_mass",
+            title="ECE, equal-mass bins",
             meaning="The confidence is {value} away from the accuracy, on average over 15 equal "
             "bins.",
             source="Nguyen and O'Connor (2015), https://arxiv.org/abs/1508.05154",
+            convention="15 bins of equal weight, ties kept together",
+            function="ece(confidence, loss, binning='equal_mass')",
         ),
-        convention="15 bins of equal weight, ties kept together",
-        function="ece(confidence, loss, binning='equal_mass')",
+        replace(_MEASUREMENT, compute=lambda s: ece_of(s, binning="equal_mass")),
     ),
-    replace(
-        _entry(
-            "mce",
-            "MCE",
-            mce_of,
+    Metric(
+        replace(
+            _ECE,
+            name="mce",
+            title="MCE",
             meaning="In the worst of 15 bins the confidence is {value} away from the accuracy.",
-            source=_GUO,
+            function="mce(confidence, loss)",
         ),
-        no_influence="the largest of several gaps has no derivative where two are equal",
+        replace(
+            _MEASUREMENT,
+            compute=mce_of,
+            no_influence_reason="the largest of several gaps has no derivative where two are equal",
+        ),
     ),
-    replace(
-        _entry(
-            "classwise_ece",
-            "class-wise ECE",
-            classwise_ece_of,
+    Metric(
+        replace(
+            _ECE,
+            name="classwise_ece",
+            title="class-wise ECE",
             meaning="A class probability is {value} away from the frequency of its class, on "
             "average.",
             source="Kull et al. (2019), https://arxiv.org/abs/1910.12656",
+            function="classwise_ece(probabilities, labels)",
+            of_classifier=True,  # it reads the class probabilities and never the confidence
         ),
-        needs=frozenset({Need.PROBABILITIES}),
-        function="classwise_ece(probabilities, labels)",
-        # It reads the class probabilities and never the confidence.
-        of_classifier=True,
-        rank_based=True,
-        gradients=frozenset({"probabilities"}),
+        replace(
+            _MEASUREMENT,
+            compute=classwise_ece_of,
+            needs=frozenset({Need.PROBABILITIES}),
+            rank_based=True,
+            gradients=frozenset({"probabilities"}),
+        ),
     ),
 )

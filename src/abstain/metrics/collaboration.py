@@ -11,7 +11,7 @@ from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated
 from abstain.metrics.class_views import joined, of_probabilities, probabilities_of, view_of
-from abstain.metrics.entry import Family, Metric, Need, value_of
+from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.influences import of_mean, of_turns
 from abstain.metrics.review import BinaryTask, log_odds, oc_ap_of, oc_auc_of, of_no_class
 from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
@@ -112,23 +112,27 @@ def _accuracy_named(name: str, percent: str) -> Metric | None:
     if review > 1:
         return None
     return Metric(
-        name=name,
-        title=f"OC-accuracy with {percent} % reviewed",
-        family="working point",
-        compute=partial(_accuracy, review=review),
-        lower_is_better=False,
-        meaning=f"With the least confident {percent} % answered by people, {{value}} of all "
-        "answers are right.",
-        source=_SOURCE,
-        needs=frozenset({Need.UNIT_LOSS}),
-        convention=f"review fraction {review:g}",
-        function=f"oc_accuracy(confidence, loss, review={review:g})",
-        averages_ties=True,
-        influence=of_turns(partial(_influence, review=review)),
-        accepted_failures=lambda s: accepted_failures(
-            s, lambda groups: at_coverage(groups, 1.0 - review, first=True)
+        Identity(
+            name=name,
+            title=f"OC-accuracy with {percent} % reviewed",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"With the least confident {percent} % answered by people, {{value}} of all "
+            "answers are right.",
+            source=_SOURCE,
+            convention=f"review fraction {review:g}",
+            function=f"oc_accuracy(confidence, loss, review={review:g})",
         ),
-        extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
+        Measurement(
+            compute=partial(_accuracy, review=review),
+            needs=frozenset({Need.UNIT_LOSS}),
+            averages_ties=True,
+            influence=of_turns(partial(_influence, review=review)),
+            n_failures=lambda s: accepted_failures(
+                s, lambda groups: at_coverage(groups, 1.0 - review, first=True)
+            ),
+            extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
+        ),
     )
 
 
@@ -219,20 +223,24 @@ def _named(name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
     if review > 1:
         return None
     return Metric(
-        name=name,
-        title=f"{title} with {percent} % reviewed",
-        family="working point",
-        compute=lambda s: _of_classes(s, kernel, review),
-        lower_is_better=False,
-        meaning=f"With the least confident {percent} % answered by people, {meaning}",
-        source=f"{_SOURCE}, one class against the rest",
-        needs=frozenset({Need.CLASSES, Need.PROBABILITIES}),
-        convention=f"review fraction {review:g}, mean over the classes",
-        ordered=False,
-        gradients=frozenset(),
-        no_influence="the edge of what is reviewed moves every sample of every class",
-        breaks=("R1", "R2", "R5"),
-        judged_as="oc_auc",
+        Identity(
+            name=name,
+            title=f"{title} with {percent} % reviewed",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"With the least confident {percent} % answered by people, {meaning}",
+            source=f"{_SOURCE}, one class against the rest",
+            convention=f"review fraction {review:g}, mean over the classes",
+            violated_requirements=("R1", "R2", "R5"),
+            requirements_of="oc_auc",
+        ),
+        Measurement(
+            compute=lambda s: _of_classes(s, kernel, review),
+            needs=frozenset({Need.CLASSES, Need.PROBABILITIES}),
+            monotone=False,
+            gradients=frozenset(),
+            no_influence_reason="the edge of what is reviewed moves every sample of every class",
+        ),
     )
 
 

@@ -90,10 +90,10 @@ def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
     by_number = (family.named(str(metric)) for family in FAMILIES)
     functions: dict[str, Callable[[Scored], AnyArray]] = {}
     for entry in (*METRICS.values(), *filter(None, by_number)):
-        if entry.rank_weight is not None:
-            functions[entry.name] = partial(_rank_weighted, phi=entry.rank_weight)
-        elif entry.contributions is not None:
-            functions[entry.name] = entry.contributions
+        if entry.measurement.rank_weight is not None:
+            functions[entry.name] = partial(_rank_weighted, phi=entry.measurement.rank_weight)
+        elif entry.measurement.contributions is not None:
+            functions[entry.name] = entry.measurement.contributions
     return functions[checks.one_of(metric, "metric", tuple(functions))]
 
 
@@ -117,7 +117,7 @@ def contribution_of_counts(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
     """Return what failures add to an area metric of a 0/1 loss, so many at each confidence."""
-    phi = METRICS[metric].rank_weight
+    phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
     groups = s.turns if phi in BY_PLACE else s.events

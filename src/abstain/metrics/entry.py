@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.foreign import scalar
@@ -27,7 +27,7 @@ Influence: TypeAlias = Callable[[Scored], FloatArray]
 Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
 
 #: From cases and the codes of clusters, if there are any, to an interval of a level.
-OwnInterval: TypeAlias = Callable[[Scored, float, IntArray | None], Interval]
+IntervalMethod: TypeAlias = Callable[[Scored, float, IntArray | None], Interval]
 
 
 class Need(StrEnum):
@@ -110,50 +110,75 @@ def _always_reliable(_: Scored) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One metric: how it is computed, what its numbers mean, and how sure they are.
+def count_failures(s: Scored) -> int:
+    """Return the number of failures that have a weight."""
+    if s.counted or s.weight is None:
+        return s.failures
+    return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
 
-    A metric made from another with `dataclasses.replace` is all that the other is.
+
+@dataclass(frozen=True)
+class Identity:
+    """What a metric is: its names, its direction and its definition.
 
     Attributes
     ----------
     name, title : str
-        The names that scripts use and that people read.
+        The names for scripts and for people.
     family : str
         "area", "ranking", "working point", "calibration", "classifier" or "cwsa".
-    compute : callable
-        From a `Scored` that meets the needs to a `Measured`.
     lower_is_better : bool
         The direction.
     meaning : str
-        One plain sentence, with ``{value}`` where the number goes.
+        One plain sentence, with ``{value}`` in the position of the number.
     source : str
-        Where it is defined, with the equation.
-    low, high : float
-        The declared range, for losses in [0, 1].
-    needs : frozenset of Need
-        What must be there besides confidence and loss.
+        The publication that defines the metric, with the equation.
     convention : str
         The named convention among several in use, or empty.
     function : str
-        How to call the function of `abstain` that computes it; empty where there is none.
-    short : str
-        A name that fits a column head; empty where the title does.
-    narrow : str
-        What a terminal's column head says; empty where the short name fits there too.
-    per_thousand : bool
-        Whether the literature prints it times 1000. The value itself stays a fraction.
-    headline : int or None
-        Its place among the metrics a reader sees first; None for the rest.
+        The call of the function of `abstain` that computes the metric, or empty.
+    of_classifier : bool
+        Whether the metric ignores the confidence, so that it is equal for every score.
+    violated_requirements : tuple of str, or None
+        The requirements R1 to R5 of Traub et al. (2024, section 2.4) that the authors state as
+        violated; None for a metric that they do not judge.
+    requirements_of : str
+        The metric whose judgment in that section also applies to this one, or empty.
+    """
+
+    name: str
+    title: str
+    family: str
+    lower_is_better: bool
+    meaning: str
+    source: str
+    convention: str = ""
+    function: str = ""
+    of_classifier: bool = False
+    violated_requirements: tuple[str, ...] | None = None
+    requirements_of: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """How a metric and its error are computed, and which properties the tests check.
+
+    Attributes
+    ----------
+    compute : callable
+        From a `Scored` that meets the needs to a `Measured`.
+    low, high : float
+        The declared range, for losses in [0, 1].
+    needs : frozenset of Need
+        The required inputs besides confidence and loss.
     rank_based : bool
         Whether only the order of the confidences matters.
-    ordered : bool
-        Whether moving a failure below an untied success never makes it worse.
+    monotone : bool
+        Whether moving a failure below an untied success never makes the value worse.
     averages_ties : bool
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
-        "exact" when repeating all samples leaves the value, else "limit".
+        "exact" if repeating all samples does not change the value, else "limit".
     gradients : frozenset of str
         Inputs that a gradient of the value reaches: "loss", "confidence" (its values; the order
         has no gradient), "probabilities" (of the classes). Empty for counts.
@@ -163,131 +188,181 @@ class Metric:
         From a `Scored` to the contribution of each sample, for other metrics that are sums.
     influence : callable or None
         From a `Scored` to the influence of each sample, shape (n,), with weighted mean 0.
-    no_influence : str
-        Why there is none.
+    no_influence_reason : str
+        Why there is no influence function.
     interval : callable or None
-        The interval, for a metric that has a way of its own to find it.
+        The confidence interval, for a metric with a method of its own.
     open_thresholds : callable or None
         From a `Scored` and the codes of clusters to the thresholds that the data leave open.
     no_error_at_threshold : bool
         Whether a value whose influences are 0 has no error: a coverage of 1, but not a risk of 0.
-    proportion : bool
-        Whether it is a share of the samples, of which score intervals are right.
-    heavy : bool
-        Whether its most confident failures weigh without bound, so that it takes more of them.
+    is_proportion : bool
+        Whether the value is a proportion of the samples, so that score intervals apply.
+    heavy_tailed : bool
+        Whether the weight of the most confident failures is unbounded, so that an interval needs
+        more failures.
     caution : str
-        What its interval leaves out, or empty.
-    unreliable : callable
-        From a `Scored` to why these data allow no interval and no test of it, or "".
-    of_classifier : bool
-        Whether it looks at the classifier alone, and is the same for every confidence score.
+        The source of error that the interval ignores, or empty.
+    unreliable_reason : callable
+        From a `Scored` to the reason why these data allow no interval and no test, or "".
     at_coverage : float or None
-        The coverage of its threshold, for a number at one working point that keeps a coverage.
-    rests_on_failures : bool
-        Whether few failures make it unsure. Not so for means over all samples or the successes.
-    accepted_failures : callable or None
-        From a `Scored` to the number of failures that it rests on, where that is not all of them.
-    between_kinds : bool
-        Whether it compares failures with successes, so that either may be few.
-    of_auroc : callable or None
-        From a failure AUROC and an error rate to the value, for a line in the AUROC (0/1 loss).
+        The coverage of its threshold, for a value at one working point of fixed coverage.
+    n_failures : callable or None
+        From a `Scored` to the number of failures that determines the precision; None for means
+        over all samples or over the successes.
+    is_two_sample : bool
+        Whether the metric compares failures with successes, so that either may be few.
+    from_auroc : callable or None
+        From a failure AUROC and an error rate to the value, if it is linear in the AUROC (0/1
+        loss).
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a number of independent samples and a level to the largest value, without failures.
+        From a number of independent samples and a level to the upper limit of a value of 0.
     resampled : Resampled or None
-        How it follows from the areas of all resamples at once.
+        The formula of the value from the areas of all resamples at once.
     replicates : callable or None
-        From the scores of the same samples and the draws to the values of every resample at once.
+        From the scores of the same samples and the draws to the values of every resample.
     binned : Binned or None
-        Its limits where samples are known by bins only, as of a stream in bounded memory.
-    breaks : tuple of str, or None
-        Which of R1 to R5 Traub et al. (2024, section 2.4) say it breaks; None where not judged.
-    judged_as : str
-        The metric whose judgment in that section is its own too; empty where it has its own.
+        The limits of the value if samples are known by bins only, as in a stream of bounded
+        memory.
     """
 
-    name: str
-    title: str
-    family: str
     compute: Callable[[Scored], Measured]
-    lower_is_better: bool
-    meaning: str
-    source: str
     low: float = 0.0
     high: float = 1.0
     needs: frozenset[Need] = frozenset()
-    convention: str = ""
-    function: str = ""
-    short: str = ""
-    narrow: str = ""
-    per_thousand: bool = False
-    headline: int | None = None
     rank_based: bool = True
-    ordered: bool = True
+    monotone: bool = True
     averages_ties: bool = False
     duplication: str = "exact"
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
     contributions: Callable[[Scored], AnyArray] | None = None
     influence: Influence | None = None
-    no_influence: str = field(default="no influence function is known for it here", repr=False)
-    interval: OwnInterval | None = None
+    no_influence_reason: str = field(
+        default="no influence function is known for it here", repr=False
+    )
+    interval: IntervalMethod | None = None
     open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
     no_error_at_threshold: bool = False
-    proportion: bool = False
-    heavy: bool = False
+    is_proportion: bool = False
+    heavy_tailed: bool = False
     caution: str = ""
-    unreliable: Callable[[Scored], str] = _always_reliable
-    of_classifier: bool = False
+    unreliable_reason: Callable[[Scored], str] = _always_reliable
     at_coverage: float | None = None
-    rests_on_failures: bool = True
-    accepted_failures: Callable[[Scored], int] | None = None
-    between_kinds: bool = False
-    of_auroc: Callable[[float, float], float] | None = None
+    n_failures: Callable[[Scored], int] | None = count_failures
+    is_two_sample: bool = False
+    from_auroc: Callable[[float, float], float] | None = None
     extremes: Extremes | None = None
     limit_of_zero: Callable[[float, float], float] | None = None
     resampled: Resampled | None = None
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
     binned: Binned | None = None
-    breaks: tuple[str, ...] | None = None
-    judged_as: str = ""
 
-    def missing(self, scored: Scored) -> str:
-        """Return why the metric does not apply to these data, or an empty string."""
-        unmet = [need.value for need in Need if need in self.needs and not _CHECKS[need](scored)]
-        return "; ".join(unmet)
-
-    def enough(self, scored: Scored) -> Scored:
-        """Return as few rows as the influence can do with: all, where it does not say."""
+    def influence_rows(self, scored: Scored) -> Scored:
+        """Return the rows that the influence function requires: all by default."""
         reads = getattr(self.influence, READS, "")
         if reads == "kinds_by_class":
             return scored.kinds_by_class
-        own = scored.probability is None or scored.probability is scored.confidence
-        if not reads or not own:
+        is_confidence = scored.probability is None or scored.probability is scored.confidence
+        if not reads or not is_confidence:
             return scored
         rows: Scored = getattr(scored, reads)
         return rows
 
+
+@dataclass(frozen=True)
+class DisplayOptions:
+    """How reports print a metric.
+
+    Attributes
+    ----------
+    short_title : str
+        A title that fits a column head; empty if the title does.
+    narrow_title : str
+        The column head in a terminal; empty if the short title fits there too.
+    per_thousand : bool
+        Whether the literature prints the value times 1000. The value itself stays a fraction.
+    headline : int or None
+        The position among the metrics at the top of a report; None for other metrics.
+    """
+
+    short_title: str = ""
+    narrow_title: str = ""
+    per_thousand: bool = False
+    headline: int | None = None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: what it is, how it is computed, and how reports print it.
+
+    Attributes
+    ----------
+    identity : Identity
+        Names, direction and definition.
+    measurement : Measurement
+        The computation of the value and of its error.
+    display : DisplayOptions
+        Titles of columns and the scale of the printed number.
+    """
+
+    identity: Identity
+    measurement: Measurement
+    display: DisplayOptions = DisplayOptions()
+
+    def __new__(cls, *_: object, **parts: object) -> Self:
+        """Reject the fields of entries of abstain 0.1, which had no parts."""
+        if misplaced := parts.keys() - {"identity", "measurement", "display"}:
+            raise InputError(
+                "a Metric has three parts (see abstain.metrics.entry): Metric(Identity(...), "
+                "Measurement(...), DisplayOptions(...)); move "
+                f"{', '.join(sorted(misplaced))} into one"
+            )
+        return super().__new__(cls)
+
     @property
-    def why_no_influence(self) -> str:
-        """Why it has no influence function and what to do; empty where it has one."""
-        if self.influence is not None:
+    def name(self) -> str:
+        """The name for scripts."""
+        return self.identity.name
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        return self.identity.title
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower value is better."""
+        return self.identity.lower_is_better
+
+    @property
+    def compute(self) -> Callable[[Scored], Measured]:
+        """The function from a `Scored` that meets the needs to a `Measured`."""
+        return self.measurement.compute
+
+    def reason_not_applicable(self, scored: Scored) -> str:
+        """Return why the metric does not apply to these data, or an empty string."""
+        needs = self.measurement.needs
+        return "; ".join(n.value for n in Need if n in needs and not _CHECKS[n](scored))
+
+    @property
+    def reason_without_interval(self) -> str:
+        """Why the metric has no influence function and the remedy; empty if it has one."""
+        if self.measurement.influence is not None:
             return ""
-        return f"{self.title} has no analytic interval ({self.no_influence}): use the bootstrap"
-
-    def failures(self, scored: Scored) -> int | None:
-        """Return the number of failures that it rests on; None where it does not rest on them."""
-        if not self.rests_on_failures:
-            return None
-        return (self.accepted_failures or counted_failures)(scored)
+        reason = self.measurement.no_influence_reason
+        return f"{self.title} has no analytic interval ({reason}): use the bootstrap"
 
     @property
-    def among(self) -> str:
-        """Among which samples `failures` counts, in words; empty for all of them."""
-        of_unknown = Need.UNKNOWN_CLASSES in self.needs and self.at_coverage is None
-        kind = "samples of no known class" if of_unknown else "accepted"
-        return f" among the {kind}" if self.accepted_failures else ""
+    def failure_population(self) -> str:
+        """The samples among which `n_failures` counts, as " among the accepted"; or empty."""
+        measurement = self.measurement
+        if measurement.n_failures in {None, count_failures}:
+            return ""
+        of_unknown = Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
+        return f" among the {'samples of no known class' if of_unknown else 'accepted'}"
 
 
 _CHECKS: dict[Need, Callable[[Scored], bool]] = {
@@ -300,13 +375,6 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
     Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
     Need.UNKNOWN_CLASSES: lambda s: s.view is not None and bool(s.xp.any(s.view.labels < 0)),
 }
-
-
-def counted_failures(s: Scored) -> int:
-    """Return the number of failures that have a weight."""
-    if s.counted or s.weight is None:
-        return s.failures
-    return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
 
 
 @dataclass(frozen=True)

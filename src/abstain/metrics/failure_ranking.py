@@ -1,6 +1,5 @@
 """How well the confidence ranks successes above failures: AUROC, average precision, FPR at TPR."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,15 @@ from abstain._foundation.special import harmonic_between, inverse_squares_betwee
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.metrics.areas.augrc import FROM_AUGRC, auroc_of, is_binary
 from abstain.metrics.blocks import sorted_within
-from abstain.metrics.entry import Metric, Need, Resampled, value_of
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Identity,
+    Measurement,
+    Metric,
+    Need,
+    Resampled,
+    value_of,
+)
 from abstain.metrics.influences import of_bends, of_gradient, of_turns
 from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
 from abstain.typing import AnyArray, FloatArray
@@ -313,75 +320,83 @@ def _ap_error_gradient(groups: TieGroups) -> Gradient:
     return Gradient(success, failure - success)
 
 
-def _ranking(
-    name: str, title: str, compute: Callable[[Scored], Measured], *, meaning: str, source: str
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
+_MEASUREMENT = Measurement(
+    compute=_failure_auroc, needs=frozenset({Need.BINARY_LOSS}), gradients=frozenset()
+)
+
+FAILURE_AUROC = Metric(
+    Identity(
+        name="failure_auroc",
+        title="failure AUROC",
         family="ranking",
-        compute=compute,
         lower_is_better=False,
-        meaning=meaning,
-        source=source,
-        needs=frozenset({Need.BINARY_LOSS}),
-        function=f"{name}(confidence, loss)",
-        gradients=frozenset(),
-    )
-
-
-FAILURE_AUROC = replace(
-    _ranking(
-        "failure_auroc",
-        "failure AUROC",
-        _failure_auroc,
         meaning="A success is more confident than a failure with probability {value}.",
         source=_JAEGER.format("eq. 23"),
+        function="failure_auroc(confidence, loss)",
+        violated_requirements=("R1", "R2", "R5"),
     ),
-    headline=5,
-    averages_ties=True,
-    influence=of_turns(of_gradient(_roc_gradient)),
-    between_kinds=True,
-    of_auroc=lambda auroc, _: auroc,
-    resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
-    binned=sorted_within(_failure_auroc),
-    breaks=("R1", "R2", "R5"),
+    replace(
+        _MEASUREMENT,
+        averages_ties=True,
+        influence=of_turns(of_gradient(_roc_gradient)),
+        is_two_sample=True,
+        from_auroc=lambda auroc, _: auroc,
+        resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
+        binned=sorted_within(_failure_auroc),
+    ),
+    DisplayOptions(headline=5),
 )
 
 ENTRIES = (
     FAILURE_AUROC,
-    replace(
-        _ranking(
-            "failure_ap_success",
-            "average precision of successes",
-            _failure_ap_success,
+    Metric(
+        Identity(
+            name="failure_ap_success",
+            title="average precision of successes",
+            family="ranking",
+            lower_is_better=False,
             meaning="Accepting down to each success in turn, {value} of the accepted are right on "
             "average.",
             source=_HENDRYCKS,
+            function="failure_ap_success(confidence, loss)",
         ),
-        influence=of_bends(of_gradient(_ap_success_gradient)),
+        replace(
+            _MEASUREMENT,
+            compute=_failure_ap_success,
+            influence=of_bends(of_gradient(_ap_success_gradient)),
+        ),
     ),
-    replace(
-        _ranking(
-            "failure_ap_error",
-            "average precision of failures",
-            _failure_ap_error,
+    Metric(
+        Identity(
+            name="failure_ap_error",
+            title="average precision of failures",
+            family="ranking",
+            lower_is_better=False,
             meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
             source=_HENDRYCKS,
+            function="failure_ap_error(confidence, loss)",
         ),
-        influence=of_turns(of_gradient(_ap_error_gradient)),
+        replace(
+            _MEASUREMENT,
+            compute=_failure_ap_error,
+            influence=of_turns(of_gradient(_ap_error_gradient)),
+        ),
     ),
-    replace(
-        _ranking(
-            "fpr_at_95tpr",
-            "FPR at 95 % TPR",
-            _fpr_at_tpr,
+    Metric(
+        Identity(
+            name="fpr_at_95tpr",
+            title="FPR at 95 % TPR",
+            family="ranking",
+            lower_is_better=True,
             meaning="Keeping 95 % of the successes lets {value} of the failures through.",
             source=_JAEGER.format("eq. 20-21"),
+            convention="first vertex with a true positive rate of at least 0.95",
+            function="fpr_at_tpr(confidence, loss, tpr=0.95)",
         ),
-        lower_is_better=True,
-        convention="first vertex with a true positive rate of at least 0.95",
-        function="fpr_at_tpr(confidence, loss, tpr=0.95)",
-        no_influence="it depends on how densely failures lie at one threshold",
+        replace(
+            _MEASUREMENT,
+            compute=_fpr_at_tpr,
+            no_influence_reason="it depends on how densely failures lie at one threshold",
+        ),
     ),
 )

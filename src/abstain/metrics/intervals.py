@@ -166,7 +166,7 @@ def metric_difference(
     (-0.0315, True)
     """
     chosen = metric_named(metric)
-    if reason := chosen.why_no_influence:
+    if reason := chosen.reason_without_interval:
         raise InputError(f"`metric`: {reason}.")
     pair = (
         scored_on_host(confidence, loss, weight),
@@ -185,7 +185,7 @@ def metric_difference(
 
 def refuse_needs(metric: Metric, s: Scored) -> None:
     """Refuse a metric that needs more than a confidence and a loss."""
-    if missing := metric.missing(s):
+    if missing := metric.reason_not_applicable(s):
         raise InputError(
             f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
         )
@@ -206,11 +206,11 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
-    if reason := metric.unreliable(s):
+    if reason := metric.measurement.unreliable_reason(s):
         return no_interval(level, reason)
-    if metric.interval is not None:
-        return metric.interval(s, level, cluster)
-    rows = metric.enough(s) if cluster is None else s
+    if metric.measurement.interval is not None:
+        return metric.measurement.interval(s, level, cluster)
+    rows = metric.measurement.influence_rows(s) if cluster is None else s
     left_open = _left_open(metric, rows, cluster)
     found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
     if found is None:
@@ -221,7 +221,8 @@ def interval_of(
 
 
 def _left_open(metric: Metric, s: Scored, cluster: IntArray | None) -> OpenThresholds | None:
-    return None if metric.open_thresholds is None else metric.open_thresholds(s, cluster)
+    open_thresholds = metric.measurement.open_thresholds
+    return None if open_thresholds is None else open_thresholds(s, cluster)
 
 
 def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
@@ -229,7 +230,7 @@ def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
 
     None for a metric that has no influence function.
     """
-    return None if metric.influence is None else metric.influence(s)
+    return None if metric.measurement.influence is None else metric.measurement.influence(s)
 
 
 def error_influence_of(
@@ -257,8 +258,8 @@ def _of_influence(
     else:
         rows, influence = held.rows, held.held_influence
     if influence is None:
-        return no_interval(level, metric.why_no_influence)
-    if metric.proportion and 0 < measured.value < 1:
+        return no_interval(level, metric.reason_without_interval)
+    if metric.measurement.is_proportion and 0 < measured.value < 1:
         if s.counted and cluster is None:
             # In a stream a row stands for many samples.
             return wilson(measured.value * s.samples, s.samples, level=level)
@@ -270,14 +271,14 @@ def _of_influence(
         level=level,
         bounds=bounds_of(metric, s),
         failures=fewest_failures(metric, [s]),
-        heavy=metric.heavy,
+        heavy=metric.measurement.heavy_tailed,
         most_degrees=most_degrees(metric, s),
         expected=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
         times=rows.times,
     )
-    return found if np.isnan(found.low) else _cautioned(found, metric.caution)
+    return found if np.isnan(found.low) else _cautioned(found, metric.measurement.caution)
 
 
 def _cautioned(found: Interval, about: str) -> Interval:
@@ -287,23 +288,25 @@ def _cautioned(found: Interval, about: str) -> Interval:
 
 def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
     """Return the fewest failures that the metric of one of these rests on; None if on none."""
-    counts = [count for s in cases if (count := metric.failures(s)) is not None]
-    return Failures(min(counts), metric.among) if counts else None
+    n_failures = metric.measurement.n_failures
+    if n_failures is None or not cases:
+        return None
+    return Failures(min(n_failures(s) for s in cases), metric.failure_population)
 
 
 def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
     """Return the range of a metric for these data; declared ranges are for losses in [0, 1]."""
-    if not s.bounded and metric.low == 0 and metric.lower_is_better:
+    if not s.bounded and metric.measurement.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
-    return metric.low, metric.high
+    return metric.measurement.low, metric.measurement.high
 
 
 def range_of(metric: Metric, cases: Sequence[Scored]) -> tuple[float, float]:
     """Return the same for differences: a loss of any size stretches the declared range."""
-    if metric.low == 0 and metric.lower_is_better:
+    if metric.measurement.low == 0 and metric.lower_is_better:
         most = max((float(s.loss.max()) for s in cases if not s.bounded), default=1.0)
-        return 0.0, metric.high * most
-    return metric.low, metric.high
+        return 0.0, metric.measurement.high * most
+    return metric.measurement.low, metric.measurement.high
 
 
 def influences(
@@ -353,7 +356,8 @@ def difference_of(
     """Return the paired difference of a metric between two scores of the same samples."""
     first, second = pair
     values = metric.compute(first).value, metric.compute(second).value
-    if reason := metric.unreliable(first) or metric.unreliable(second):
+    unreliable_reason = metric.measurement.unreliable_reason
+    if reason := unreliable_reason(first) or unreliable_reason(second):
         return no_difference(values, level, reason)
     held = held_influences(metric, pair, cluster)
     table, reaches = held if held is not None else (influences(metric, pair, cluster), None)
@@ -363,10 +367,10 @@ def difference_of(
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=fewest_failures(metric, pair),
-        heavy=metric.heavy,
+        heavy=metric.measurement.heavy_tailed,
         bounds=range_of(metric, pair),
         weight=first.weight,
         cluster=cluster,
         reaches=reaches,
-        no_error_at_threshold=metric.no_error_at_threshold,
+        no_error_at_threshold=metric.measurement.no_error_at_threshold,
     )

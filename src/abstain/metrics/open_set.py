@@ -1,6 +1,7 @@
 """Samples of no known class among the others: OSCR, and risks in which accepting one has a cost."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +18,16 @@ from abstain.inference.small_samples import Failures, warning
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.class_views import joined, of_predictions, view_of, weighted_mean
-from abstain.metrics.entry import Family, Metric, Need, value_of
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Family,
+    Identity,
+    Measurement,
+    Metric,
+    Need,
+    count_failures,
+    value_of,
+)
 from abstain.metrics.influences import weights_of
 from abstain.metrics.roc import area_under_roc, some
 from abstain.metrics.small_samples import auroc_interval, share_interval
@@ -185,7 +195,7 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
         reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
         ends.append(value * np.exp(np.copysign(reach, a + b)))
-    few_unknown = warning(Failures(_n_unknown(s), OSCR.among), heavy=False)
+    few_unknown = warning(Failures(_n_unknown(s), OSCR.failure_population), heavy=False)
     note = "; ".join(filter(None, (few_unknown, auroc.note)))
     return Interval(
         ends[0],
@@ -198,21 +208,25 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
 
 
 OSCR = Metric(
-    name="oscr",
-    title="OSCR",
-    family="ranking",
-    compute=_oscr,
-    lower_is_better=False,
-    meaning="Averaged over how many samples of unknown classes pass, {value} of the known are "
-    "accepted and right.",
-    source=_DHAMIJA,
-    needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES}),
-    function="oscr(confidence, prediction, labels)",
-    averages_ties=True,
-    gradients=frozenset(),
-    influence=_oscr_influence,
-    interval=_oscr_interval,
-    accepted_failures=_n_unknown,
+    Identity(
+        name="oscr",
+        title="OSCR",
+        family="ranking",
+        lower_is_better=False,
+        meaning="Averaged over how many samples of unknown classes pass, {value} of the known are "
+        "accepted and right.",
+        source=_DHAMIJA,
+        function="oscr(confidence, prediction, labels)",
+    ),
+    Measurement(
+        compute=_oscr,
+        needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES}),
+        averages_ties=True,
+        gradients=frozenset(),
+        influence=_oscr_influence,
+        interval=_oscr_interval,
+        n_failures=_n_unknown,
+    ),
 )
 
 
@@ -299,30 +313,35 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
             return undefined(_NONE)
         return base.compute(_costed(s, c))
 
-    return Metric(
+    n_failures = base.measurement.n_failures
+    if n_failures is not count_failures:
+        n_failures = _on_costs(n_failures, c)
+    function = base.identity.function
+    identity = replace(
+        base.identity,
         name=name,
         title=f"{title}, outliers at {cost}",
-        family=base.family,
-        compute=compute,
-        lower_is_better=True,
         meaning=f"{meaning} {{value}}: {cost} for an outlier, {1 - c:g} for a wrong answer.",
         source=_NARASIMHAN,
-        low=base.low,
-        high=base.high,
-        needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES, Need.UNIT_LOSS}),
-        convention=base.convention,
-        function=base.function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={c:g})"),
-        per_thousand=base.per_thousand,
-        # An outlier that costs less than a wrong answer is better accepted in its place.
-        ordered=False,
-        duplication=base.duplication,
-        gradients=frozenset(),
-        influence=_on_costs(base.influence, c),
-        open_thresholds=_on_costs(base.open_thresholds, c),
-        at_coverage=base.at_coverage,
-        accepted_failures=_on_costs(base.accepted_failures, c),
-        heavy=base.heavy,
+        function=function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={c:g})"),
+        violated_requirements=None,
     )
+    measurement = Measurement(
+        compute=compute,
+        low=base.measurement.low,
+        high=base.measurement.high,
+        needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES, Need.UNIT_LOSS}),
+        # An outlier that costs less than a wrong answer is better accepted in its place.
+        monotone=False,
+        duplication=base.measurement.duplication,
+        gradients=frozenset(),
+        influence=_on_costs(base.measurement.influence, c),
+        open_thresholds=_on_costs(base.measurement.open_thresholds, c),
+        at_coverage=base.measurement.at_coverage,
+        n_failures=n_failures,
+        heavy_tailed=base.measurement.heavy_tailed,
+    )
+    return Metric(identity, measurement, DisplayOptions(per_thousand=base.display.per_thousand))
 
 
 def _of_area(name: str, cost: str, *, base: Metric) -> Metric | None:

@@ -37,7 +37,7 @@ def replicates(
                 f"every score needs the {draws.n} samples that are drawn from; got {s.n}"
             )
     presorted = over(lambda s: ordered(s.confidence, s.loss, s.weight), scored_sets, threads)
-    formulas = [metric.resampled for metric in metrics]
+    formulas = [metric.measurement.resampled for metric in metrics]
     quick = np.array([[f is not None and f.holds(s) for s in scored_sets] for f in formulas])
     out = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
     wanted = frozenset[str]().union(

@@ -163,15 +163,15 @@ def metric_bootstrap(
 
 def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
     """Return the central range of the replicates, less its bias for a sum of absolute values."""
-    if metric.family == "calibration" and metric.why_no_influence:
+    if metric.identity.family == "calibration" and metric.reason_without_interval:
         return told(debiased(drawn, value, level=level), bias_note(drawn, value))
     found = percentile(drawn, level=level)
-    return told(found, bias_note(drawn, value)) if metric.why_no_influence else found
+    return told(found, bias_note(drawn, value)) if metric.reason_without_interval else found
 
 
 def _applies(metric: Metric, s: Scored, interval: str) -> None:
     refuse_needs(metric, s)
-    if interval != "percentile" and metric.why_no_influence:
+    if interval != "percentile" and metric.reason_without_interval:
         raise InputError(
             f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
             "use 'percentile'"
@@ -244,8 +244,8 @@ def _error(
 
 
 def _scale(metric: Metric) -> Scale:
-    if metric.low != 0.0:
+    if metric.measurement.low != 0.0:
         return "identity"
     if metric.lower_is_better:
         return "log"
-    return "logit" if metric.high == 1.0 else "identity"
+    return "logit" if metric.measurement.high == 1.0 else "identity"

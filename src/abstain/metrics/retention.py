@@ -11,7 +11,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
-from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import bend_within, of_bends, sums_within
 from abstain.metrics.rank_weights import over_ties, tied_trapezoids, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -151,20 +151,24 @@ def _gradient(right: TieGroups) -> Gradient:
 
 ENTRIES = (
     Metric(
-        name="f1_auc",
-        title="F1-AUC",
-        family="area",
-        compute=_f1_auc,
-        lower_is_better=False,
-        meaning="Averaged over the share retained, retaining the confident finds the right "
-        "predictions with an F1 score of {value}.",
-        source=_SOURCE,
-        function="f1_auc(confidence, loss)",
-        # Without ties no order beats the oracle; a straight line across a large tie group can.
-        ordered=False,
-        gradients=frozenset(),
-        influence=of_bends(_influence),
-        rests_on_failures=False,
-        breaks=("R2", "R5"),
+        Identity(
+            name="f1_auc",
+            title="F1-AUC",
+            family="area",
+            lower_is_better=False,
+            meaning="Averaged over the share retained, retaining the confident finds the right "
+            "predictions with an F1 score of {value}.",
+            source=_SOURCE,
+            function="f1_auc(confidence, loss)",
+            violated_requirements=("R2", "R5"),
+        ),
+        Measurement(
+            compute=_f1_auc,
+            # Without ties no order beats the oracle; a straight line across a large tie group can.
+            monotone=False,
+            gradients=frozenset(),
+            influence=of_bends(_influence),
+            n_failures=None,
+        ),
     ),
 )

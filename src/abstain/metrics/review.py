@@ -15,7 +15,7 @@ from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import ClassView, Scored
 from abstain._foundation.weights import counted
 from abstain.metrics.class_views import probabilities_of, view_of
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.roc import area_under_roc, average_precision, no_less_than_zero, some
 from abstain.typing import AnyArray, Array, FloatArray
 
@@ -352,51 +352,52 @@ def _of(
     return compute
 
 
-def _entry(name: str, title: str, compute: Callable[[Scored], Measured], *, meaning: str) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        family="working point",
-        compute=compute,
-        lower_is_better=False,
-        meaning=meaning,
-        source="Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212",
-        needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
-        convention=f"review fraction {REVIEW}",
-        function=f"{name}(confidence, labels, probabilities[:, 1])",
-        ordered=False,
-        gradients=frozenset(),
-        breaks=("R1", "R2", "R5"),
-        judged_as="" if name == "oc_auc" else "oc_auc",
-    )
+_MEASUREMENT = Measurement(
+    compute=_of(oc_auc_of, REVIEW),
+    needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
+    monotone=False,
+    gradients=frozenset(),
+)
 
+_OC_AUC = Identity(
+    name="oc_auc",
+    title="OC-AUC",
+    family="working point",
+    lower_is_better=False,
+    meaning="With the least confident 10 % answered by people, a positive ranks above a "
+    "negative with probability {value}.",
+    source="Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212",
+    convention=f"review fraction {REVIEW}",
+    function="oc_auc(confidence, labels, probabilities[:, 1])",
+    violated_requirements=("R1", "R2", "R5"),
+)
 
 ENTRIES = (
-    _entry(
-        "oc_auc",
-        "OC-AUC",
-        _of(oc_auc_of, REVIEW),
-        meaning="With the least confident 10 % answered by people, a positive ranks above a "
-        "negative with probability {value}.",
+    Metric(_OC_AUC, _MEASUREMENT),
+    Metric(
+        replace(
+            _OC_AUC,
+            name="oc_ap",
+            title="OC-AP",
+            meaning="With the least confident 10 % answered by people, the average precision of "
+            "the positive class is {value}.",
+            function="oc_ap(confidence, labels, probabilities[:, 1])",
+            requirements_of="oc_auc",
+        ),
+        replace(_MEASUREMENT, compute=_of(oc_ap_of, REVIEW)),
     ),
-    _entry(
-        "oc_ap",
-        "OC-AP",
-        _of(oc_ap_of, REVIEW),
-        meaning="With the least confident 10 % answered by people, the average precision of the "
-        "positive class is {value}.",
-    ),
-    replace(
-        _entry(
-            "accepted_auroc",
-            "AUROC of the accepted",
-            _of(_accepted_auroc, COVERAGE),
+    Metric(
+        Identity(
+            name="accepted_auroc",
+            title="AUROC of the accepted",
+            family="working point",
+            lower_is_better=False,
             meaning="Among the 80 % most confident, a positive ranks above a negative with "
             "probability {value}.",
+            source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
+            convention=f"coverage {COVERAGE}",
+            function="accepted_auroc(confidence, labels, probabilities[:, 1])",
         ),
-        source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
-        convention=f"coverage {COVERAGE}",
-        breaks=None,
-        judged_as="",
+        replace(_MEASUREMENT, compute=_of(_accepted_auroc, COVERAGE)),
     ),
 )

@@ -16,7 +16,7 @@ from abstain._foundation.scored import Scored
 from abstain.inference.intervals import Interval, interval_from
 from abstain.inference.proportions import clopper_pearson, wilson
 from abstain.inference.small_samples import Expected, few_clusters
-from abstain.metrics.entry import Metric, counted_failures
+from abstain.metrics.entry import Metric, count_failures
 from abstain.metrics.roc import hanley_mcneil
 from abstain.metrics.working_points.effective_samples import n_effective
 from abstain.typing import BoolArray, FloatArray, IntArray
@@ -31,8 +31,8 @@ def extreme_interval(
     n = independent(s, cluster)
     if s.turns.risk in {0.0, 1.0}:
         return _without_contrast(metric, s, n, measured.value, level=level)
-    if metric.of_auroc is not None:
-        return _without_overlap(metric.of_auroc, s, measured.value, level)
+    if metric.measurement.from_auroc is not None:
+        return _without_overlap(metric.measurement.from_auroc, s, measured.value, level)
     # A failure that was not met may have the weight of the others.
     n *= n_effective(s, 0.0) / independent(s, None)
     return _nothing_accepted_fails(metric, measured, n, level)
@@ -57,17 +57,17 @@ def _without_contrast(
     metric: Metric, s: Scored, n: float, value: float, *, level: float
 ) -> Interval | None:
     """No failures, or nothing else: the error rate may be up to (or from) its exact limit."""
-    if metric.extremes is None:
+    if metric.measurement.extremes is None:
         return None
     failed = s.turns.risk > 0
     rate = clopper_pearson(n if failed else 0.0, n, level=level)
-    ends = [f(r) for f in metric.extremes for r in (rate.low, rate.high)]
+    ends = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
     what = "every sample fails" if failed else "no failures"
     # The extremes are those of large samples; a small one may lie a step outside. Rounding may
     # take the value itself a hair out of its range.
     return Interval(
-        max(min(*ends, value), metric.low),
-        min(max(*ends, value), metric.high),
+        max(min(*ends, value), metric.measurement.low),
+        min(max(*ends, value), metric.measurement.high),
         level,
         "Clopper-Pearson on the error rate, best and worst order",
         note=f"{what}: one-sided, as far as the error rate and any order allow",
@@ -83,7 +83,7 @@ def _without_overlap(
     of at most a to the power of their number.
     """
     # A sample of weight 0 is none.
-    failures, kept = counted_failures(s), _kept(s)
+    failures, kept = count_failures(s), _kept(s)
     fewer = float(min(failures, kept - failures))
     risk = s.turns.risk
     best = value_of(1.0, risk)
@@ -99,11 +99,11 @@ def _nothing_accepted_fails(
     metric: Metric, measured: Measured, n: float, level: float
 ) -> Interval | None:
     """Risk 0 at a working point: exact limit for the accepted, the threshold as it was found."""
-    if metric.limit_of_zero is None or measured.value != 0:
+    if metric.measurement.limit_of_zero is None or measured.value != 0:
         return None
     return Interval(
         0.0,
-        metric.limit_of_zero(n, level),
+        metric.measurement.limit_of_zero(n, level),
         level,
         "Clopper-Pearson among the accepted",
         note="none of the accepted fails: one-sided, the threshold taken as given",
@@ -112,15 +112,15 @@ def _nothing_accepted_fails(
 
 def most_degrees(metric: Metric, s: Scored) -> float:
     """Return the most degrees of freedom that the fewer of failures and successes allow."""
-    if not metric.between_kinds or not s.binary:
+    if not metric.measurement.is_two_sample or not s.binary:
         return float("inf")
-    failed = counted_failures(s)
+    failed = count_failures(s)
     kept = _kept(s)
     return min(failed, kept - failed) - 1.0
 
 
 #: Degrees of freedom that Hanley and McNeil's variance is worth; the least that brings 10 failures
-#: to 93 % and more in every population tried (docs/statistics.md).
+#: to 93 % and more in every population tried (docs/validation.md).
 _MODEL_DEGREES = 3.0
 
 
@@ -133,11 +133,12 @@ def expected_variance(
     clusters count as many independent samples as they are worth.
     """
     # Where the error rate counts too, a model of the AUROC is none of the value.
-    if metric.of_auroc is None or not metric.between_kinds or not s.binary:
+    from_auroc = metric.measurement.from_auroc
+    if from_auroc is None or not metric.measurement.is_two_sample or not s.binary:
         return None
     failures, successes = _of_each_kind(s, cluster)
     # The line goes through 1 where the AUROC is 1.
-    slope = metric.of_auroc(1.0, s.turns.risk) - metric.of_auroc(0.0, s.turns.risk)
+    slope = from_auroc(1.0, s.turns.risk) - from_auroc(0.0, s.turns.risk)
     auroc = (value + slope - 1) / slope
     if not 0 < auroc < 1 or min(failures, successes) < 1:
         return None
@@ -153,7 +154,8 @@ def with_variance_of_each_kind(
     For an AUROC under 0/1 loss, whose influences have mean zero among the failures and among the
     successes: their spread is then DeLong's variance. Of one failure there is no spread to correct.
     """
-    if metric.of_auroc is None or not metric.between_kinds or not s.binary:
+    from_auroc = metric.measurement.from_auroc
+    if from_auroc is None or not metric.measurement.is_two_sample or not s.binary:
         return influence
     failed = s.loss > 0
     in_all = _unbiased(_n_units(s, np.ones_like(failed), cluster))

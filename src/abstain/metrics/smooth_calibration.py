@@ -11,7 +11,7 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import sums_by
 from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
 from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
@@ -178,21 +178,26 @@ def _smooth_ece(s: Scored) -> Measured:
 
 ENTRIES = (
     Metric(
-        name="smooth_ece",
-        title="smooth ECE",
-        family="calibration",
-        compute=_smooth_ece,
-        lower_is_better=True,
-        meaning="The confidence is {value} away from the accuracy, smoothed over as wide a range.",
-        source=_SOURCE,
-        needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
-        convention="reflected Gaussian kernel, as wide as the error",
-        function="smooth_ece(confidence, loss)",
-        rank_based=False,
-        ordered=False,
-        gradients=frozenset(),
-        no_influence="a calibrated confidence has some of it on any samples, so no interval around "
-        "it would hold the truth there",
-        rests_on_failures=False,
+        Identity(
+            name="smooth_ece",
+            title="smooth ECE",
+            family="calibration",
+            lower_is_better=True,
+            meaning="The confidence is {value} away from the accuracy, smoothed over as wide a "
+            "range.",
+            source=_SOURCE,
+            convention="reflected Gaussian kernel, as wide as the error",
+            function="smooth_ece(confidence, loss)",
+        ),
+        Measurement(
+            compute=_smooth_ece,
+            needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
+            rank_based=False,
+            monotone=False,
+            gradients=frozenset(),
+            no_influence_reason="a calibrated confidence has some of it on any samples, so no "
+            "interval around it would hold the truth there",
+            n_failures=None,
+        ),
     ),
 )

@@ -78,7 +78,7 @@ def tie_bounds(
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
     entry, s = metric_named(metric), scored(confidence, loss, weight).plain
-    if not has_bounds(entry) or entry.missing(s):
+    if not has_bounds(entry) or entry.reason_not_applicable(s):
         raise InputError(f"`metric` must be a rank metric of confidence and loss; got {metric!r}")
     if not has_bounds(entry, s):
         raise InputError(
@@ -95,12 +95,12 @@ def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
 
     With unequal weights the order among equal losses moves the vertices too.
     """
-    only_losses = metric.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
+    only_losses = metric.measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
     alike = (
         s is None or s.counted or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
     )
-    ordered = metric.rank_based and metric.ordered and only_losses
-    return ordered and (alike or metric.averages_ties)
+    ordered = metric.measurement.rank_based and metric.measurement.monotone and only_losses
+    return ordered and (alike or metric.measurement.averages_ties)
 
 
 class UntiedOrders:

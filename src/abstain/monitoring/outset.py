@@ -244,6 +244,11 @@ def _refuse_forgetful(plan: MonitorPlan) -> None:
 
 def _refuse_idle(rule: object) -> None:
     """Refuse what is no decision rule, or one that answers nothing."""
+    if isinstance(rule, DecisionRule) and rule.parts:
+        raise InputError(
+            "`rule` must have one promise, and this one has several parts: monitor rule.part(NAME) "
+            "of each"
+        )
     if not isinstance(rule, DecisionRule):
         raise InputError(
             f"`rule` must be a DecisionRule with a threshold; got {type(rule).__name__}"

@@ -105,7 +105,11 @@ class CascadeDisplay(Titled):
                     _row(what, name, float(f.risk[i]), float(f.cost[i]), float(f.reviews[i]))
                     for i in places
                 ]
-        rows += [_row("data", c.name, c.risk, c.cost, c.reviews) for c in self.checks.checks]
+        rows += [
+            _row("data", check.name, check.risk, check.load.cost, check.load.reviews)
+            for check in self.checks.checks
+            if check.load is not None
+        ]
         return rows
 
     def _cloud(self, f: CascadeFrontier) -> IntArray:
@@ -193,22 +197,22 @@ class CascadeDisplay(Titled):
 
     def _draw_data(self, ax: "Axes") -> list[tuple[Any, str]]:
         out: list[tuple[Any, str]] = []
-        for place, c in enumerate(self.checks.checks):
-            if not (np.isfinite(c.risk) and np.isfinite(c.cost)):
+        for index, check in enumerate(self.checks.checks):
+            load = check.load
+            if load is None or not (np.isfinite(check.risk) and np.isfinite(load.cost)):
                 continue
-            reach = [_arms(c.risk, c.risk_interval), _arms(c.cost, c.cost_interval)]
-            color = LIGHT[(place + 1 + len(self.checks.cascade.stages)) % len(LIGHT)]
+            color = LIGHT[(index + 1 + len(self.checks.cascade.stages)) % len(LIGHT)]
             style: dict[str, Any] = {"color": color, "marker": "s", "markersize": 5, "zorder": 5}
             drawn = ax.errorbar(
-                [c.risk],
-                [c.cost],
-                xerr=reach[0],
-                yerr=reach[1],
+                [check.risk],
+                [load.cost],
+                xerr=_arms(check.risk, check.risk_interval),
+                yerr=_arms(load.cost, load.cost_interval),
                 elinewidth=1,
                 linestyle="none",
                 **style,
             )
-            out.append((drawn, c.name or "data"))
+            out.append((drawn, check.name or "data"))
         return out
 
     def _size(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from abstain.plots.labels import calm, name_ticks, room, rule, write
 from abstain.plots.style import GRID, INK, MUTED, PAPER
 from abstain.plots.verdicts import SAID, checked_rule, families, mark, short_names
 from abstain.plots.words import percent
-from abstain.thresholds import RuleCheck, RuleSet
+from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,7 +153,7 @@ class RiskExcessDisplay(Titled):
         ax.axvline(0, color=INK, linewidth=1, zorder=1)
         words = _AXES.get(chosen.quantity) if chosen.target is not None else None
         said = words.format(target=chosen.target) if words else _NO_TARGET
-        limited = isinstance(chosen, RuleSet) and not chosen.per
+        limited = bool(chosen.parts) and not chosen.per
         ax.set_xlabel(_OF_LIMITS if limited else said)
         low, high = ax.get_xlim()
         # The line at zero stands with room on both sides, whatever the values.

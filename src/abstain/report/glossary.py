@@ -19,10 +19,11 @@ def _metric_word(name: str) -> Entry:
     if metric is None:
         return Entry(name, "", name)
     better = "lower is better" if metric.lower_is_better else "higher is better"
-    convention = f"; convention: {metric.convention}" if metric.convention else ""
-    span = f"{_bound(metric.low)} to {_bound(metric.high)}, {better}{convention}"
-    meaning = metric.meaning.format(value=_Placeholder())
-    return Entry(metric_title(name), meaning, name, span, metric.source)
+    convention = f"; convention: {metric.identity.convention}" if metric.identity.convention else ""
+    low, high = metric.measurement.low, metric.measurement.high
+    span = f"{_bound(low)} to {_bound(high)}, {better}{convention}"
+    meaning = metric.identity.meaning.format(value=_Placeholder())
+    return Entry(metric_title(name), meaning, name, span, metric.identity.source)
 
 
 class _Placeholder:

@@ -4,7 +4,7 @@ from typing import Any
 
 from abstain.report.output import document_of
 from abstain.report.render import render
-from abstain.thresholds import Cascade, DecisionRule, RuleSet
+from abstain.thresholds import Cascade, DecisionRule
 
 
 def notebook_html(result: object) -> str:
@@ -14,7 +14,7 @@ def notebook_html(result: object) -> str:
 
 def as_said(result: object) -> Any:
     """Return what a document is made of: a rule alone is one that nothing was checked on yet."""
-    if isinstance(result, DecisionRule | RuleSet):
+    if isinstance(result, DecisionRule):
         from abstain.evaluation import check_rule
 
         return check_rule(result, {})

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from abstain._foundation.notes import READING_KINDS, Note
 from abstain.errors import UnknownNameError
-from abstain.evaluation.records import Finding, Result
+from abstain.evaluation.records import Result
 from abstain.metrics import Metric, metric_named
 from abstain.plots.words import metric_title, p_value
 from abstain.predictions import LOSSES
@@ -166,7 +167,7 @@ def of_thousand(value: float) -> str:
 def printed_x1000(metric: str) -> bool:
     """Tell whether the literature prints a metric times 1000."""
     known = metric_of(metric)
-    return known is not None and known.per_thousand
+    return known is not None and known.display.per_thousand
 
 
 def loss_label(name: str) -> str:
@@ -192,21 +193,21 @@ def metric_of(name: str) -> Metric | None:
 def short_title(name: str) -> str:
     """Return a name that fits a column head."""
     metric = metric_of(name)
-    return (metric.short if metric else "") or metric_title(name)
+    return (metric.display.short_title if metric else "") or metric_title(name)
 
 
 def narrow_title(name: str) -> str:
     """Return a name that fits a column head of a terminal."""
     metric = metric_of(name)
-    return (metric.narrow if metric else "") or short_title(name)
+    return (metric.display.narrow_title if metric else "") or short_title(name)
 
 
 def headline(names: Iterable[str]) -> list[str]:
     """Return those of some metrics that a reader should see first, in that order."""
     places = {
-        name: metric.headline
+        name: metric.display.headline
         for name in names
-        if (metric := metric_of(name)) and metric.headline is not None
+        if (metric := metric_of(name)) and metric.display.headline is not None
     }
     return sorted(places, key=places.__getitem__)
 
@@ -216,10 +217,10 @@ def meaning(result: Result) -> str:
     if result.reason:
         return f"Undefined here: {result.reason}."
     metric = metric_of(result.metric)
-    return metric.meaning.format(value=_Shown(result.value)) if metric else ""
+    return metric.identity.meaning.format(value=_Shown(result.value)) if metric else ""
 
 
-def place(finding: Finding) -> str:
+def place(finding: Note) -> str:
     """Say which score and which part of the data a finding is about."""
     where = split_name(finding.split) if finding.split else ""
     return ", ".join(part for part in (finding.score, where) if part)
@@ -292,22 +293,17 @@ def linked(source: str) -> tuple[str | Span, ...]:
     return tuple(part for part in [*parts, source[end:]] if part)
 
 
-#: The kind of the findings that `evaluate` was handed by the reader of a file.
-_READER = "source"
-
-
 def remarks(
-    findings: Sequence[Finding],
+    findings: Sequence[Note],
     notes: Sequence[str] = (),
-    where: Callable[[Finding], str] = place,
+    where: Callable[[Note], str] = place,
 ) -> tuple[Remark, ...]:
     """Return the findings grouped by level and kind, warnings first, and then the notes."""
     kinds: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
         # The notes on a file have nothing in common but their kind, so each stands alone.
-        apart = finding.message if finding.kind == _READER else ""
-        warning = finding.level == "warning"
-        one = Remark("warning" if warning else "note", finding.message, where(finding))
+        apart = finding.message if finding.kind in READING_KINDS else ""
+        one = Remark(finding.level, finding.message, where(finding))
         kinds.setdefault((one.level, finding.kind, apart), []).append(one)
     said = [replace(first, more=tuple(more)) for first, *more in kinds.values()]
     said.sort(key=lambda remark: remark.level != "warning")

@@ -172,7 +172,10 @@ def label_shift(
     shares = np.bincount(new, minlength=size) / new.size
     random = named_generator(seed_of(rng), "label shift")
     solved, moved = [], []
-    for _ in range(_several(resamples)):
+    count = checks.positive_int(resamples, "resamples")
+    if count < 2:
+        raise InputError("`resamples` must be at least 2: one has no spread")
+    for _ in range(count):
         rows = random.integers(y.size, size=y.size)
         own = _matrix(seen[rows], y[rows], size)
         moved.append(float(np.linalg.norm(own - whole, 2)))
@@ -185,13 +188,6 @@ def label_shift(
     return LabelShift(
         names, sealed(np.maximum(raw, 0.0)), spread[0], sealed(raw), spread[1], least, noise
     )
-
-
-def _several(resamples: int) -> int:
-    count = checks.positive_int(resamples, "resamples")
-    if count < 2:
-        raise InputError("`resamples` must be at least 2: one has no spread")
-    return count
 
 
 def _matrix(prediction: IntArray, labels: IntArray, size: int) -> FloatArray:

@@ -147,7 +147,9 @@ def certain_when_right(right: float = 0.9) -> Population:
     >>> round(simulate.expected_cwsa(model, 0.9), 12)
     0.225
     """
-    share = _share(right)
+    share = checks.fraction(right, "right")
+    if share in {0.0, 1.0}:
+        raise DomainError(f"`right` must lie between 0 and 1, both excluded; got {share!r}")
     parts = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guessed(), 0.0))
     return _blocks(*parts, name="cwsa-calibrated")
 
@@ -200,13 +202,6 @@ def _kind(right: float, risk: float, sure: float) -> str:
     if right == 0:
         return "cwsa-random"
     return "cwsa-overconfident" if sure > 1 - risk else "cwsa-underconfident"
-
-
-def _share(right: float) -> float:
-    value = checks.fraction(right, "right")
-    if value in {0.0, 1.0}:
-        raise DomainError(f"`right` must lie between 0 and 1, both excluded; got {value!r}")
-    return value
 
 
 def _guessed(classes: int = _CLASSES) -> float:

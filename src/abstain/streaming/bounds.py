@@ -127,10 +127,10 @@ def compute(state: Histogram | Exact, metric: str = PRIMARY) -> Bounded:
 def bounded_metric(name: str) -> tuple[Metric, Binned]:
     """Return the catalogue's entry of a metric that has limits here and these, or refuse it."""
     entry = metric_named(name)
-    if entry.binned is not None:
-        return entry, entry.binned
-    numbered = [f.shown for f in FAMILIES if (made := f.named(f.shown)) and made.binned]
-    known = [m.name for m in METRICS.values() if m.binned and "@" not in m.name]
+    if entry.measurement.binned is not None:
+        return entry, entry.measurement.binned
+    numbered = [f.shown for f in FAMILIES if (made := f.named(f.shown)) and made.measurement.binned]
+    known = [m.name for m in METRICS.values() if m.measurement.binned and "@" not in m.name]
     raise InputError(
         f"`metric` must be one whose error in bounded memory is known: {', '.join(known)}, "
         f"{' or '.join((', '.join(numbered[:-1]), numbered[-1]))} (any number); got {name!r}"
@@ -143,9 +143,9 @@ def _exactly(state: Exact, entry: Metric) -> Measured:
     s = scored(state)
     if not s.samples:
         return undefined("there are no samples")
-    if Need.UNIT_CONFIDENCE in entry.needs and s.probability is None:
+    if Need.UNIT_CONFIDENCE in entry.measurement.needs and s.probability is None:
         refuse_uncounted(f"the metric {entry.name!r} ")
-    if unmet := entry.missing(s):
+    if unmet := entry.reason_not_applicable(s):
         raise DomainError(f"the metric {entry.name!r} {unmet}")
     try:
         return entry.compute(s)
@@ -154,7 +154,7 @@ def _exactly(state: Exact, entry: Metric) -> Measured:
 
 
 def _in_blocks(state: SortedRuns, entry: Metric) -> Measured:
-    phi = entry.rank_weight
+    phi = entry.measurement.rank_weight
     if phi in BY_PLACE or phi is trapezoid_weight:
         return Measured(risk_in_blocks(state.groups, phi, state.total))
     try:
@@ -166,7 +166,9 @@ def _in_blocks(state: SortedRuns, entry: Metric) -> Measured:
 def _measured(state: Histogram, entry: Metric, binned: Binned) -> tuple[Measured, Limits | None]:
     if not state.n:
         return undefined("there are no samples"), None
-    unmet = [need.value for need in Need if need in entry.needs and not _CHECKS[need](state)]
+    unmet = [
+        need.value for need in Need if need in entry.measurement.needs and not _CHECKS[need](state)
+    ]
     if unmet:
         raise DomainError(f"the metric {entry.name!r} {'; '.join(unmet)}")
     blocks = blocks_of(state)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions import Predictions
@@ -35,9 +36,10 @@ class _Read:
     kept: Array | None
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """What was decided row by row."""
-        return [*self.b.missing.notes, *self.b.notes, *self.whole.notes]
+        of_predictions = [Note(READING, text) for text in self.whole.notes]
+        return [*self.b.missing.notes, *self.b.notes, *of_predictions]
 
 
 def build(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
@@ -45,10 +47,12 @@ def build(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Rea
     read = _read(table, chosen, asked)
     b, whole, kept = read.b, read.whole, read.kept
     notes = [*table.notes, *chosen.notes, *read.notes]
-    notes += [*observed(whole), *_compared(b, whole, kept)]
+    notes += [*_never_predicted(whole), *_rowwise(whole), *float16_notes(whole)]
+    notes += _compared(b, whole, kept)
     splits = _split(b, whole, kept)
     warnings = [*_mixed(b, kept), *doubtful(splits, chosen.id)]
-    return Reading(splits, (*notes, *warnings), table.source, tuple(warnings))
+    notes += [Note.warning(READING, text) for text in warnings]
+    return Reading(splits, tuple(notes), table.source)
 
 
 def build_part(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
@@ -142,16 +146,18 @@ def _confidence(b: Builder, name: str) -> tuple[str, Array]:
     column, title = b.number(name, "confidence"), name
     if name in b.chosen.percentages:
         if not b.missing.partial and not (column.values > 1).any():
-            b.notes.append(
+            text = (
                 f"no value of {name!r} is above 1, so it seems to hold fractions already, as texts "
                 f"such as '90%' are read; if it does, leave out {option('percent', name)}"
             )
+            b.notes.append(Note(READING, text))
         column = _fractions(column, b.table.source)
     elif not b.missing.partial and look_like_percentages(column.values):
-        b.notes.append(
+        text = (
             f"{name!r} lies between 0 and 100; if it is a percentage, pass "
             f"{option('percent', name)} to divide it by 100, as ECE and CWSA require"
         )
+        b.notes.append(Note(READING, text))
     if name in b.chosen.turned:
         # Before missing entries are filled in: an abstention has the lowest confidence.
         column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
@@ -186,7 +192,7 @@ def _others(b: Builder) -> None:
         b.fields["ids"] = np.arange(b.table.height) + (b.table.first or 0)
 
 
-def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
+def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[Note]:
     """Say where the file's own verdict differs from label == prediction."""
     if b.chosen.checked is None or not whole.has_labels:
         return []
@@ -200,12 +206,11 @@ def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
     differ = whole.correct != (values == 1)
     if not differ.any():
         return []
-    note = (
-        f"column {verdict.name!r} disagrees with {b.chosen.label!r} == {b.chosen.prediction!r} in "
-        f"{count(differ)}; pass {option('correct', verdict.name)} to "
-        "go by the column"
+    text = (
+        f"have a {verdict.name!r} that disagrees with {b.chosen.label!r} == "
+        f"{b.chosen.prediction!r}; pass {option('correct', verdict.name)} to go by the column"
     )
-    return [note]
+    return [Note(READING, text, rows=count(differ))]
 
 
 def _mixed(b: Builder, kept: Array | None) -> list[str]:
@@ -267,13 +272,19 @@ _MOST_NAMED = 20
 _NOTABLE = 0.005
 
 
-def observed(p: Predictions) -> list[str]:
-    """Return notes on labels never predicted, empty predictions, confidence 0 and float16."""
-    return [*_never_predicted(p), *_rowwise(p), *_narrow(p)]
-
-
-def _rowwise(p: Predictions) -> list[str]:
-    return [*_no_answer(p), *_zero_confidence(p)]
+def _rowwise(p: Predictions) -> list[Note]:
+    """Return notes on empty predictions and on confidences of 0."""
+    notes = []
+    if p.prediction is not None and "" in p.class_names:
+        is_empty: BoolArray = p.prediction_codes == p.class_names.index("")
+        text = "have an empty prediction: the model gave no answer, always wrong"
+        notes += [Note(READING, text, rows=count(is_empty))] if is_empty.any() else []
+    for name, values in (p.confidence or {}).items():
+        is_zero = values == 0
+        if is_zero.sum() > 1 and not (values < 0).any():
+            text = f"have {name!r} exactly 0: abstentions, or all tied last"
+            notes.append(Note(READING, text, rows=count(is_zero)))
+    return notes
 
 
 def doubtful(splits: Mapping[Split, Predictions], id_column: str | None) -> list[str]:
@@ -320,7 +331,8 @@ def _repeated(parts: Iterable[Predictions], id_column: str | None) -> list[str]:
     return [warning]
 
 
-def _never_predicted(p: Predictions) -> list[str]:
+def _never_predicted(p: Predictions) -> list[Note]:
+    """Return a note on labels that are never predicted."""
     if p.prediction is None or not p.has_labels:
         return []
     have = _of_classes(p)
@@ -338,36 +350,19 @@ def _never_predicted(p: Predictions) -> list[str]:
     shown = ", ".join(map(repr, named)) + (f" and {n_others} more" if n_others else "")
     rows = np.isin(p.label_codes, never)
     marks, value = ("it marks", named[0]) if never.size == 1 else ("some mark", named)
-    note = (
+    text = (
         f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if {marks} "
         f"samples of no known class, pass {option('unknown_label', value)}"
     )
-    return [note]
+    return [Note(READING, text)]
 
 
-def _no_answer(p: Predictions) -> list[str]:
-    if p.prediction is None or "" not in p.class_names:
-        return []
-    empty: BoolArray = p.prediction_codes == p.class_names.index("")
-    if not empty.any():
-        return []
-    return [f"{count(empty)} have an empty prediction: the model gave no answer, always wrong"]
-
-
-def _zero_confidence(p: Predictions) -> list[str]:
-    notes = []
-    for name, values in (p.confidence or {}).items():
-        zero = values == 0
-        if zero.sum() > 1 and not (values < 0).any():
-            notes.append(f"{count(zero)} have {name!r} exactly 0: abstentions, or all tied last")
-    return notes
-
-
-def _narrow(p: Predictions) -> list[str]:
+def float16_notes(p: Predictions) -> list[Note]:
+    """Return a note on arrays that are stored as float16."""
     fields = ("logits", "probabilities", "logit_samples", "probability_samples", "features")
     arrays = {name: getattr(p, name) for name in fields if getattr(p, name) is not None}
     arrays |= {f"confidence {name!r}": values for name, values in (p.confidence or {}).items()}
     narrow = [name for name, values in arrays.items() if values.dtype == np.float16]
     if not narrow:
         return []
-    return [f"stored as float16 (about 3 digits, many ties): {', '.join(narrow)}"]
+    return [Note(READING, f"stored as float16 (about 3 digits, many ties): {', '.join(narrow)}")]

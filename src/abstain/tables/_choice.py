@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from abstain._foundation.notes import COLUMNS, READING, Note
 from abstain._foundation.option_words import option
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
 from abstain.tables._reading import ALL, ReadingOptions
@@ -59,7 +60,7 @@ class ChosenColumns:
     checked: str | None = None
     turned: frozenset[str] = frozenset()
     percentages: frozenset[str] = frozenset()
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def names(self) -> tuple[str, ...]:
         """All columns to load."""
@@ -79,7 +80,7 @@ def choose(table: DataTable, asked: ReadingOptions) -> ChosenColumns:
     _choose_confidence(table, asked, out)
     out.turned |= _named_confidences(table, asked, out, "lower_is_safer")
     out.percentages = _named_confidences(table, asked, out, "percent")
-    out.notes.append(_taken(table, out))
+    out.notes.append(Note(COLUMNS, _taken(out), source=table.source))
     _note_unused(table, asked, out)
     return out
 
@@ -229,7 +230,7 @@ def _no_truth(table: DataTable, out: ChosenColumns, *, scored: bool) -> str:
 
 def _met(table: DataTable) -> str:
     """Say what was met on opening, where it may explain what is not found."""
-    return f" Of the file: {'; '.join(table.notes)}." if table.notes else ""
+    return f" Of the file: {'; '.join(map(str, table.notes))}." if table.notes else ""
 
 
 def _choose_confidence(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
@@ -279,7 +280,7 @@ def _named_confidences(
 
 
 # ------------------------------------------------------------------------------------ notes
-def _taken(table: DataTable, out: ChosenColumns) -> str:
+def _taken(out: ChosenColumns) -> str:
     parts = [
         f"{role} from {getattr(out, role)!r}"
         for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
@@ -291,7 +292,7 @@ def _taken(table: DataTable, out: ChosenColumns) -> str:
     parts += [f"{name!r} divided by 100" for name in out.confidence if name in out.percentages]
     parts += _from_columns(out.scores_kind, out.scores, each=1)
     parts += [f"{role} from {name!r}" for role, name in out.keyed.items()]
-    return f"{table.source}: took {', '.join(parts)}"
+    return f"took {', '.join(parts)}"
 
 
 def _from_columns(role: str, names: Sequence[str], *, each: int) -> list[str]:
@@ -306,16 +307,17 @@ def _note_unused(table: DataTable, asked: ReadingOptions, out: ChosenColumns) ->
     if table.keyed:
         unused = [n for n in table.names if n not in used]
         if unused:
-            out.notes.append(f"keys not used: {', '.join(unused)}")
+            out.notes.append(Note(READING, f"keys not used: {', '.join(unused)}"))
     if out.scores and asked.prediction is None and _usual(table, "prediction"):
         name = _usual(table, "prediction")
-        out.notes.append(
+        text = (
             f"column {name!r} is not used: the prediction is the class with the largest score; "
             f"pass {option('prediction', name)} to use the column"
         )
+        out.notes.append(Note(READING, text))
     hint = "" if out.scores else _score_hint(table, out)
     if hint:
-        out.notes.append(hint.strip())
+        out.notes.append(Note(READING, hint.strip()))
 
 
 def _score_hint(table: DataTable, out: ChosenColumns) -> str:

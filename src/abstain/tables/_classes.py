@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.predictions.classes import CodedNames
@@ -34,7 +35,7 @@ class Builder:
     #: Arguments for `Predictions`, all rows.
     fields: dict[str, Any] = field(default_factory=dict)
     #: What was decided on the way.
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def number(self, name: str, what: str) -> DataColumn:
         """Return a loaded column as numbers, or refuse it."""
@@ -66,7 +67,7 @@ def answers(b: Builder) -> None:
     if label is not None and prediction is not None:
         label, prediction = _as_written(b, label, prediction)
         label, prediction, note = _roles.alike(label, prediction)
-        b.notes += [note] if note else []
+        b.notes += [Note(READING, note)] if note else []
     if label is not None:
         b.fields["labels"] = _labels(b, label, _marks(b, label))
     if prediction is not None:
@@ -84,8 +85,11 @@ def _as_written(
         if all(_roles.canonical(column) for column in written):
             return label, prediction
         b.notes.append(
-            f"{label.name!r} and {prediction.name!r} write the same number in several ways (such "
-            "as 07 and 7): compared as text"
+            Note(
+                READING,
+                f"{label.name!r} and {prediction.name!r} write the same number in several ways "
+                "(such as 07 and 7): compared as text",
+            )
         )
     return written
 
@@ -128,9 +132,11 @@ def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array | Cod
     b.fields["unknown_label"] = marks[0]
     if not found.any():
         shown = ", ".join(map(repr, marks))
-        b.notes.append(f"no sample has the label {shown}, given as of no known class")
+        b.notes.append(
+            Note(READING, f"no sample has the label {shown}, given as of no known class")
+        )
         return values
-    b.notes.append(f"{count(found)} are of no known class: always wrong")
+    b.notes.append(Note(READING, "are of no known class: always wrong", rows=count(found)))
     if len(marks) == 1:
         return values
     out: Array = np.where(found, np.array(marks[0], values.dtype), np.asarray(values))
@@ -154,7 +160,9 @@ def _scores(b: Builder, label: DataColumn | None) -> None:
     block = _roles.scores_block(columns, kind, b.table.source)
     b.forget(names)
     if len(columns) == 1 and columns[0].values.ndim == 1:
-        b.notes.append(f"{names[0]!r} is taken for the {kind} of the second of two classes")
+        b.notes.append(
+            Note(READING, f"{names[0]!r} is taken for the {kind} of the second of two classes")
+        )
     nothing = _roles.empty_answers(block)
     if kind == "probabilities":
         nothing |= _roles.zero_rows(block)
@@ -199,14 +207,18 @@ def _reconcile(
 ) -> tuple[Hashable, ...]:
     """Name the classes where the labels are text and the scores are not, or the reverse."""
     if not label.is_text:
-        b.notes.append("labels are numbers and class scores are named: counted as columns from 0")
+        b.notes.append(
+            Note(READING, "labels are numbers, class scores are named: counted as columns from 0")
+        )
         b.fields["classes"] = tuple(range(len(classes)))
         return tuple(range(len(classes)))
     texts = [str(t) for t in (label.texts if label.texts is not None else ())]
     texts = [t for t in texts if t not in map(str, b.asked.unknown_label)]
     if len(b.chosen.scores) == 1 and len(texts) == len(classes):
         # A block has no names: sorted texts are the columns, the convention of scikit-learn.
-        b.notes.append("class scores have no names: columns are the labels in sorted order")
+        b.notes.append(
+            Note(READING, "class scores have no names: columns are the labels in sorted order")
+        )
         b.fields["classes"] = tuple(texts)
         return tuple(texts)
     named = tuple(str(c) for c in classes)

@@ -6,6 +6,7 @@ from typing import Any
 
 from abstain._foundation.checks import one_of
 from abstain._foundation.names import split_name
+from abstain._foundation.notes import Note
 from abstain._foundation.option_words import option
 from abstain.errors import InputError, UnknownNameError
 from abstain.predictions import Predictions
@@ -89,14 +90,12 @@ class Reading(Mapping[Split, Predictions]):
     ----------
     splits : mapping from split to Predictions
         In order of first appearance. Splits of one file share their classes.
-    notes : tuple of str
-        What was met and decided, in sentences: the columns taken, rows dropped, labels that
-        are never predicted, the precision of the storage.
+    notes : tuple of Note
+        What was met and decided: the columns that are read, rows dropped, labels that are never
+        predicted, the precision of the storage. Warnings come last: a column that sets rows apart
+        and was not asked for, names that repeat, labels of one class only.
     source : str
         The name of the file, the files or the object that was read.
-    warnings : tuple of str
-        Those of the notes that nobody should miss: a column that sets rows apart and was not
-        asked for, names that repeat, labels of one class only.
 
     Examples
     --------
@@ -108,9 +107,13 @@ class Reading(Mapping[Split, Predictions]):
     """
 
     splits: Mapping[Split, Predictions]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     source: str = field(default="")
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        """The notes that are warnings."""
+        return tuple(note for note in self.notes if note.level == "warning")
 
     def __getitem__(self, split: Split) -> Predictions:
         """Return the predictions of a split."""

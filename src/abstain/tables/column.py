@@ -3,8 +3,6 @@
 Files and frames of every kind end here, so that what follows knows neither polars nor pandas.
 """
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain._foundation.checks import EXACT, refuse_tied
+from abstain._foundation.notes import DROPPED, READING, Note, RowCount
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables.number_formats import parse_numbers
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 
 #: Stands in for a missing value of a text or of a column that splits the rows.
 MISSING = "(missing)"
-
-#: Of a note on rows that are left out, before the reason.
-DROPPED = " dropped: "
-
-#: What `count` writes, and what stands for it while parts are added up.
-_HERE = "{count}"
-_COUNTED = re.compile(r"([\d,]+) of ([\d,]+) rows \([\d.]+%\)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,9 +245,9 @@ def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
 class NoRowLeftError(DomainError):
     """Every row of a table lacks a value; of a part of a larger one no more than its rows do."""
 
-    def __init__(self, said: str, notes: tuple[str, ...] = (), rows: int = 0) -> None:
-        super().__init__(said)
-        self.notes, self.rows = notes, rows
+    def __init__(self, message: str, notes: tuple[Note, ...] = (), n_rows: int = 0) -> None:
+        super().__init__(message)
+        self.notes, self.n_rows = notes, n_rows
 
 
 @dataclass
@@ -274,7 +266,7 @@ class Missing:
     dropped: BoolArray | None = None
     #: Rows whose prediction or class scores are missing: the model gave no answer.
     abstained: BoolArray | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def required(self, column: DataColumn, what: str, *, may_lack: bool = False) -> DataColumn:
         """Treat a column without which a row means nothing: labels, losses, weights.
@@ -311,10 +303,11 @@ class Missing:
             return column
         values = column.values.copy()
         values[missing] = values[is_present].min()
-        self.notes.append(
-            f"{count(missing)} have no confidence in {column.name!r} and count as abstentions: "
+        text = (
+            f"have no confidence in {column.name!r} and count as abstentions: "
             f"they got the lowest confidence of the column, {values[missing][0]!s}"
         )
+        self.notes.append(Note(READING, text, rows=count(missing)))
         return DataColumn(column.name, values, None, None, column.origin)
 
     def answers(self, missing: BoolArray, name: str, what: str) -> None:
@@ -327,9 +320,8 @@ class Missing:
             self._drop(missing, f"{what} in {name!r}")
             return
         self.abstained = missing if self.abstained is None else self.abstained | missing
-        self.notes.append(
-            f"{count(missing)} have no {what} in {name!r} and count as abstentions: always wrong"
-        )
+        text = f"have no {what} in {name!r} and count as abstentions: always wrong"
+        self.notes.append(Note(READING, text, rows=count(missing)))
 
     @property
     def kept(self) -> Array | None:
@@ -346,7 +338,7 @@ class Missing:
 
     def _drop(self, missing: BoolArray, what: str) -> None:
         self.dropped = missing if self.dropped is None else self.dropped | missing
-        self.notes.append(f"{count(missing)}{DROPPED}no {what}")
+        self.notes.append(Note(DROPPED, f"no {what}", rows=count(missing)))
 
     def _refusal(self, name: str, missing: BoolArray, what: str, *, reject: bool = True) -> str:
         first = int(np.flatnonzero(missing)[0])
@@ -360,25 +352,6 @@ class Missing:
         )
 
 
-def count(mask: BoolArray) -> str:
-    """Write a number of rows with its share."""
-    return _share(int(mask.sum()), mask.size)
-
-
-def _share(some: int, total: int) -> str:
-    return f"{some:,} of {total:,} rows ({some / total:.2%})"
-
-
-def joined(parts: Iterable[tuple[int, Iterable[str]]]) -> tuple[str, ...]:
-    """Return the notes of the parts of a table as those of the whole: what they count is added.
-
-    Takes the rows of each part, and its notes.
-    """
-    total, counts = 0, dict[str, int]()
-    for rows, notes in parts:
-        total += rows
-        for note in notes:
-            found = _COUNTED.search(note)
-            said = note if found is None else _COUNTED.sub(_HERE, note, count=1)
-            counts[said] = counts.get(said, 0) + (int(found[1].replace(",", "")) if found else 0)
-    return tuple(said.replace(_HERE, _share(some, total)) for said, some in counts.items())
+def count(mask: BoolArray) -> RowCount:
+    """Count the rows of a mask."""
+    return RowCount(int(mask.sum()), mask.size)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.archives import Archive
+from abstain._foundation.notes import COLUMNS, EXTERNAL_CONFIDENCE, READING, Note
 from abstain._foundation.option_words import option
 from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
-from abstain.tables._build import observed
+from abstain.tables._build import float16_notes
 from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables.column import Missing, count, from_array
 from abstain.typing import Array, IntArray, Split
@@ -42,7 +43,7 @@ class _Raw:
     place: IntArray | None = None
     features: Array | None = None
     confidence: dict[str, Array] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
 
 def read_folder(path: Path, asked: ReadingOptions) -> Reading:
@@ -54,7 +55,9 @@ def read_folder(path: Path, asked: ReadingOptions) -> Reading:
     _samples(raw, folder)
     _features(raw, folder)
     _confidences(raw, folder, asked)
-    raw.notes += [f"not used: {name}" for name in _LEFT_OUT if (folder / name).is_file()]
+    raw.notes += [
+        Note(READING, f"not used: {name}") for name in _LEFT_OUT if (folder / name).is_file()
+    ]
     missing = Missing(asked.missing, path.name, raw.labels.size)
     for name, values in raw.confidence.items():
         raw.confidence[name] = missing.confidence(from_array(values, name)).values
@@ -63,12 +66,12 @@ def read_folder(path: Path, asked: ReadingOptions) -> Reading:
         keep[:] = False
         keep[missing.kept] = True
     splits: dict[Split, Predictions] = {}
-    notes: list[str] = []
+    notes: list[Note] = []
     for index in dict.fromkeys(raw.dataset[keep].tolist()):
         rows = np.flatnonzero(keep & (raw.dataset == index))
         part = _predictions(raw, rows, path.name)
         splits[("dataset", str(index)),] = part
-        notes += [note for note in observed(part) if "float16" in note]
+        notes += float16_notes(part)
     return Reading(splits, tuple(dict.fromkeys([*raw.notes, *missing.notes, *notes])), path.name)
 
 
@@ -122,22 +125,24 @@ def _output(folder: Path) -> _Raw:
             f"{_OUTPUTS[kind]}.npz must hold rows of at least two classes, a label and an index"
         )
     name = f"{_OUTPUTS[kind]}.npz"
-    note = (
-        f"{name}: took {kind} of {values.shape[1] - 2} classes; the last two columns are the label "
+    text = (
+        f"took {kind} of {values.shape[1] - 2} classes; the last two columns are the label "
         "and the data set index (with val_tuning: 0 validation, 1 iid test, then noise, "
         "in-class and new-class sets in the order of hydra/config.yaml). Labels of a new-class "
         "set are the labels of that set: FD-Shifts counts all of them as failures"
     )
-    notes = [note]
+    notes = [Note(COLUMNS, text, source=name)]
     if both:
-        notes.append("raw_output.npz is not used: raw_logits.npz has the logits behind it")
+        text = "raw_output.npz is not used: raw_logits.npz has the logits behind it"
+        notes.append(Note(READING, text))
     labels = _integers(values[:, -2], name, "labels")
     inexact = labels > _EXACT
     if values.dtype == np.float16 and inexact.any():
-        notes.append(
-            f"{count(inexact)} have labels above {_EXACT}, where float16 skips integers: "
-            "they may be off by one or more"
+        text = (
+            f"have labels above {_EXACT}, where float16 skips integers: they may be off by one or "
+            "more"
         )
+        notes.append(Note(READING, text, rows=count(inexact)))
     dataset = _integers(values[:, -1], name, "data set indexes")
     return _Raw(kind, values[:, :-2], labels, dataset, notes=notes)
 
@@ -157,9 +162,8 @@ def _mark_unknown(raw: _Raw, asked: ReadingOptions) -> None:
     """Labels without a class of the model become -1: no prediction can be right for them."""
     foreign = (raw.labels < 0) | (raw.labels >= raw.scores.shape[1])
     if foreign.any():
-        raw.notes.append(
-            f"{count(foreign)} have labels beyond the classes of the model: always wrong"
-        )
+        text = "have labels beyond the classes of the model: always wrong"
+        raw.notes.append(Note(READING, text, rows=count(foreign)))
     marks = [str(mark) for mark in asked.unknown_label]
     foreign |= np.isin(raw.labels.astype(str), marks)
     raw.labels[foreign] = -1
@@ -176,12 +180,16 @@ def _samples(raw: _Raw, folder: Path) -> None:
             f"got {values.shape}"
         )
     if values.shape[2] < 2:
-        raw.notes.append(f"{name}.npz is not used: it holds a single sample for each row")
+        raw.notes.append(
+            Note(READING, f"{name}.npz is not used: it holds a single sample for each row")
+        )
         return
     raw.place = _match(raw, values.shape[0], name)
     # Samples are the last axis in the file and the middle one here; a view, not a copy.
     raw.samples = np.moveaxis(values, -1, 1)
-    raw.notes.append(f"{_SAMPLES[raw.kind]} from {name}.npz ({values.shape[2]} a row)")
+    raw.notes.append(
+        Note(COLUMNS, f"{_SAMPLES[raw.kind]} from {name}.npz ({values.shape[2]} a row)")
+    )
 
 
 def _match(raw: _Raw, rows: int, name: str) -> IntArray:
@@ -226,7 +234,7 @@ def _match(raw: _Raw, rows: int, name: str) -> IntArray:
         blocks = n_all * np.arange(_NOISE_BLOCKS)
         place[noise] = first + (blocks[:, None] + taken).ravel()
         note += ": the rows that FD-Shifts takes from each corruption and severity"
-    raw.notes.append(note)
+    raw.notes.append(Note(READING, note))
     return place
 
 
@@ -242,7 +250,7 @@ def _features(raw: _Raw, folder: Path) -> None:
             "Move it out of the folder to read the rest"
         )
     raw.features = values[:, :-1]
-    raw.notes.append("features from encoded_output.npz")
+    raw.notes.append(Note(COLUMNS, "features from encoded_output.npz"))
 
 
 def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
@@ -270,7 +278,10 @@ def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
             )
     if asked.confidence:
         raw.confidence = {name: raw.confidence[name] for name in asked.confidence}
-    raw.notes += [f"confidence {name!r} from the external confidences" for name in raw.confidence]
+    raw.notes += [
+        Note(EXTERNAL_CONFIDENCE, f"confidence {name!r} from the external confidences")
+        for name in raw.confidence
+    ]
 
 
 # ------------------------------------------------------------------------------------ splits

@@ -18,6 +18,7 @@ from abstain._foundation.input_files import (
     refuse_beyond_memory,
     size_of,
 )
+from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
 from abstain.tables import array_files
 from abstain.tables._lines import (
@@ -105,7 +106,7 @@ def _open_csv(path: Path) -> DataTable:
     table = None if height is None else _by_column(path, names, separator, height)
     if table is None:
         table = _whole(path, names, separator)
-    return replace(table, notes=(note,) if note else ())
+    return replace(table, notes=(Note(READING, note),) if note else ())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError, suggest
 from abstain.tables._reading import ReadingOptions
@@ -141,7 +142,7 @@ def _table(samples: _Samples, wide: dict[str, DataColumn], dropped: set[str]) ->
         kinds={**kinds, **dict.fromkeys(wide, "number")},
         loader=load,
         as_written=None,
-        notes=(*table.notes, note),
+        notes=(*table.notes, Note(READING, note)),
     )
 
 

@@ -20,6 +20,7 @@ from abstain._foundation.extras import has
 from abstain._foundation.imports import Deferred
 from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
 from abstain._foundation.json_records import value_of
+from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables.logs import inspect_ai
 from abstain.tables.table import DataTable, from_arrays, from_polars
@@ -117,7 +118,7 @@ def _table(
         length = arrays[known["logits"]].shape[:1]
         kept = {name: x for name, x in arrays.items() if x.shape[:1] == length}
     left = [name for name in found if name not in kept]
-    notes = (f"keys not read: {', '.join(left[:12])}",) if left else ()
+    notes = (Note(READING, f"keys not read: {', '.join(left[:12])}"),) if left else ()
     return replace(from_arrays(kept, path.name), meant=dict(known), notes=notes)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from abstain._foundation.frames import are_rows
 from abstain._foundation.input_files import refuse_absent
+from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.tables import hugging_face
@@ -232,11 +233,8 @@ def _read_tables(tables: Mapping[str, DataTable], column: str, asked: ReadingOpt
 def _together(readings: Mapping[str, Reading], column: str) -> Reading:
     """Join what was read of several sources, which a column of their names sets apart."""
     splits: dict[Split, Predictions] = {}
-    notes: list[str] = []
-    warnings: list[str] = []
+    notes: list[Note] = []
     for name, reading in readings.items():
         splits |= {((column, name), *split): p for split, p in reading.items()}
-        # Most notes do not name their file, so where there are several it is put before them.
-        notes += [n if n.startswith(name) else f"{name}: {n}" for n in reading.notes]
-        warnings += [f"{name}: {warning}" for warning in reading.warnings]
-    return Reading(splits, tuple(notes), ", ".join(readings), tuple(warnings))
+        notes += [note.within(name) for note in reading.notes]
+    return Reading(splits, tuple(notes), ", ".join(readings))

@@ -22,9 +22,8 @@ from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.results import result_files
-from abstain.thresholds import DecisionRule, RuleSet
-from abstain.thresholds.parts import KIND as RULES
-from abstain.thresholds.rule import KIND as RULE
+from abstain.thresholds import DecisionRule
+from abstain.thresholds.rule import KIND, KIND_OF_PARTS
 from abstain.typing import Array
 
 
@@ -37,14 +36,13 @@ class Stored(Protocol):
 
 
 #: What `save` takes and `load` gives back.
-Saved: TypeAlias = DecisionRule | RuleSet | Calibration | FittedScore | Written | Stored
+Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Written | Stored
 
 #: Of the files of fitted scores; the texts have their own.
 _VERSION = 1
 #: The entry of an archive that holds what is no array, as JSON.
 _PLAIN = "plain.json"
-READERS[RULE] = DecisionRule.from_json
-READERS[RULES] = RuleSet.from_json
+READERS.update(dict.fromkeys((KIND, KIND_OF_PARTS), DecisionRule.from_json))
 READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
 
 
@@ -77,7 +75,7 @@ def save(obj: Saved, path: str | Path) -> Path:
 
     Parameters
     ----------
-    obj : DecisionRule, RuleSet, Calibration, CalibratedScore, FittedScore, Monitor, or a result
+    obj : DecisionRule, Calibration, CalibratedScore, FittedScore, Monitor, or a result
         Rules and calibrations are written as JSON (``.json``), fitted scores and monitors as an
         archive of plain arrays (``.npz``); a calibrated score as that which it calibrates, a name
         or a fitted score. Nothing is pickled. What `evaluate`, `compare`, `check_rule`, a study or
@@ -159,7 +157,7 @@ def load(path: str | Path) -> Saved:
 
     Returns
     -------
-    DecisionRule, RuleSet, Calibration, CalibratedScore, FittedScore or Monitor
+    DecisionRule, Calibration, CalibratedScore, FittedScore or Monitor
         As it was saved. A file cannot run anything: pickles are never read.
 
     Raises

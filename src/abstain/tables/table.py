@@ -12,6 +12,7 @@ from abstain._foundation.arrays import to_numpy
 from abstain._foundation.extras import has
 from abstain._foundation.frames import is_arrow_table
 from abstain._foundation.input_files import plain_words
+from abstain._foundation.notes import Note
 from abstain.errors import InputError, MissingInputError
 from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array
@@ -47,7 +48,7 @@ class DataTable:
     #: Whether a missing grade is usual, as in the log of a tool that leaves such answers out.
     may_lack_grades: bool = False
     #: What was met on opening.
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     #: The number of rows of each key, where they may differ (archives).
     lengths: Mapping[str, int] = field(default_factory=dict)
     #: Of a part of a file, how many of its rows come before; None for all that there is.

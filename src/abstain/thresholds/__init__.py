@@ -1,18 +1,15 @@
 """Thresholds: when to answer, what that promises, and whether it holds elsewhere.
 
-Every rule returns a `DecisionRule`: accept when confidence >= threshold. Several that stand
-together, one a group or one threshold with several limits, are a `RuleSet`.
+Every rule returns a `DecisionRule`: accept when confidence >= threshold. It has parts if there is
+one threshold for each group, or one threshold with several limits.
 """
 
-from abstain.thresholds._summary import RulePart
 from abstain.thresholds.binomial import binomial_risk_bound
 from abstain.thresholds.cascade import (
     Cascade,
-    CascadeCheck,
     CascadeFrontier,
     CascadePlan,
     CascadeStage,
-    StageCheck,
     daily_share,
 )
 from abstain.thresholds.catalogue import fit
@@ -25,9 +22,8 @@ from abstain.thresholds.entry import RULES, Rule
 from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.thresholds.limits import Limit, several_risks
 from abstain.thresholds.mondrian import fit_groups
-from abstain.thresholds.parts import RuleSet
-from abstain.thresholds.rule import DecisionRule
-from abstain.thresholds.rule_check import RuleCheck
+from abstain.thresholds.rule import DecisionRule, RulePart
+from abstain.thresholds.rule_check import LoadCheck, RuleCheck, StageCheck
 
 #: The name that `RULES` had before.
 METHODS = RULES
@@ -36,17 +32,16 @@ __all__ = [
     "METHODS",
     "RULES",
     "Cascade",
-    "CascadeCheck",
     "CascadeFrontier",
     "CascadePlan",
     "CascadeStage",
     "DecisionRule",
     "Disparity",
     "Limit",
+    "LoadCheck",
     "Rule",
     "RuleCheck",
     "RulePart",
-    "RuleSet",
     "StageCheck",
     "binomial_risk_bound",
     "check",

@@ -9,9 +9,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
-from abstain.thresholds._summary import OVERALL
+from abstain.thresholds._parts import OVERALL
 from abstain.thresholds.group_names import grouped
-from abstain.thresholds.parts import AnyRule, RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.rule_check import (
     AcceptedLosses,
@@ -20,17 +19,19 @@ from abstain.thresholds.rule_check import (
     decided,
     measured,
     sample,
+    worst_verdict,
 )
 from abstain.typing import AnyArray, IntArray, Scale
 
-#: Verdicts about a target, the worst first; others are the same for the whole and its groups.
-_WORST_FIRST: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
+#: Verdicts about a target; the others are the same for the whole and its groups.
+_DECISIVE: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
+_WITHOUT_TARGET: Final[tuple[Verdict, ...]] = ("unattainable", "no target")
 
 
 def check(
-    rule: AnyRule,
+    rule: DecisionRule,
     confidence: AnyArray,
-    loss: AnyArray,
+    loss: AnyArray | None,
     *,
     name: str = "",
     weight: AnyArray | None = None,
@@ -47,7 +48,8 @@ def check(
         The rule.
     confidence, loss : array of shape (n,)
         Of the data to check on: finite confidences from the score of the rule, as an array or as
-        `abstain.confidence.score` returned them; losses that are finite and not negative.
+        `abstain.confidence.score` returned them; losses that are finite and not negative. A loss
+        of None, for samples without labels, gives the coverage alone.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -157,9 +159,9 @@ def check_many(
 
 
 def check_groups(
-    rule: AnyRule,
+    rule: DecisionRule,
     confidence: AnyArray,
-    loss: AnyArray,
+    loss: AnyArray | None,
     group: AnyArray,
     *,
     by: AnyArray | None = None,
@@ -238,14 +240,14 @@ def check_groups(
         codes = codes[s.from_rows]
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     known = [(names[codes[own[0]]], own) for own in rows if own.size]
-    own_rules = isinstance(rule, RuleSet) and bool(rule.per) and by is None
+    own_rules = bool(rule.per) and by is None
     return _together(rule, s, name, known, own_rules=own_rules)
 
 
 def check_limits(
-    rule: RuleSet,
+    rule: DecisionRule,
     confidence: AnyArray,
-    loss: AnyArray,
+    loss: AnyArray | None,
     among: Mapping[str, AnyArray],
     *,
     name: str = "",
@@ -259,7 +261,7 @@ def check_limits(
 
     Parameters
     ----------
-    rule : RuleSet
+    rule : DecisionRule
         Of `several_risks`.
     confidence, loss : array of shape (n,)
         As for `check`.
@@ -314,7 +316,7 @@ def check_limits(
 
 
 def _together(
-    rule: AnyRule,
+    rule: DecisionRule,
     s: AcceptedLosses,
     name: str,
     known: Sequence[tuple[str, IntArray]],
@@ -328,8 +330,8 @@ def _together(
     whole = measured(rule, s, name)
     groups = []
     for named, rows in known:
-        own = rule.part(named) if own_rules and isinstance(rule, RuleSet) else rule
-        found = measured(own, s.part(rows), name)
+        own = rule.part(named) if own_rules else rule
+        found = measured(own, s.subset(rows), name)
         groups.append(replace(found, group=named, together=together))
     return (_joined(replace(whole, together=together), groups), *groups)
 
@@ -337,15 +339,10 @@ def _together(
 def _joined(whole: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
     """Return the check of the whole with a verdict that is no better than that of a group."""
     # A group without a threshold of its own is not answered: it breaks nothing.
-    beside = {"unattainable", "no target"}
-    asked = [c for c in (whole, *groups) if c.verdict not in beside]
-    if whole.verdict not in _WORST_FIRST and not (whole.verdict == "no target" and asked):
+    verdicts = [c.verdict for c in (whole, *groups) if c.verdict not in _WITHOUT_TARGET]
+    has_target = whole.verdict in _DECISIVE or (whole.verdict == "no target" and verdicts)
+    if not has_target:
         return whole
-    found = [_decisive(c.verdict) for c in asked]
-    verdict = min(found, key=_WORST_FIRST.index)
-    return replace(whole, verdict=verdict, alone=whole.verdict)
-
-
-def _decisive(verdict: Verdict) -> Verdict:
-    """Return the verdict; of a group in which nothing is accepted nothing is known."""
-    return verdict if verdict in _WORST_FIRST else "cannot tell"
+    # A group in which nothing is accepted leaves the whole undecided.
+    decisive = [v if v in _DECISIVE else "cannot tell" for v in verdicts]
+    return replace(whole, verdict=worst_verdict(decisive), alone=whole.verdict)

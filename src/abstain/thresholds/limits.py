@@ -17,12 +17,11 @@ from abstain.shift.ratios import ratios_of
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
 from abstain.thresholds._importance import refuted, weighted
-from abstain.thresholds._summary import OVERALL, RulePart
+from abstain.thresholds._parts import OVERALL
 from abstain.thresholds._walks import Reach, aimed, furthest, just_above, next_failing, ranks_of
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
 from abstain.thresholds.certified import coverages_of
-from abstain.thresholds.parts import RuleSet
-from abstain.thresholds.rule import GIVEN, DecisionRule
+from abstain.thresholds.rule import GIVEN, DecisionRule, RulePart
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 #: Where the walks of `several_risks` start: a class is rarer than the whole.
@@ -65,7 +64,7 @@ def several_risks(
     delta: float,
     starts: Sequence[float] = STARTS,
     ratio: AnyArray | DensityRatios | None = None,
-) -> RuleSet:
+) -> DecisionRule:
     """Choose a large coverage at which several risks are all guaranteed, by one threshold.
 
     Answers: how much can I answer and keep the overall risk, each group's, and a class's false
@@ -89,7 +88,7 @@ def several_risks(
 
     Returns
     -------
-    RuleSet
+    DecisionRule
         One threshold, and a part for each limit with what the calibration samples show there; the
         part "overall" is always there. Where the limits cannot be met together it has none, and
         the reason of each part says whether that limit could be met alone.
@@ -162,7 +161,7 @@ def several_risks(
     if OVERALL not in {part.name for part in parts}:
         whole = _choice.chosen(s, found.last, Aim(GIVEN, 0.0), threshold=at)
         parts.insert(0, RulePart(OVERALL, replace(whole, target=None)))
-    return RuleSet("", tuple(parts), joint=True, delta=delta)
+    return DecisionRule.of_parts("", tuple(parts), joint=True, delta=delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +333,7 @@ def _mask(limit: Limit, n: int) -> BoolArray:
     return inside
 
 
-def _none(s: Scored, asked: Sequence[_Tested], walks: Mapping[str, _Walk]) -> RuleSet:
+def _none(s: Scored, asked: Sequence[_Tested], walks: Mapping[str, _Walk]) -> DecisionRule:
     """Say which limits could not be met alone, or that they cannot be met together."""
     alone = {t.name: walks[t.name].down([t]).last >= 0 for t in asked}
     failing = [name for name, fine in alone.items() if not fine]
@@ -351,7 +350,7 @@ def _none(s: Scored, asked: Sequence[_Tested], walks: Mapping[str, _Walk]) -> Ru
     if OVERALL not in alone:
         nothing = _choice.unattainable(s, Aim(GIVEN, 0.0), "some limit cannot be certified")
         parts.insert(0, RulePart(OVERALL, replace(nothing, target=None)))
-    return RuleSet("", tuple(parts), joint=True, delta=asked[0].aim.delta)
+    return DecisionRule.of_parts("", tuple(parts), joint=True, delta=asked[0].aim.delta)
 
 
 def _why(t: _Tested, walk: _Walk) -> str:

@@ -9,12 +9,10 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
-from abstain.thresholds._summary import RulePart
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.entry import RULES
 from abstain.thresholds.group_names import grouped
-from abstain.thresholds.parts import RuleSet
-from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.scales import RuleScale
 from abstain.typing import AnyArray, Array, IntArray
 
@@ -31,7 +29,7 @@ def fit_groups(
     scale: RuleScale | None = None,
     ratio: "AnyArray | DensityRatios | None" = None,
     **options: Any,
-) -> RuleSet:
+) -> DecisionRule:
     """Choose a threshold for each group, so that what is promised holds in each of them.
 
     Answers: from which confidence on do I answer for each hospital, so that each keeps the target?
@@ -64,7 +62,7 @@ def fit_groups(
 
     Returns
     -------
-    RuleSet
+    DecisionRule
         A part for each group, in the order of the names. A group of which nothing can be promised
         has no threshold, with the reason: it is abstained on, and takes no other group's.
 
@@ -143,7 +141,7 @@ def fit_groups(
         more = options if ratios is None else {**options, "ratio": _within(ratios, own)}
         rule = fit(method, values[own], known, score=score, scale=scale, **more)
         parts.append(RulePart(name, rule))
-    return RuleSet(per, tuple(parts), joint, delta)
+    return DecisionRule.of_parts(per, tuple(parts), joint=joint, delta=delta)
 
 
 def _refuse(method: str, options: dict[str, Any]) -> None:

@@ -1,30 +1,36 @@
-"""`DecisionRule`: a threshold, what it promises, and what it rests on."""
+"""`DecisionRule`: one or several thresholds, what they guarantee, and the calibration results."""
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from abstain._foundation import checks, json_records, records
-from abstain._foundation.arrays import like
+from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.notebook import InNotebook
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, ScoreState
-from abstain.errors import InputError
+from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
+from abstain.thresholds._parts import check_parts, summarize, with_target
 from abstain.thresholds._relations import refuse_contradictions
 from abstain.thresholds.entry import RULES, Guarantee
+from abstain.thresholds.group_names import grouped, predicted_names, texts
 from abstain.thresholds.scales import UNKNOWN, RuleScale
-from abstain.typing import AnyArray, Scale
+from abstain.typing import AnyArray, Array, BoolArray, Scale
 
-#: What stands for the rule of a threshold from elsewhere.
+#: The method of a threshold that no rule of the catalogue chose.
 GIVEN: Final = "given"
+#: The value of `per` for a threshold for each predicted class.
+PREDICTION: Final = "prediction"
 
-#: What marks a text as the JSON form of a decision rule.
+#: The kind of a JSON text that holds a rule with one promise.
 KIND: Final = "decision rule"
 VERSION: Final = 3
+#: The kind of a JSON text that holds a rule with parts.
+KIND_OF_PARTS: Final = "set of decision rules"
 #: Fields that a version did not record yet, with what stands for them when it is read.
 _LATER: Final[dict[int, dict[str, str]]] = {
     1: {"scale": UNKNOWN, "promised_for": ""},
@@ -33,17 +39,41 @@ _LATER: Final[dict[int, dict[str, str]]] = {
 
 
 @dataclass(frozen=True)
+class RulePart:
+    """The decision rule of one group, or of one limit.
+
+    Attributes
+    ----------
+    name : str
+        The group; or the subject of the limit: "overall", "group:night", "prediction:cat",
+        "label:cat".
+    rule : DecisionRule
+        Its threshold and guarantee, and the results on the calibration samples of that group.
+    """
+
+    name: str
+    rule: "DecisionRule"
+
+    def __post_init__(self) -> None:
+        """Validate every field."""
+        records.check(self, of="a part of a decision rule")
+
+
+@dataclass(frozen=True)
 class DecisionRule(InNotebook):
     """When to answer: accept a sample whose confidence is at least `threshold`.
 
-    A rule without a threshold says why in `reason` and accepts nothing.
+    A rule without a threshold gives the reason in `reason` and accepts nothing. A rule may have
+    `parts`: a threshold for each group, or one threshold with several limits. Its other fields
+    then summarize the parts; `of_parts` computes them.
 
     Attributes
     ----------
     method : str
         The rule that chose it, by its name in `RULES`; "given" for a threshold from elsewhere.
     threshold : float or None
-        Accept when confidence >= threshold; None when the target is unattainable.
+        Accept when confidence >= threshold; None when the target is unattainable or each group
+        has a threshold of its own.
     guarantee : {"none", "selective risk", "generalized risk", "coverage"}
         The number that is guaranteed, if any.
     in_expectation : bool
@@ -68,17 +98,25 @@ class DecisionRule(InNotebook):
     reason : str
         Why there is no threshold; "" when there is one.
     scale : {"log-odds", "probability", "score", "unknown"}
-        What the threshold is measured in: log-odds or the probability of being right, or a unit
-        of the score's own. "unknown" for a rule from bare arrays, until `for_score` says it, and
-        for one from a file of before scales were recorded.
+        The scale of the threshold: log-odds or the probability of being right, or that of the
+        score. "unknown" for a rule from bare arrays or from a file of version 1; see `for_score`.
     promised_for : str
-        Whom the guarantee is about, in words, where it is not data like the calibration data: with
-        density ratios (`abstain.shift`) it is the data that these describe.
+        The population of the guarantee, where that is not the one of the calibration data: with
+        density ratios (`abstain.shift`) it is the one that these describe.
+    per : str
+        The name of the column whose value selects the threshold of a sample, or "prediction" for
+        the predicted class; "" for a rule with one threshold.
+    joint : bool
+        Whether the guarantees of all parts hold together with probability 1 - delta; otherwise
+        each part fails with probability `delta`.
+    parts : tuple of RulePart
+        One for each group, in the order of their names, or one for each limit; empty for a rule
+        with one promise. A group without a threshold is never answered.
 
     Raises
     ------
     InputError
-        (or its kind, DomainError) When a field holds what it cannot, or contradicts another; the
+        (or its kind, DomainError) When a field has an invalid value or contradicts another; the
         message names the field.
 
     Examples
@@ -109,24 +147,89 @@ class DecisionRule(InNotebook):
     reason: str = ""
     scale: RuleScale = UNKNOWN
     promised_for: str = ""
+    per: str = ""
+    joint: bool = False
+    parts: tuple[RulePart, ...] = ()
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
         records.check(self, of="a decision rule")
-        _refuse_unknown(self.method)
+        if self.parts:
+            check_parts(self)
+            return
+        if self.per:
+            raise InputError(f"`per` of a decision rule without parts must be ''; got {self.per!r}")
+        if self.method not in {*RULES, GIVEN}:
+            names = ", ".join(map(repr, (*RULES, GIVEN)))
+            value = json_records.shown(self.method)
+            raise InputError(f"`method` of a decision rule must be one of {names}; got {value}")
         refuse_contradictions(self)
+
+    @classmethod
+    def of_parts(
+        cls,
+        per: str,
+        parts: tuple[RulePart, ...],
+        *,
+        joint: bool = False,
+        delta: float | None = None,
+    ) -> "DecisionRule":
+        """Combine decision rules: one for each group, or one threshold with several limits.
+
+        Parameters
+        ----------
+        per : str
+            The column of the groups, "prediction", or "" for one threshold with several limits.
+        parts : tuple of RulePart
+            One for each group or limit.
+        joint : bool, default=False
+            Whether all guarantees hold together with probability 1 - delta.
+        delta : float, optional
+            The probability that any guarantee fails if `joint`, else that each fails.
+
+        Returns
+        -------
+        DecisionRule
+            Its counts, coverage and risk are those of all calibration samples; its `target` is the
+            one that all parts share.
+
+        Raises
+        ------
+        InputError
+            No parts, or parts that contradict each other or `delta`.
+
+        Examples
+        --------
+        >>> import abstain as ab
+        >>> day, night = (ab.thresholds.DecisionRule("given", t) for t in (0.5, 0.8))
+        >>> parts = (ab.thresholds.RulePart("day", day), ab.thresholds.RulePart("night", night))
+        >>> rule = ab.thresholds.DecisionRule.of_parts("shift", parts)
+        >>> rule.apply([0.6, 0.6, 0.9, 0.9], group=["day", "night", "night", "dawn"]).tolist()
+        [True, False, True, False]
+        >>> rule.unseen(["day", "night", "night", "dawn"])
+        {'dawn': 1}
+        >>> ab.thresholds.DecisionRule.from_json(rule.to_json()) == rule
+        True
+        """
+        summary = summarize(per, parts)
+        return cls(**summary, per=per, parts=tuple(parts), joint=joint, delta=delta)
 
     @property
     def attainable(self) -> bool:
-        """Whether there is a threshold."""
+        """Whether there is a threshold, for any group."""
+        if self.parts:
+            return any(part.rule.attainable for part in self.parts)
         return self.threshold is not None
 
     @property
     def quantity(self) -> str:
         """What `target` is about: "coverage", "selective risk", "generalized risk" or "cost".
 
-        Empty for a threshold that came from elsewhere, without a target.
+        Empty for a threshold that came from elsewhere, without a target, and for parts whose
+        targets differ.
         """
+        if self.parts and self.target is None:
+            return ""
         if self.guarantee != "none":
             return self.guarantee
         return "" if self.method == GIVEN else RULES[self.method].aim
@@ -180,36 +283,120 @@ class DecisionRule(InNotebook):
             return self.threshold
         return scales.counterpart(self.threshold, self.scale)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parts."""
+        return tuple(part.name for part in self.parts)
+
+    def part(self, name: str) -> "DecisionRule":
+        """Return the rule of one group or limit.
+
+        Parameters
+        ----------
+        name : str
+            The group or limit.
+
+        Returns
+        -------
+        DecisionRule
+            Without a threshold for a group that is not in the calibration data. A rule without
+            parts returns itself.
+        """
+        for part in self.parts:
+            if part.name == name:
+                return part.rule
+        if not self.parts:
+            return self
+        if not self.per:
+            return DecisionRule(GIVEN, self.threshold, reason=self.reason)
+        first: DecisionRule = with_target(self.parts)[0].rule
+        empty: dict[str, Any] = {"n": 0, "accepted": 0, "coverage": None, "risk": None}
+        failures = None if first.failures is None else 0
+        reason = "no calibration sample was of this group"
+        return replace(first, threshold=None, bound=None, failures=failures, reason=reason, **empty)
+
+    def groups_of(self, predictions: Predictions) -> Array:
+        """Return the group of each sample, which selects its threshold, as text of shape (n,).
+
+        Parameters
+        ----------
+        predictions : Predictions
+            With `group`, or with predicted classes if `per` is "prediction".
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Names, as those of the parts.
+
+        Raises
+        ------
+        MissingInputError
+            The predictions lack the groups.
+        """
+        if self.per == PREDICTION:
+            return predicted_names(predictions)
+        if predictions.group is None:
+            raise MissingInputError(
+                f"the rule has a threshold for each {self.per!r}: give it as the `group` of the "
+                "predictions, or as `group`"
+            )
+        return texts(predictions.group)
+
+    def unseen(self, group: AnyArray) -> dict[str, int]:
+        """Count the samples of groups that were not in the calibration data: none is answered.
+
+        Parameters
+        ----------
+        group : array of shape (n,)
+            The group of each sample.
+
+        Returns
+        -------
+        dict from str to int
+            Name of each such group and its number of samples; empty for a rule with one threshold.
+        """
+        values = to_numpy(group, "group")
+        names, codes = grouped(values, values.size)
+        if not self.per:
+            return {}
+        counts = dict(zip(names, np.bincount(codes).tolist(), strict=True))
+        return {name: count for name, count in counts.items() if name not in self.names}
+
     def apply(
         self,
         confidence: AnyArray | Predictions | ConfidenceScore | None = None,
         *,
+        group: AnyArray | None = None,
         logits: AnyArray | None = None,
         probabilities: AnyArray | None = None,
         score: ScoreState | None = None,
         scale: Scale | None = None,
     ) -> AnyArray:
-        """Tell which samples to answer.
+        """Decide which samples to answer.
 
         Parameters
         ----------
         confidence : array of shape (n,), ConfidenceScore or Predictions
             Finite, higher is more trusted, from the same score as in calibration; what
-            `abstain.confidence.score` returned; or what the model said, from which that score is
+            `abstain.confidence.score` returned; or predictions, from which that score is
             computed.
+        group : array of shape (n,), optional
+            The group of each sample, for a rule with a threshold for each; by default that of the
+            predictions. A rule with one threshold ignores it.
         logits, probabilities : array of shape (n, K)
             Instead: class scores, from which the score of the rule is computed.
         score : fitted score, optional
             Where the score of the rule is one that was fitted: its state.
         scale : {"log-odds", "probability", "score"}, optional
-            What confidences are measured in, where they might be on another scale than the
-            threshold; "score" compares them as they are.
+            The scale of the confidences, where it might differ from that of the threshold;
+            "score" compares them as they are.
 
         Returns
         -------
         array of shape (n,)
             Booleans of the caller's kind and on its device (NumPy for lists and series): whether
-            confidence >= threshold. All False without a threshold.
+            confidence >= threshold. All False without a threshold. A sample of a group that has no
+            threshold, or that is not in the calibration data (see `unseen`), is not answered.
 
         Raises
         ------
@@ -222,17 +409,15 @@ class DecisionRule(InNotebook):
             without `scale`; a `scale` to which the threshold cannot be brought; a rule that does
             not name its score.
         UnknownNameError, MissingInputError
-            What was given does not allow the score of the rule.
+            The input does not allow the score of the rule, or lacks the groups.
 
         Notes
         -----
-        Predictions, logits and probabilities are decided on the scale of the threshold, so that
+        Predictions, logits and probabilities are compared on the scale of the threshold, so that
         the decisions are those of the calibration, ties included. Confidences on that scale are
-        compared in their own precision, as NumPy and PyTorch compare an array with a number: a
-        float32 0.9 reaches the threshold 0.9. Confidences on the other scale are compared there,
-        and those within 4 units in the last place reach it, since a probability that was computed
-        in another way differs by as much: the sample at the threshold is accepted, and so may be
-        one a hair below it. Ties are accepted or rejected together.
+        compared in their own precision: a float32 0.9 reaches the threshold 0.9. Confidences on
+        the other scale reach the threshold from 4 units in the last place below it, because a
+        probability that was computed in another way differs by as much.
 
         Examples
         --------
@@ -245,13 +430,34 @@ class DecisionRule(InNotebook):
         >>> rule.apply([0.95, 0.73], scale="probability").tolist()
         [True, False]
         """
-        given = scales.one_of(confidence, logits, probabilities)
-        kind = next((x for x in (logits, probabilities) if x is not None), given)
-        given, said = scales.compared(given, self.score, self.scale, score, scale)
-        values = checks.confidence(given)
-        if self.threshold is None:
-            return like(np.zeros(values.size, dtype=np.bool_), kind)
-        return like(scales.reached(values, self.threshold, self.scale, said), kind)
+        source: Any = scales.one_of(confidence, logits, probabilities)
+        if self.per and group is None and isinstance(confidence, Predictions):
+            group = self.groups_of(confidence)
+        device_array = next((x for x in (logits, probabilities) if x is not None), source)
+        source, value_scale = scales.compared(source, self.score, self.scale, score, scale)
+        values = checks.confidence(source)
+        if self.per:
+            accepted = self._accept_by_group(values, group, value_scale)
+        elif self.threshold is None:
+            accepted = np.zeros(values.size, dtype=np.bool_)
+        else:
+            accepted = scales.reached(values, self.threshold, self.scale, value_scale)
+        return like(accepted, device_array)
+
+    def _accept_by_group(
+        self, values: Array, group: AnyArray | None, value_scale: str | None
+    ) -> BoolArray:
+        if group is None:
+            raise MissingInputError(f"the rule has a threshold for each {self.per!r}: give `group`")
+        names, codes = grouped(group, values.size)
+        by_name = {part.name: part.rule.threshold for part in self.parts}
+        thresholds = np.array([by_name.get(name) for name in names], dtype=np.float64)[codes]
+        has_threshold = ~np.isnan(thresholds)
+        if not has_threshold.any():
+            return has_threshold
+        # All confidences are compared: the values of few groups may seem to be on another scale.
+        thresholds[~has_threshold] = thresholds[has_threshold][0]
+        return has_threshold & scales.reached(values, thresholds, self.scale, value_scale)
 
     def for_score(self, name: str, *, scale: RuleScale | None = None) -> "DecisionRule":
         """Return the same rule, marked as belonging to the confidence score of that name.
@@ -280,11 +486,20 @@ class DecisionRule(InNotebook):
         Accept when "msr" is at least 2 (log-odds; a probability of 0.880797); nothing is
         guaranteed.
         """
+        if self.parts:
+            parts = (replace(p, rule=p.rule.for_score(name, scale=scale)) for p in self.parts)
+            return self.of_parts(self.per, tuple(parts), joint=self.joint, delta=self.delta)
         return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
         """Return the rule as JSON text; `from_json` gives back exactly the same numbers."""
-        return json.dumps({"kind": KIND, "version": VERSION, **asdict(self)}, indent=2)
+        if not self.parts:
+            fields = {"kind": KIND, "version": VERSION, **_plain_fields(self)}
+            return json.dumps(fields, indent=2)
+        parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in self.parts]
+        fields = {"kind": KIND_OF_PARTS, "version": 1, "per": self.per}
+        fields |= {"parts": parts, "joint": self.joint, "delta": self.delta}
+        return json.dumps(fields, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "DecisionRule":
@@ -318,26 +533,30 @@ class DecisionRule(InNotebook):
         0.5
         """
         with json_records.reading("decision rule"):
-            found, version = json_records.opened(text, KIND, (*_LATER, VERSION))
-            return records.read(cls, _LATER.get(version, {}) | found, "a decision rule")
+            fields = json_records.parsed(text)
+            kind = json_records.take_kind(fields, (KIND, KIND_OF_PARTS))
+            if kind == KIND_OF_PARTS:
+                json_records.take_version(fields, "version", (1,))
+                return _read_parts(fields)
+            version = json_records.take_version(fields, "version", (*_LATER, VERSION))
+            return _read_rule(_LATER.get(version, {}) | fields, "a decision rule")
 
     def __str__(self) -> str:
-        """Say the rule in a plain sentence."""
+        """Describe the rule in a plain sentence, or each part in one."""
+        if self.parts:
+            head = f"By {self.per}" if self.per else "One threshold, several limits"
+            return "\n".join([f"{head}:", *(f"  {part.name}: {part.rule}" for part in self.parts)])
         if self.threshold is None:
             return f"Accept nothing: {self.reason}."
         what = f'"{self.score}"' if self.score else "the confidence"
         units = f" ({self.units})" if self.units else ""
         accept = f"Accept when {what} is at least {self.threshold:.6g}{units}"
-        parts = [accept, self._on_calibration(), self._promise()]
-        return "; ".join(part for part in parts if part) + "."
-
-    def _on_calibration(self) -> str:
         if self.coverage is None:
-            return ""
-        known = "" if self.risk is None else f" and a selective risk of {self.risk:.4g}"
-        # The count beside the share: weighted samples make them differ.
-        kept = f"this kept {self.accepted} of {self.n} calibration samples"
-        return f"{kept}, a coverage of {self.coverage:.4g}{known}"
+            return f"{accept}; {self._promise()}."
+        risk = "" if self.risk is None else f" and a selective risk of {self.risk:.4g}"
+        # The count and the share: with weights they differ.
+        calibration = f"this kept {self.accepted} of {self.n} calibration samples, a coverage of "
+        return f"{accept}; {calibration}{self.coverage:.4g}{risk}; {self._promise()}."
 
     def _promise(self) -> str:
         if self.guarantee == "none":
@@ -354,9 +573,28 @@ class DecisionRule(InNotebook):
         return f"{sure} the true {self.guarantee} of the rule is {side} {self.target:g}{about}"
 
 
-def _refuse_unknown(method: str) -> None:
-    known = (*RULES, GIVEN)
-    if method not in known:
-        names = ", ".join(map(repr, known))
-        given = json_records.shown(method)
-        raise InputError(f"`method` of a decision rule must be one of {names}; got {given}")
+# ------------------------------------------------------------------------------------ JSON
+def _plain_fields(rule: DecisionRule) -> dict[str, Any]:
+    """Return the fields of a rule without parts."""
+    return {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
+
+
+def _read_rule(fields: object, description: str) -> DecisionRule:
+    """Read a rule without parts."""
+    if isinstance(fields, dict):
+        fields = {"per": "", "joint": False, "parts": (), **fields}
+    return records.part(DecisionRule, fields, description)
+
+
+def _read_parts(fields: dict[str, Any]) -> DecisionRule:
+    """Read a rule with parts, from which all fields follow that the text does not have."""
+    names = ("per", "parts", "joint", "delta")
+    records.refuse_other_fields(fields, names, "a decision rule with parts")
+    entries = fields.pop("parts")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        json_records.refuse("the field `parts` must be a list, each with a name and a rule")
+    parts = []
+    for entry in entries:
+        rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`")
+        parts.append(records.read(RulePart, {**entry, "rule": rule}, "a part of a decision rule"))
+    return DecisionRule.of_parts(parts=tuple(parts), **fields)

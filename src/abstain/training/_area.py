@@ -237,7 +237,12 @@ def _nothing_or_nan(confidence: Tensor) -> Tensor | float:
 def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[Batch, torch.dtype]:
     """Check one step's vectors; return them in the widest precision, and the result's precision."""
     for name, x in (("confidence", confidence), ("loss", loss)):
-        _vector(name, x)
+        if not isinstance(x, Tensor):
+            raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
+        if x.ndim != 1:
+            raise ShapeError(
+                f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
+            )
     _same_length("loss", loss, confidence)
     if loss.device != confidence.device:
         where = f"`confidence` is on {confidence.device} and `loss` on {loss.device}"
@@ -257,15 +262,6 @@ def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[
     if batch.confidence.shape[0] == 0:
         raise ShapeError("the batches of all processes are empty; at least one sample is needed")
     return batch, precision
-
-
-def _vector(name: str, x: Any) -> None:
-    if not isinstance(x, Tensor):
-        raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
-    if x.ndim != 1:
-        raise ShapeError(
-            f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
-        )
 
 
 def _same_length(name: str, x: Any, confidence: Tensor) -> None:

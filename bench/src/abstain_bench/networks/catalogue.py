@@ -60,37 +60,7 @@ class Model:
         weights: str | Path | None = None,
         side: int = 0,
     ) -> Backbone:
-        """Make a model with fresh weights, or with trained ones from a file.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Channels, height and width of the pictures.
-        seed : int
-            Of the weights; torch's own generator is left as it was.
-        dropout : float, default=0
-            The chance that a unit is left out; the model's class says where. The first weights
-            are the same at any rate.
-        weights : str or Path, optional
-            A file of trained weights (safetensors, or tensors that `torch.save` wrote), without
-            which they are drawn. Nothing is ever downloaded.
-
-        Returns
-        -------
-        Backbone
-            On the CPU, in training mode.
-
-        Raises
-        ------
-        InputError
-            The model does not take pictures of this size, or there is no file of weights.
-        DomainError
-            `dropout` is not in [0, 1).
-        FileFormatError
-            The file holds no weights of this model, or more than tensors.
-        MissingInputError
-            A package that defines the model or reads the file is not installed.
-        """
+        """Make a model with fresh weights, or with trained ones from a file."""
         seen = (shape[0], side, side) if side else shape
         self._check(seen)
         options: dict[str, Any] = {"side": seen[1]} if self.made_for_size else {}
@@ -120,16 +90,6 @@ class Model:
 
 def parameters(model: "torch.nn.Module") -> int:
     """Count the numbers that training changes.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        A backbone, a head, or both.
-
-    Returns
-    -------
-    int
-        Weights and biases; running means of batch norm are not counted.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from abstain.evaluation import Finding
+from abstain.evaluation import Note
 from abstain.evaluation.comparison import Unit
 from abstain_bench.results.scope import Compared
 from abstain_bench.runs.protocol import Study
@@ -25,7 +25,7 @@ __all__ = [
 FEW: Final = 10
 
 
-def about_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:
+def about_choices(chosen: Sequence[Chosen]) -> Iterator[Note]:
     """Say where a setting was chosen from less than all there is."""
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in chosen:
@@ -33,16 +33,16 @@ def about_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:
             alike[one.metric, one.note].append(one.method)
     for (metric, note), methods in alike.items():
         message = f"Settings by {metric}: {note} ({', '.join(methods)})."
-        yield Finding.warning("settings", message)
+        yield Note.warning("settings", message)
     if any(one.arm == ENSEMBLE for one in chosen):
-        yield Finding.note(
+        yield Note(
             "ensemble",
             "One ensemble, of the networks of all seeds, stands in every seed: its numbers do not "
             "vary with the seed.",
         )
 
 
-def about_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterator[Finding]:
+def about_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterator[Note]:
     """Say which runs are missing, and which methods for that reason."""
     for seeds, metrics in _grouped((own.seeds_left, metric) for metric, own in who.items()):
         if seeds:
@@ -50,7 +50,7 @@ def about_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterato
                 f"Seed {', '.join(map(str, seeds))} is left out by {', '.join(metrics)}: some "
                 "method has no numbers for it."
             )
-            yield Finding.warning("seeds", message)
+            yield Note.warning("seeds", message)
     lacking = [
         ((method, why), metric)
         for metric, own in who.items()
@@ -58,20 +58,18 @@ def about_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterato
     ]
     for (method, why), metrics in _grouped(lacking):
         message = f"{method} is left out by {', '.join(metrics)}: {why}."
-        yield Finding.warning("left_out", message, score=method)
+        yield Note.warning("left_out", message, score=method)
     failed = list(facts.get("failed", ()))
     if failed:
         listed = ", ".join(map(str, failed[:5])) + (" and others" if len(failed) > 5 else "")
         message = f"{len(failed)} jobs failed: {listed}. Their logs are beside the other files."
-        yield Finding.warning("failed", message)
+        yield Note.warning("failed", message)
     counts = {len(own.seeds) for own in who.values() if own.runs}
     if counts and min(counts) == 1:
-        yield Finding.note(
-            "one_seed", "There is one seed: how much training again changes is not known."
-        )
+        yield Note("one_seed", "There is one seed: how much training again changes is not known.")
 
 
-def about_untested(chosen: Sequence[Chosen], kept: Sequence[StoredRun]) -> Iterator[Finding]:
+def about_untested(chosen: Sequence[Chosen], kept: Sequence[StoredRun]) -> Iterator[Note]:
     """Say that a run was stopped before all networks that were chosen are tested."""
     places = {(one.arm, one.setting) for one in chosen}
     own = [one for one in kept if (one.run.arm, one.run.setting) in places]
@@ -82,20 +80,20 @@ def about_untested(chosen: Sequence[Chosen], kept: Sequence[StoredRun]) -> Itera
             f"This run is not over: {len(lacking)} of {len(own)} networks whose settings were "
             f"chosen are not tested ({listed}). `abstain benchmark status` says how far it is."
         )
-        yield Finding.warning("unfinished", message)
+        yield Note.warning("unfinished", message)
 
 
-def about_studies(studies: Sequence[Study]) -> Iterator[Finding]:
+def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
     """Say what the tests over all studies take for granted."""
     if len([study for study in studies if study.headline]) > 1:
-        yield Finding.note(
+        yield Note(
             "dependent_studies",
             "The studies share networks and pictures. Mean ranks describe them; tests over all "
             "studies take studies for independent, and promise too much.",
         )
 
 
-def about_failures(units: Sequence[Unit]) -> Iterator[Finding]:
+def about_failures(units: Sequence[Unit]) -> Iterator[Note]:
     """Say where a study has so few failures that its numbers say little."""
     fewest = min(unit.counted(method)[1] for unit in units for method in unit.scored)
     if fewest < FEW:
@@ -105,7 +103,7 @@ def about_failures(units: Sequence[Unit]) -> Iterator[Finding]:
             f"The study {data[0][1]} has {failures} for some method, fewer than {FEW}: its numbers "
             "say little."
         )
-        yield Finding.warning("few_failures", message, data)
+        yield Note.warning("few_failures", message, data)
 
 
 def _grouped(pairs: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, list[str]]]:

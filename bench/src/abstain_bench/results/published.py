@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Final
 
+from abstain._foundation.notes import Note
 from abstain.evaluation.comparison import Comparison
-from abstain.evaluation.records import Finding
 from abstain.inference import kendall, ranking
 from abstain_bench.published import Fact, table, tables
 from abstain_bench.runs.methods import METHODS
@@ -148,22 +148,22 @@ class PublishedColumns:
                 there = {m: printed[m] for m in own}
                 yield _column(metric, study, own, there, lower_is_better=lower)
 
-    def findings(self, numbers: Sequence[PublishedNumber]) -> Iterator[Finding]:
+    def findings(self, numbers: Sequence[PublishedNumber]) -> Iterator[Note]:
         """Say what to think of the comparison, or why there is none."""
         if not numbers:
-            yield Finding.note("nothing_published", self._nothing())
+            yield Note("nothing_published", self._nothing())
             return
-        yield Finding.note("published", self._caveat(numbers))
+        yield Note("published", self._caveat(numbers))
         turned = [one for one in self.task.split(_JOINED) if _ROTATED.search(one)]
         if 0 < len(turned) < _PUBLISHED_ROTATIONS:
-            yield Finding.note(
+            yield Note(
                 "published",
                 f"Published numbers of held-out classes are of {_PUBLISHED_ROTATIONS} rotations "
                 f"together; these runs are of {len(turned)}.",
             )
         for doubt, own in _by_doubt(numbers).items():
             where = ", ".join(dict.fromkeys(number.study for number in own))
-            yield Finding.note("published", f"Published numbers of {where} are doubtful: {doubt}")
+            yield Note("published", f"Published numbers of {where} are doubtful: {doubt}")
 
     def _nothing(self) -> str:
         if not self.task:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from abstain._foundation.frames import AnyFrame, Backend, in_library, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.errors import InputError, suggest
-from abstain.evaluation import Comparison, Finding
+from abstain.evaluation import Comparison, Note
 from abstain.evaluation.comparison import MEAN
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
@@ -212,7 +212,7 @@ class BenchmarkResults(InNotebook):
         The most confident failures and least confident successes, in the headline studies.
     left_out : mapping from str to str
         Methods that gave no numbers, and why.
-    findings : tuple of Finding
+    findings : tuple of Note
         What the reader should know, warnings first.
     calibration : tuple of CalibrationRow
         ECE with and without calibration.
@@ -245,7 +245,7 @@ class BenchmarkResults(InNotebook):
     curves: Mapping[tuple[str, str], CurvePoints]
     extremes: tuple[Extreme, ...]
     left_out: Mapping[str, str]
-    findings: tuple[Finding, ...]
+    findings: tuple[Note, ...]
     calibration: tuple[CalibrationRow, ...] = ()
     undefined: Mapping[tuple[str, str], str] = field(default_factory=dict)
     level: float = 0.95

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.evaluation import Finding
+from abstain.evaluation import Note
 from abstain.evaluation.comparison import Plan, Unit
 from abstain.evaluation.records import ordered
 from abstain.metrics import Metric
@@ -302,9 +302,9 @@ def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str,
     return found
 
 
-def _about(stores: Sequence[Store]) -> Finding:
+def _about(stores: Sequence[Store]) -> Note:
     folders = ", ".join(store.folder.name for store in stores)
-    return Finding.note(
+    return Note(
         "rotations",
         f"Every number is the mean over {len(stores)} folders that hold out other classes "
         f"({folders}), each with the settings that its own validation data chose.",

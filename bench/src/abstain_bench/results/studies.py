@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abstain._foundation.scored import Scored
-from abstain.evaluation import Comparison, Finding
+from abstain.evaluation import Comparison, Note
 from abstain.evaluation.comparison import (
     Blocks,
     DataPart,
@@ -51,7 +51,7 @@ class Studied:
     """
 
     part: DataPart
-    findings: tuple[Finding, ...]
+    findings: tuple[Note, ...]
     headline: bool
 
     @property

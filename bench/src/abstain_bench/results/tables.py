@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from abstain.evaluation import Finding
+from abstain.evaluation import Note
 from abstain.evaluation.comparison import Plan
 from abstain.metrics import Metric
 from abstain_bench.results.details import (
@@ -58,7 +58,7 @@ class StudyTables:
     calibration: list[CalibrationRow] = field(default_factory=list)
     curves: dict[tuple[str, str], CurvePoints] = field(default_factory=dict)
     extremes: list[Extreme] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Note] = field(default_factory=list)
     undefined: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -160,7 +160,7 @@ class StudyTables:
                 continue
             split = (("study", samples.study.name),)
             message = f"{method} is left out of {samples.study.name} by {metric}: {missing[0]}."
-            self.findings.append(Finding.warning("left_out", message, split, method))
+            self.findings.append(Note.warning("left_out", message, split, method))
 
     def _look(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
         """Add curves, thresholds, calibration and pictures, with the settings of one metric."""
@@ -186,9 +186,9 @@ class StudyTables:
 def meaningless(metric: Metric, study: Study) -> str:
     """Return why a metric says nothing in a study, or an empty string."""
     # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
-    if study.errors == "scod" and metric.needs:
+    if study.errors == "scod" and metric.measurement.needs:
         return "it counts right and wrong, and here failures have costs"
-    if study.errors in {"removed", "outlier"} and metric.family == "classifier":
+    if study.errors in {"removed", "outlier"} and metric.identity.family == "classifier":
         done = "left out" if study.errors == "removed" else "no failures"
         return f"wrong answers are {done}, so that it is the share of known classes and no more"
     return ""

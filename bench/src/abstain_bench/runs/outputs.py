@@ -114,14 +114,7 @@ class Outputs:
         return int(self.logits.shape[1])
 
     def predictions(self) -> Predictions:
-        """Return the record that scores and metrics start from.
-
-        Returns
-        -------
-        abstain.Predictions
-            Logits, labels, features and samples; the own confidence is named "own". Whatever is
-            predicted for a label of -1 is wrong.
-        """
+        """Return the record that scores and metrics start from."""
         own = None if self.confidence is None else {"own": self.confidence}
         return Predictions(
             logits=self.logits,
@@ -133,25 +126,7 @@ class Outputs:
         )
 
     def subset(self, rows: AnyArray) -> "Outputs":
-        """Return some of the pictures.
-
-        Parameters
-        ----------
-        rows : indices, or mask of shape (n,)
-            Which, in this order.
-
-        Returns
-        -------
-        Outputs
-            With all that is there.
-
-        Raises
-        ------
-        ShapeError
-            A mask of another length, or no picture is left.
-        DomainError
-            An index outside the pictures, or rows that are neither whole numbers nor a mask.
-        """
+        """Return some of the pictures."""
         chosen = _rows(np.asarray(rows), self.n)
         there = ((f.name, getattr(self, f.name)) for f in fields(self))
         kept: dict[str, Any] = {name: x[chosen] for name, x in there if x is not None}
@@ -160,23 +135,6 @@ class Outputs:
 
 def ensemble_outputs(members: Sequence[Outputs]) -> Outputs:
     """Average what several networks say of the same pictures: a deep ensemble.
-
-    Parameters
-    ----------
-    members : sequence of Outputs
-        At least two, of the same pictures in the same order.
-
-    Returns
-    -------
-    Outputs
-        `logits` are the logarithms of the mean probabilities, `samples` the logits of the
-        members, `sample_confidence` their own confidences where all have one. There are no
-        features, as no single last layer is left, and no own confidence.
-
-    Raises
-    ------
-    InputError
-        Fewer than two members, or members of other pictures or classes.
 
     Notes
     -----

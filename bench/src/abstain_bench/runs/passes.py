@@ -43,38 +43,6 @@ def outputs_of(
 ) -> Outputs:
     """Ask a trained network about pictures, once and with dropout as often as wanted.
 
-    Parameters
-    ----------
-    network : abstain.training.Network
-        Left in evaluation mode.
-    objective : abstain.training.Objective
-        Whose head the network has.
-    pictures : Tensor of shape (n, channels, height, width)
-        What the network sees, as `Inputs.fixed` returns it, on any device: each block is moved to
-        that of the network.
-    labels : array of shape (n,)
-        The true classes; -1 for a picture of no known class.
-    places : array of shape (n,)
-        Which picture of the source each is.
-    samples : int, default=0
-        Passes with dropout on: 0, or at least 2.
-    seed : int, default=0
-        Of the dropout; torch's own generators are left as they were.
-    on_share : callable, optional
-        Called after each block with the share of the pictures that is done.
-
-    Returns
-    -------
-    Outputs
-        The own confidence is there where the head has a branch for it.
-
-    Raises
-    ------
-    InputError
-        `samples` is 1 or negative, or the network has no dropout to sample.
-    ShapeError, DomainError
-        What `Outputs` refuses, such as the NaN of a network that diverged.
-
     Notes
     -----
     In the passes only dropout layers are in training mode; batch norm keeps its running means.

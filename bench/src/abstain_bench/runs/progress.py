@@ -107,23 +107,6 @@ class Progress:
 def progress_of(folder: str | Path) -> Progress:
     """Say how far a benchmark is.
 
-    Parameters
-    ----------
-    folder : str or Path
-        The folder of the runs.
-
-    Returns
-    -------
-    Progress
-        What is done, what failed, what is chosen, and what is left.
-
-    Raises
-    ------
-    InputError
-        There is no such folder, or no manifest in it.
-    FileFormatError
-        The manifest is damaged.
-
     Examples
     --------
     >>> from abstain_bench.runs.progress import progress_of

@@ -220,23 +220,6 @@ def judged(
 ) -> StudyLoss:
     """Say what counts as a failure of a prediction in a study, and which samples count.
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-    scores : RunScores
-        Of its samples; a label of -1 is of no known class, so that every answer is wrong.
-    averages : bool, default=False
-        Whether the averaged prediction is judged.
-    outlier_cost : float, default=2.0
-        For "scod": the cost of accepting a new class, where a wrong answer about a known class
-        costs 1.
-
-    Returns
-    -------
-    StudyLoss
-        Losses, and weights where samples are left out.
-
     Examples
     --------
     >>> import numpy as np

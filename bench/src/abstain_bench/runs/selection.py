@@ -60,27 +60,6 @@ def validated(
 
     Answers: how good is each method with this setting, as far as it may be known before a test?
 
-    Parameters
-    ----------
-    scores : RunScores
-        Of the validation pictures.
-    methods : mapping from str to bool
-        The methods by name, and whether each belongs to the averaged prediction. Those without
-        confidences in `scores` are left out.
-    metrics : sequence of str
-        Names in `abstain.metrics.METRICS`. Those that need a probability, such as "ece", are of
-        confidences that were calibrated by Platt scaling on the same data.
-
-    Returns
-    -------
-    dict
-        By method and metric: a plain number, or None where it is undefined.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such metric.
-
     Examples
     --------
     >>> import numpy as np
@@ -119,12 +98,12 @@ def predictions_of(scores: RunScores, names: Sequence[str], *, averages: bool) -
 
 def usable(metric: Metric) -> bool:
     """Tell whether a metric needs no more than confidences, labels and predictions."""
-    return metric.needs <= _MET
+    return metric.measurement.needs <= _MET
 
 
 def on_probabilities(metric: Metric) -> bool:
     """Tell whether a metric is of calibrated confidences."""
-    return Need.UNIT_CONFIDENCE in metric.needs
+    return Need.UNIT_CONFIDENCE in metric.measurement.needs
 
 
 def _values(
@@ -161,26 +140,6 @@ def choose(kept: Sequence[StoredRun], metrics: Sequence[str]) -> tuple[Chosen, .
     """Choose, for every method and metric, the setting that is best on validation data.
 
     Answers: which networks does each method use where this metric is reported?
-
-    Parameters
-    ----------
-    kept : sequence of StoredRun
-        All runs with their `validated` values.
-    metrics : sequence of str
-        Names in `abstain.metrics.METRICS`.
-
-    Returns
-    -------
-    tuple of Chosen
-        By metric and method in the order given: the setting with the best mean over all seeds,
-        of several the first. Settings that lack a seed count only where no setting has all, and
-        then those with the most; where the metric is undefined for all, the first setting is
-        taken. Both are said in `note`.
-
-    Raises
-    ------
-    InputError
-        No run was validated, or two runs have one arm, setting and seed.
 
     Examples
     --------

@@ -280,15 +280,17 @@ def _tempered(
 
 def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tuple[BeforeAfter, ...]:
     """Return what of the catalogue a calibration may change, and two numbers of being right."""
-    of_confidence = (m for m in METRICS.values() if m.family == "calibration")
-    metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.needs]
+    of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
+    metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
     metrics.append(METRICS[PRIMARY])
     if isinstance(calibrated.calibration, Temperature) and after.view is not None:
-        of_classes = (m for m in METRICS.values() if m.family == "classifier")
-        metrics += [m for m in of_classes if Need.PROBABILITIES in m.needs]
+        of_classes = (m for m in METRICS.values() if m.identity.family == "classifier")
+        metrics += [m for m in of_classes if Need.PROBABILITIES in m.measurement.needs]
     out = []
     for metric in metrics:
-        known = before.probability is not None or Need.UNIT_CONFIDENCE not in metric.needs
+        known = (
+            before.probability is not None or Need.UNIT_CONFIDENCE not in metric.measurement.needs
+        )
         first = metric.compute(before) if known else _no_probability()
         out.append(_pair(metric.name, metric.title, first, metric.compute(after)))
     for name, title, compute in (

@@ -1,25 +1,27 @@
 """`check_cascade`: a cascade on other data, with labels or without."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
 from abstain.evaluation.cascade.record import CascadeChecks
 from abstain.evaluation.findings import wrong_way
-from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import named
 from abstain.inference.intervals import level_of
 from abstain.predictions import CostMatrix
+from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import (
     PERSON,
     Cascade,
-    CascadeCheck,
     CascadeFrontier,
     check_decisions,
     frontier_of,
@@ -36,7 +38,7 @@ def check_cascade(
     scale: Scale | None = None,
     level: float = 0.95,
     calibration: Mapping[str, Any] | None = None,
-    notes: Sequence[str | Finding] = (),
+    notes: Sequence[str | Note] = (),
 ) -> CascadeChecks:
     """Check a cascade on other data: risk, who answers, the load of the person, cost.
 
@@ -63,13 +65,13 @@ def check_cascade(
     calibration : mapping, optional
         The data that it was chosen on: for the picture of all choices of thresholds, and to notice
         when they are among the data it is checked on.
-    notes : sequence of str or Finding
+    notes : sequence of str or Note
         Sentences to carry into the findings, such as those of the reader of a file.
 
     Returns
     -------
     CascadeChecks
-        The cascade and a `CascadeCheck` for each data set, with `rows` and `frame`. One "holds"
+        The cascade and a `RuleCheck` for each data set, with `rows` and `frame`. One "holds"
         where the interval of the risk, and of the share of reviews if that is limited, lies at or
         below its target; it is "broken" where one lies above. An empty mapping checks nothing.
 
@@ -120,7 +122,7 @@ def check_cascade(
         )
         for (name, _), part in zip(sets, parts, strict=True)
     )
-    told = [n if isinstance(n, Finding) else Finding.note("source", n) for n in notes]
+    told = [n if isinstance(n, Note) else Note("source", n) for n in notes]
     said = [*_of_cascade(cascade), *_of_parts(sets, parts, chosen_on), *_of_checks(cascade, found)]
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     return CascadeChecks(
@@ -150,17 +152,17 @@ def _frontier(cascade: Cascade, known: Aligned) -> CascadeFrontier | None:
     return frontier_of(known.data, cascade.stages, cascade.plan)
 
 
-def _of_cascade(cascade: Cascade) -> Iterator[Finding]:
+def _of_cascade(cascade: Cascade) -> Iterator[Note]:
     plan = cascade.plan
     if cascade.attainable:
-        yield Finding.note(
+        yield Note(
             "guarantee",
             "The guarantee is about new data drawn like the calibration data. It says nothing of "
             "data that have shifted.",
         )
     if plan.person_error is not None:
         rate = f"{100 * plan.person_error:.3g} %"
-        yield Finding.note(
+        yield Note(
             "person",
             f"The {PERSON} is taken to be wrong on {rate} of the samples sent there. That is said, "
             "not measured: hard samples are hard for people too. Losses of the person on these "
@@ -170,31 +172,31 @@ def _of_cascade(cascade: Cascade) -> Iterator[Finding]:
 
 def _of_parts(
     sets: list[tuple[str, Mapping[str, Any]]], parts: list[Aligned], chosen_on: Aligned | None
-) -> Iterator[Finding]:
+) -> Iterator[Note]:
     known = [] if chosen_on is None else [("calibration", chosen_on)]
     for name, part in [*known, *((n, p) for (n, _), p in zip(sets, parts, strict=True))]:
         yield from _direction(name, part)
     for (name, _), part in zip(sets, parts, strict=True):
         if chosen_on is not None and _same(part, chosen_on):
-            yield Finding.warning(
+            yield Note.warning(
                 "same_data",
                 f"{name}: This looks like the calibration data itself, on which a cascade looks "
                 "better than it is: check it on others.",
             )
         if part.data.losses is None:
-            yield Finding.note(
+            yield Note(
                 "no_labels", f"{name}: No labels are known here, so only who answers is checked."
             )
 
 
-def _direction(name: str, part: Aligned) -> Iterator[Finding]:
+def _direction(name: str, part: Aligned) -> Iterator[Note]:
     """Warn of confidences by which the samples that are answered are the worse ones."""
     for stage in part.stages:
         if stage.loss is None:
             continue
         said = wrong_way(Scored(stage.score.values, stage.loss), own=stage.score.own)
         if said:
-            yield Finding.warning("direction", f"{name}, {stage.name}: {said}")
+            yield Note.warning("direction", f"{name}, {stage.name}: {said}")
 
 
 def _same(part: Aligned, other: Aligned) -> bool:
@@ -204,17 +206,17 @@ def _same(part: Aligned, other: Aligned) -> bool:
     )
 
 
-def _of_checks(cascade: Cascade, found: tuple[CascadeCheck, ...]) -> Iterator[Finding]:
+def _of_checks(cascade: Cascade, found: tuple[RuleCheck, ...]) -> Iterator[Note]:
     for check in found:
-        if check.load_verdict != "broken" or not cascade.attainable:
+        load = check.load
+        if load is None or load.verdict != "broken" or not cascade.attainable:
             continue
-        days = (
-            f": on {100 * check.days_over:.3g} % of days there are more than {cascade.plan.reviews}"
-            if check.days_over == check.days_over
-            else ""
-        )
-        yield Finding.warning(
+        days = ""
+        if not math.isnan(load.days_over):
+            share = f"{100 * load.days_over:.3g} %"
+            days = f": on {share} of days there are more than {cascade.plan.reviews}"
+        yield Note.warning(
             "load",
-            f"{check.name}: {100 * check.reviews:.3g} % of the samples go to the {PERSON}, more "
+            f"{check.name}: {100 * load.reviews:.3g} % of the samples go to the {PERSON}, more "
             f"than the {100 * cascade.plan.capacity:.3g} % promised{days}.",
         )

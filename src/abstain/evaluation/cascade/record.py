@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
-from abstain.evaluation.records import Finding, counted
-from abstain.thresholds.cascade import Cascade, CascadeCheck, CascadeFrontier
+from abstain._foundation.notes import Note
+from abstain.evaluation.records import counted
+from abstain.thresholds import RuleCheck
+from abstain.thresholds.cascade import Cascade, CascadeFrontier
 
 #: The name of the row of the calibration data, and what stands in it for a verdict.
 CALIBRATION: Final = "calibration"
@@ -22,13 +24,13 @@ class CascadeChecks(InNotebook):
     ----------
     cascade : Cascade
         The stages with their thresholds, and what is promised.
-    checks : tuple of CascadeCheck
+    checks : tuple of RuleCheck
         One for each data set, in the order given.
     level : float
         Of the intervals.
     frontier : CascadeFrontier or None
         Every choice of thresholds on the calibration data, when these were given.
-    findings : tuple of Finding
+    findings : tuple of Note
         What the reader should know, warnings first.
     binary : bool
         Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
@@ -51,10 +53,10 @@ class CascadeChecks(InNotebook):
     """
 
     cascade: Cascade
-    checks: tuple[CascadeCheck, ...]
+    checks: tuple[RuleCheck, ...]
     level: float
     frontier: CascadeFrontier | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Note, ...] = ()
     binary: bool = True
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from abstain._foundation import checks
+from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.comparison.across import Blocks, DataPart, FoundRows, across_data
@@ -20,7 +21,7 @@ from abstain.evaluation.comparison.variation import SampledRows, measured, resam
 from abstain.evaluation.findings import sources
 from abstain.evaluation.given import given
 from abstain.evaluation.inputs import metrics_of, splits_of
-from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.records import ordered
 from abstain.metrics import Metric
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions
@@ -47,7 +48,7 @@ def compare(
     adjustment: str = "holm",
     margin: float | None = None,
     reference: str | None = None,
-    notes: Sequence[str | Finding] = (),
+    notes: Sequence[str | Note] = (),
     bands: bool = True,
     literature: bool = False,
     ties: str = "mean",
@@ -95,7 +96,7 @@ def compare(
         Test that every method is at most that much worse than the `reference`.
     reference : str, optional
         The method that must not be lost against; goes with `margin`.
-    notes : sequence of str or Finding, optional
+    notes : sequence of str or Note, optional
         Sentences to carry into the findings.
     bands : bool, default=True
         False leaves out the risk-coverage curves.
@@ -185,7 +186,7 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
     """Compare the methods on the runs of one data set."""
     rows = SampledRows.of(units)
     sampled = [measured(metric, units, rows) for metric in metrics]
-    lacking = any(metric.influence is None for metric in metrics)
+    lacking = any(metric.measurement.influence is None for metric in metrics)
     resamples = plan.resamples_of(len(units[0].scored), needed=lacking)
     if resamples:
         drawn = resampled(metrics, units, resamples, plan.seed)
@@ -211,7 +212,7 @@ def joined(
     *,
     metrics: Sequence[Metric],
     methods: Iterable[str],
-    findings: Iterable[Finding],
+    findings: Iterable[Note],
 ) -> Comparison:
     """Put what was found on each data set, and over all of them, into one record."""
     runs = (unit.run for part in parts for unit in part.sampled[0].units)
@@ -243,7 +244,7 @@ def _refuse(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Non
             f"be tested; at most {_MOST_METHODS} methods are compared. Name those that matter"
         )
     for metric, (name, s) in product(metrics, [own for u in units for own in u.scored.items()]):
-        if missing := metric.missing(s):
+        if missing := metric.reason_not_applicable(s):
             raise InputError(f"the metric {metric.name!r} does not apply to {name!r}: it {missing}")
     if plan.reference is not None:
         checks.one_of(plan.reference, "reference", methods)

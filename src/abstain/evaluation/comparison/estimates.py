@@ -43,7 +43,9 @@ def mean_estimate(sampled: Sampled, i: int, plan: Plan, run: str = MEAN) -> Esti
 
 def _none(sampled: Sampled, plan: Plan) -> Interval:
     """Return the interval that values alone have: none, and why."""
-    return no_interval(plan.level, "; ".join(sampled.reasons) or sampled.metric.why_no_influence)
+    return no_interval(
+        plan.level, "; ".join(sampled.reasons) or sampled.metric.reason_without_interval
+    )
 
 
 def _estimate(sampled: Sampled, i: int, interval: Interval, run: int | str) -> Estimate:
@@ -92,7 +94,7 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
     own = [unit.scored[sampled.methods[i]] for unit in sampled.units]
-    if sampled.metric.interval is not None:
+    if sampled.metric.measurement.interval is not None:
         return _mean_of(
             [
                 interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
@@ -106,7 +108,7 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
         influence=influences[:, 0],
         bounds=bounds_of(sampled.metric, own[0]),
         failures=sampled.resting(i),
-        heavy=sampled.metric.heavy,
+        heavy=sampled.metric.measurement.heavy_tailed,
         most_degrees=min(most_degrees(sampled.metric, s) for s in own),
         expected=_expected(sampled, i, influences.shape[0]),
         cluster=sampled.codes(influences),
@@ -212,7 +214,7 @@ def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> NonInferiority:
             lower_is_better=lower,
             level=plan.level,
             failures=sampled.resting(i, j),
-            heavy=sampled.metric.heavy,
+            heavy=sampled.metric.measurement.heavy_tailed,
             expected=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
             bounds=sampled.bounds,
             cluster=sampled.codes(influences),

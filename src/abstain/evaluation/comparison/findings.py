@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from abstain._foundation.notes import Note
 from abstain.evaluation.comparison.across import DataPart, FoundRows
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.units import Unit, independent, same_samples
 from abstain.evaluation.findings import wrong_way
-from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.records import ordered
 from abstain.inference.paired import WARNING
 from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics import Metric
@@ -21,7 +22,7 @@ _NAMED = 5
 
 def findings_of_comparison(
     units: Sequence[Unit], parts: Sequence[DataPart], together: FoundRows, plan: Plan
-) -> tuple[Finding, ...]:
+) -> tuple[Note, ...]:
     """Return all that is worth knowing, warnings first, then notes."""
     return ordered(
         [
@@ -40,7 +41,7 @@ def findings_of_comparison(
     )
 
 
-def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Finding, ...]:
+def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Note, ...]:
     """Return what is worth knowing of one data set, whatever it is compared with."""
     return ordered(
         [
@@ -53,13 +54,13 @@ def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Finding, ..
     )
 
 
-def findings_of_blocks(together: FoundRows) -> Iterator[Finding]:
+def findings_of_blocks(together: FoundRows) -> Iterator[Note]:
     """Return what is worth knowing of the tests over all data sets or runs."""
     noted = [(pair.test, pair.note) for pair in together.pairs]
     noted += [("Friedman's test", across.note) for across in together.across]
     for test, note in noted:
         if note:
-            yield Finding.note("few_blocks", f"{test}: {note}.")
+            yield Note("few_blocks", f"{test}: {note}.")
 
 
 def _named(metric: Metric) -> str:
@@ -67,30 +68,30 @@ def _named(metric: Metric) -> str:
     return metric.title[:1].upper() + metric.title[1:]
 
 
-def _directions(units: Sequence[Unit]) -> Iterator[Finding]:
+def _directions(units: Sequence[Unit]) -> Iterator[Note]:
     told = set()
     for unit in units:
         for name, s in unit.scored.items():
             if (unit.data, name) not in told and (said := wrong_way(s, own=name in unit.given)):
                 told.add((unit.data, name))
-                yield Finding.warning("direction", said, unit.data, name)
+                yield Note.warning("direction", said, unit.data, name)
 
 
-def _few_failures(parts: Sequence[DataPart]) -> Iterator[Finding]:
+def _few_failures(parts: Sequence[DataPart]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
             failures = sampled.failures()
-            needed = FEW_FAILURES_HEAVY if sampled.metric.heavy else FEW_FAILURES
+            needed = FEW_FAILURES_HEAVY if sampled.metric.measurement.heavy_tailed else FEW_FAILURES
             if failures is not None and failures < needed:
                 counted = "1 failure" if failures == 1 else f"{failures:,} failures"
                 message = (
                     f"{_named(sampled.metric)} rests on {counted} here; its intervals and tests "
                     f"need about {needed} to hold what they promise."
                 )
-                yield Finding.warning("few_failures", message, part.data)
+                yield Note.warning("few_failures", message, part.data)
 
 
-def _undefined(parts: Sequence[DataPart]) -> Iterator[Finding]:
+def _undefined(parts: Sequence[DataPart]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
             if not sampled.defined:
@@ -99,10 +100,10 @@ def _undefined(parts: Sequence[DataPart]) -> Iterator[Finding]:
                     f"{_named(sampled.metric)} is undefined for some method here, so nothing is "
                     f"compared by it: {why}."
                 )
-                yield Finding.warning("undefined", message, part.data)
+                yield Note.warning("undefined", message, part.data)
 
 
-def _unreliable(parts: Sequence[DataPart]) -> Iterator[Finding]:
+def _unreliable(parts: Sequence[DataPart]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
             rejected = [
@@ -116,10 +117,10 @@ def _unreliable(parts: Sequence[DataPart]) -> Iterator[Finding]:
                     f"{_named(sampled.metric)} has no interval and no p-value for {names}: "
                     f"{next(filter(None, sampled.unreliable))}."
                 )
-                yield Finding.warning("no_interval", message, part.data)
+                yield Note.warning("no_interval", message, part.data)
 
 
-def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
+def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Note]:
     """Say when so few are drawn that no p-value can be small enough, however large the gap."""
     methods = len(parts[0].sampled[0].methods)
     tests = plan.tests(methods)
@@ -136,7 +137,7 @@ def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
                     f"draws no adjusted p-value is below {min(1.0, least[test]):.2g}. "
                     f"{_remedy(test, tests, plan)}"
                 )
-                yield Finding.warning("few_draws", message, part.data)
+                yield Note.warning("few_draws", message, part.data)
 
 
 def _remedy(test: str, tests: int, plan: Plan) -> str:
@@ -146,28 +147,28 @@ def _remedy(test: str, tests: int, plan: Plan) -> str:
     return f"Draw at least {needed:,} resamples."
 
 
-def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
+def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Note]:
     for sampled in parts[0].sampled:
         if sampled.deciding(plan.test) != plan.test:
-            message = f"{sampled.metric.why_no_influence}; so the paired bootstrap decides."
-            yield Finding.note("no_influence", message[:1].upper() + message[1:])
+            message = f"{sampled.metric.reason_without_interval}; so the paired bootstrap decides."
+            yield Note("no_influence", message[:1].upper() + message[1:])
     if plan.literature:
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
-        yield Finding.note("replicates", message)
+        yield Note("replicates", message)
 
 
-def _matched(units: Sequence[Unit]) -> Iterator[Finding]:
+def _matched(units: Sequence[Unit]) -> Iterator[Note]:
     if any(unit.matched == "order" for unit in units):
         message = (
             "The samples of the methods were matched by their order, since they have no names in "
             "common. Name them (id) where the order may differ."
         )
-        yield Finding.note("matched", message)
+        yield Note("matched", message)
     elif any(unit.matched == "name" for unit in units):
-        yield Finding.note("matched", "The samples were matched by name.")
+        yield Note("matched", "The samples were matched by name.")
 
 
-def _own_weights(units: Sequence[Unit]) -> Iterator[Finding]:
+def _own_weights(units: Sequence[Unit]) -> Iterator[Note]:
     for data in dict.fromkeys(unit.data for unit in units):
         own = [unit for unit in units if unit.data == data]
         if all(unit.weight is None or unit.weight.ndim == 1 for unit in own):
@@ -177,19 +178,19 @@ def _own_weights(units: Sequence[Unit]) -> Iterator[Finding]:
             f"Each method is judged by its own samples, {min(n):,} to {max(n):,} of "
             f"{max(unit.n for unit in own):,}: what it is better at may be another set of samples."
         )
-        yield Finding.note("own_weights", message, data)
+        yield Note("own_weights", message, data)
 
 
-def _clusters(units: Sequence[Unit]) -> Iterator[Finding]:
+def _clusters(units: Sequence[Unit]) -> Iterator[Note]:
     counts = [_fewest_clusters(unit, unit.cluster) for unit in units if unit.cluster is not None]
     if not counts:
         return
     message = f"Independent of each other are the {min(counts):,} groups, not the samples."
     if min(counts) >= FEW_CLUSTERS:
-        yield Finding.note("clusters", message)
+        yield Note("clusters", message)
         return
     few = f"Below {FEW_CLUSTERS} groups intervals are too short and tests too sure."
-    yield Finding.warning("clusters", f"{message} {few}")
+    yield Note.warning("clusters", f"{message} {few}")
 
 
 def _fewest_clusters(unit: Unit, cluster: IntArray) -> int:
@@ -199,7 +200,7 @@ def _fewest_clusters(unit: Unit, cluster: IntArray) -> int:
     return min(np.unique(cluster[own > 0]).size for own in unit.weight.T)
 
 
-def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Finding]:
+def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Note]:
     runs = len({unit.run for unit in units})
     if runs == 1:
         return
@@ -214,14 +215,14 @@ def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Finding]
         f"The {runs} runs are {how}. Intervals speak of these trained models on new samples, not "
         "of training again; the tests across runs speak of that."
     )
-    yield Finding.note("runs", message)
+    yield Note("runs", message)
     for part in parts:
         if part.resamples and _overlap(part.sampled[0].units):
             message = (
                 "Some samples or clusters are in several runs, but not in all. Influence functions "
                 "count them once; the bootstrap takes the runs for independent and is too sure."
             )
-            yield Finding.warning("overlap", message, part.data)
+            yield Note.warning("overlap", message, part.data)
 
 
 def _overlap(units: Sequence[Unit]) -> bool:

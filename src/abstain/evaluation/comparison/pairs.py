@@ -127,9 +127,11 @@ def differences_of(sampled: Sampled, plan: Plan) -> Differences:
         pairs,
         lower_is_better=sampled.metric.lower_is_better,
         bounds=sampled.bounds,
-        warnings=warnings_of(failures, heavy=sampled.metric.heavy, clusters=clusters),
+        warnings=warnings_of(
+            failures, heavy=sampled.metric.measurement.heavy_tailed, clusters=clusters
+        ),
         reaches=None if sampled.held is None else sampled.reaches,
-        no_error_at_threshold=sampled.metric.no_error_at_threshold,
+        no_error_at_threshold=sampled.metric.measurement.no_error_at_threshold,
         ratios=not plan.lean or sampled.replicates is not None,
     )
 
@@ -238,7 +240,7 @@ def _by_permutation(family: _Family) -> _Tested:
             "cluster": unit.cluster,
         }
         # The weight of a rank is the rank itself: no sort for each swap.
-        if metric.rank_weight is augrc_weight:
+        if metric.measurement.rank_weight is augrc_weight:
             found = swap_test_by_ranks(lambda u: u, one, two, **options)
         else:
             found = swap_test(_statistic(metric), one, two, **options)
@@ -248,8 +250,8 @@ def _by_permutation(family: _Family) -> _Tested:
 
 def _for_swaps(sampled: Sampled) -> list[Scored]:
     scored = list(sampled.units[0].scored.values())
-    plain = sampled.metric.rank_based and not sampled.metric.needs - {
-        need for need in sampled.metric.needs if need.name.endswith("LOSS")
+    plain = sampled.metric.measurement.rank_based and not sampled.metric.measurement.needs - {
+        need for need in sampled.metric.measurement.needs if need.name.endswith("LOSS")
     }
     weighted = any(s.weight is not None for s in scored)
     if len(sampled.units) > 1 or weighted or not plain:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.names import split_name
 from abstain._foundation.notebook import InNotebook
+from abstain._foundation.notes import Note
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.comparison.rows import (
     MEAN,
@@ -26,7 +27,7 @@ from abstain.evaluation.comparison.rows import (
     Standing,
     footings,
 )
-from abstain.evaluation.records import Finding, counted
+from abstain.evaluation.records import counted
 from abstain.typing import Split
 
 #: What the columns that split the data hold in rows about all of them.
@@ -64,7 +65,7 @@ class Comparison(InNotebook):
         With a bootstrap only.
     bands : tuple of BandOf
         One for each data set and method, of the first run; computed when they are looked at.
-    findings : tuple of Finding
+    findings : tuple of Note
         Warnings and notes, in plain words.
     test : str
         The test that decides, one of those in `pairs`.
@@ -91,7 +92,7 @@ class Comparison(InNotebook):
     agreements: tuple[Agreement, ...]
     stability: tuple[Stability, ...]
     bands: tuple[BandOf, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Note, ...]
     test: str
     bootstrap: int = 0
     seed: int | None = None

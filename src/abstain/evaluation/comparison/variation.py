@@ -266,7 +266,7 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
     values = np.array([[float(m.value) for m in row] for row in found])
     reasons = dict.fromkeys(m.reason for row in found for m in row if m.reason)
     sampled = Sampled(metric, tuple(units), values, rows, tuple(reasons))
-    function = metric.influence
+    function = metric.measurement.influence
     if not sampled.defined:
         return sampled
     size = size_of(tuple(values.ravel()), sampled.bounds)
@@ -289,8 +289,9 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
 
 def _without_unreliable(sampled: Sampled) -> Sampled:
     """Replace the shares of methods that allow no interval by NaN, and add the reasons."""
+    unreliable_reason = sampled.metric.measurement.unreliable_reason
     reasons = tuple(
-        next(filter(None, (sampled.metric.unreliable(u.scored[name]) for u in sampled.units)), "")
+        next(filter(None, (unreliable_reason(unit.scored[name]) for unit in sampled.units)), "")
         for name in sampled.methods
     )
     if not any(reasons):
@@ -397,6 +398,7 @@ def resampled(
 
 def _replicates(sets: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
     """Resample scores of the same samples, shape (metrics, sets, resamples)."""
-    others = [metric for metric in metrics if metric.replicates is None]
+    others = [metric for metric in metrics if metric.measurement.replicates is None]
     rest = iter(replicates(sets, others, draws)) if others else iter(())
-    return np.stack([m.replicates(sets, draws) if m.replicates else next(rest) for m in metrics])
+    batched = [metric.measurement.replicates for metric in metrics]
+    return np.stack([compute(sets, draws) if compute else next(rest) for compute in batched])

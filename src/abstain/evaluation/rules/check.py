@@ -1,19 +1,17 @@
 """`check_rule`: a decision rule on other data, with labels or without."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from abstain._foundation.imports import special
+from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
 from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
-from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import (
     RuleData,
     calibration_set,
@@ -25,19 +23,15 @@ from abstain.evaluation.rules.data import (
 from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
-from abstain.inference.intervals import level_of, no_interval
+from abstain.inference.intervals import level_of
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import DecisionRule, RuleCheck, RuleSet, check, check_groups, check_limits
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import refuse_other
 from abstain.typing import AnyArray, Scale
 
-_NAN = float("nan")
-_UNLABELED = "no labels are known"
-
 
 def check_rule(
-    rule: AnyRule,
+    rule: DecisionRule,
     predictions: Predictions | AnyArray | Mapping[Any, Any],
     *,
     score: str | ScoreState | None = None,
@@ -45,7 +39,7 @@ def check_rule(
     level: float = 0.95,
     scale: Scale | None = None,
     calibration: Predictions | Any | None = None,
-    notes: Sequence[str | Finding] = (),
+    notes: Sequence[str | Note] = (),
 ) -> RuleChecks:
     """Check a decision rule on other data: achieved coverage and risk, and the excess per shift.
 
@@ -53,7 +47,7 @@ def check_rule(
 
     Parameters
     ----------
-    rule : DecisionRule or RuleSet
+    rule : DecisionRule
         From `set_threshold`, a function of `abstain.thresholds`, or a file.
     predictions : Predictions, array, or mapping from name or split to them
         The data sets, in the order in which they are shown: that of the severity of the shift.
@@ -72,7 +66,7 @@ def check_rule(
     calibration : Predictions, or what `evaluate` opens, optional
         The data that the rule was chosen on: for its risk-coverage curve, and to notice when they
         are among the data it is checked on.
-    notes : sequence of str or Finding
+    notes : sequence of str or Note
         Sentences to carry into the findings, such as those of the reader of a file.
 
     Returns
@@ -80,8 +74,8 @@ def check_rule(
     RuleChecks
         The rule, its calibration facts, a `RuleCheck` for each data set and, where predictions
         have a `group`, for each group, with `rows` and `frame`. A data set "holds" only where
-        every group does. Of a `RuleSet` each group is judged by its own threshold and promise, or
-        each limit by itself. `disparities` says how far apart the groups are.
+        every group does. Each group of a rule with parts is judged by its own threshold and
+        promise, each limit by itself. `disparities` says how far apart the groups are.
 
     Raises
     ------
@@ -150,23 +144,23 @@ def check_rule(
     )
 
 
-def _told(notes: Sequence[str | Finding], data: Sequence[object]) -> tuple[Finding, ...]:
+def _told(notes: Sequence[str | Note], data: Sequence[object]) -> tuple[Note, ...]:
     """Return what was told of the data before, by whoever read or made them."""
     return tuple(sources(notes, [one for one in data if isinstance(one, Predictions)]))
 
 
-def _score_of(rule: AnyRule, score: str | ScoreState | None) -> str | ScoreState | None:
+def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:
     """Return the score to compute; refuse one that the rule is not for, and what is no rule."""
     given: object = rule
-    if not isinstance(given, DecisionRule | RuleSet):
-        raise InputError(f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}")
+    if not isinstance(given, DecisionRule):
+        raise InputError(f"`rule` must be a DecisionRule; got {type(given).__name__}")
     if score is None:
         return rule.score or None
     refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
     return score
 
 
-def _unmixed(parts: list[RuleData], rule: AnyRule) -> list[RuleData]:
+def _unmixed(parts: list[RuleData], rule: DecisionRule) -> list[RuleData]:
     """Return the data sets; refuse a score that is a column here and computed there.
 
     The scales may differ.
@@ -183,60 +177,40 @@ def _unmixed(parts: list[RuleData], rule: AnyRule) -> list[RuleData]:
 
 
 def _checked(
-    rule: AnyRule, part: RuleData, level: float, scale: Scale | None
+    rule: DecisionRule, part: RuleData, level: float, scale: Scale | None
 ) -> tuple[RuleCheck, ...]:
     """Return what the rule achieves on a data set, then on each of its groups.
 
     Without losses, the coverage alone.
     """
-    known = part.loss is not None
-    loss = np.zeros(part.values.size) if part.loss is None else part.loss
     # A rule of before scales were recorded is compared as it was then, with a warning beside.
     bare = part.scored is None or (rule.scale == "unknown" and not part.own)
     values: AnyArray = part.values if bare else part.scored
     with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
     found: tuple[RuleCheck, ...]
     try:
-        if isinstance(rule, RuleSet) and part.among is not None:
-            found = check_limits(rule, values, loss, part.among, scale=scale, **with_name)
+        if part.among is not None:
+            found = check_limits(rule, values, part.loss, part.among, scale=scale, **with_name)
         elif part.group is not None:
             # Where these are the groups that the rule is for, each is judged by its own part.
             with_name["by"] = None if part.by is part.group else part.by
-            found = check_groups(rule, values, loss, part.group, scale=scale, **with_name)
+            found = check_groups(rule, values, part.loss, part.group, scale=scale, **with_name)
         else:
-            found = (check(rule, values, loss, scale=scale, **with_name),)
+            found = (check(rule, values, part.loss, scale=scale, **with_name),)
     except InputError as error:
         raise type(error)(f"{part.name}: {error}") from error
-    return found if known else tuple(map(_coverage_alone, found))
+    return found
 
 
-def _coverage_alone(found: RuleCheck) -> RuleCheck:
-    """Take back what depends on losses that are not known."""
-    nothing = no_interval(found.coverage_interval.level, _UNLABELED)
-    checked = replace(
-        found,
-        selective_risk=_NAN,
-        selective_risk_interval=nothing,
-        generalized_risk=_NAN,
-        generalized_risk_interval=nothing,
-    )
-    if found.rule.quantity == "coverage" or found.verdict in {"unattainable", "no target"}:
-        return checked
-    alone: Any = "cannot tell" if found.alone else ""
-    return replace(
-        checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell", alone=alone
-    )
-
-
-def _curve(rule: AnyRule, part: RuleData) -> RiskCoverageCurve | None:
+def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:
     """Return the curve of the risk that the rule is about; several thresholds are on none."""
-    if isinstance(rule, RuleSet) and rule.per:
+    if rule.per:
         return None
     kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
     return None if part.s is None else curve_of(part.s.groups, kind)
 
 
-def _as_probability(rule: AnyRule, parts: list[RuleData]) -> float | None:
+def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:
     """Return the threshold as a probability, where it is known to be log-odds of one."""
     if rule.scale == "log-odds":
         return rule.threshold_on("probability")

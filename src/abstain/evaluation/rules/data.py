@@ -18,8 +18,8 @@ from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.evaluation.given import opened
 from abstain.evaluation.rules.subsets import among
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.thresholds import RuleSet
-from abstain.thresholds.parts import PREDICTION, AnyRule
+from abstain.thresholds import DecisionRule
+from abstain.thresholds.rule import PREDICTION
 from abstain.thresholds.scales import SCALES, refuse_said
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale, Split
 
@@ -83,9 +83,9 @@ def data_of(
     return RuleData(split, name, own.values, losses, data.weight, own, data.group)
 
 
-def for_rule(rule: AnyRule, part: RuleData, data: object) -> RuleData:
+def for_rule(rule: DecisionRule, part: RuleData, data: object) -> RuleData:
     """Return the data set with what several thresholds, or several limits, are about."""
-    if not isinstance(rule, RuleSet):
+    if not rule.parts:
         return part
     if not isinstance(data, Predictions):
         if not rule.per:
@@ -106,7 +106,7 @@ def for_rule(rule: AnyRule, part: RuleData, data: object) -> RuleData:
     return replace(part, by=by, group=looked_at)
 
 
-def on_scale_of(rule: AnyRule, part: RuleData, scale: Scale | None) -> RuleData:
+def on_scale_of(rule: DecisionRule, part: RuleData, scale: Scale | None) -> RuleData:
     """Return the data set with its confidences on the scale of a threshold, to draw and compare."""
     own, known = part.scored, scale
     if own is not None and not own.own:

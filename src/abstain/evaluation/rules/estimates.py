@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from typing import Any, Final
 
-from abstain.evaluation.records import Finding
+from abstain._foundation.notes import Note
 from abstain.evaluation.rules.data import RuleData
 from abstain.shift import UnlabeledRisk, unlabeled_risk
 from abstain.thresholds import DecisionRule
@@ -18,7 +18,7 @@ ESTIMATES: Final = {
 
 
 def estimates_of(
-    rule: object, parts: Sequence[RuleData], calibration: RuleData | None
+    rule: DecisionRule, parts: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
     """Estimate the selective risk of each data set without labels; None for the others.
 
@@ -27,7 +27,7 @@ def estimates_of(
     """
     nothing = (None,) * len(parts)
     known = None if calibration is None else calibration.s
-    if not isinstance(rule, DecisionRule) or known is None or rule.threshold is None:
+    if rule.parts or known is None or rule.threshold is None:
         return nothing
     if not known.binary or (known.weight is not None and not rule.promised_for):
         return nothing
@@ -42,7 +42,7 @@ def estimates_of(
 
 def estimates_said(
     parts: Sequence[RuleData], estimates: Sequence[UnlabeledRisk | None]
-) -> Iterator[Finding]:
+) -> Iterator[Note]:
     """Say what is estimated of each data set, and that nothing is promised."""
     for part, found in zip(parts, estimates, strict=True):
         if found is None or found.accepted == 0:
@@ -52,7 +52,7 @@ def estimates_said(
             if isnan(found.reweighted)
             else (f", {100 * found.reweighted:.3g} % by the density ratios")
         )
-        yield Finding.note(
+        yield Note(
             "estimated_risk",
             f"{part.name}: estimated without labels, which promises nothing: of the answers "
             f"{100 * found.mean_confidence:.3g} % are wrong by their calibrated confidence, "

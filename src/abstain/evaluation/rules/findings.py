@@ -1,15 +1,13 @@
 """What the reader of a checked rule should know, in plain words."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from abstain._foundation.notes import Note
 from abstain.evaluation.findings import wrong_way
-from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import RuleData
-from abstain.thresholds import DecisionRule, RuleCheck, RuleSet
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule, RuleCheck
 from abstain.thresholds.rule_check import decided
 
 #: With so few samples, equal counts on two data sets are no surprise.
@@ -21,11 +19,11 @@ _REASONS = 3
 
 
 def findings_of(
-    rule: AnyRule,
+    rule: DecisionRule,
     parts: Sequence[RuleData],
     found: Sequence[tuple[RuleCheck, ...]],
     calibration: RuleData | None,
-) -> list[Finding]:
+) -> list[Note]:
     """Return what is worth knowing about a rule and each data set it was checked on.
 
     `found` holds for each data set its check, then those of its groups.
@@ -46,37 +44,37 @@ def findings_of(
     return out
 
 
-def _about(name: str, said: Iterable[Finding]) -> Iterator[Finding]:
+def _about(name: str, said: Iterable[Note]) -> Iterator[Note]:
     """Put the name of the data set into the sentence: it need not be that of a split."""
-    return (replace(finding, message=f"{name}: {finding.message}") for finding in said)
+    return (note.within(name) for note in said)
 
 
-def _direction(part: RuleData) -> Iterator[Finding]:
+def _direction(part: RuleData) -> Iterator[Note]:
     if part.s is not None and (said := wrong_way(part.s, own=bool(part.own))):
-        yield Finding.warning("direction", said)
+        yield Note.warning("direction", said)
 
 
-def _of_rule(rule: AnyRule) -> Iterator[Finding]:
+def _of_rule(rule: DecisionRule) -> Iterator[Note]:
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
-        yield Finding.warning(
+        yield Note.warning(
             "no_guarantee",
             "The threshold meets its target on the calibration data without a margin for "
             "chance: where it just does, rules chosen this way miss it about half the time on "
             "new data of the same kind, and more often when few samples are accepted.",
         )
     if rule.guarantee != "none":
-        yield Finding.note("guarantee", _about_whom(rule))
+        yield Note("guarantee", _about_whom(rule))
     if rule.in_expectation:
-        yield Finding.note(
+        yield Note(
             "in_expectation",
             "The guarantee is on average over calibration sets: the rule from one set may be "
             "above its target.",
         )
 
 
-def _about_whom(rule: AnyRule) -> str:
+def _about_whom(rule: DecisionRule) -> str:
     if not rule.promised_for:
         return (
             "The guarantee is about new data drawn like the calibration data. It says nothing "
@@ -85,7 +83,7 @@ def _about_whom(rule: AnyRule) -> str:
     groups = (
         " In a group it takes the ratios to be those of that group: ratios that were estimated "
         "over all groups are, where these changed alike."
-        if isinstance(rule, RuleSet) and rule.per
+        if rule.per
         else ""
     )
     return (
@@ -95,28 +93,26 @@ def _about_whom(rule: AnyRule) -> str:
     )
 
 
-def _of_parts(rule: AnyRule) -> Iterator[Finding]:
+def _of_parts(rule: DecisionRule) -> Iterator[Note]:
     """Name the groups that nothing can be promised to: they are not answered."""
-    if not isinstance(rule, RuleSet) or not rule.per or not rule.attainable:
+    if not rule.per or not rule.attainable:
         return
     left = [part for part in rule.parts if not part.rule.attainable]
     if left:
         said = "; ".join(f"{part.name!r}: {part.rule.reason}" for part in left[:_REASONS])
         rest = [repr(part.name) for part in left[_REASONS:]]
         said += f"; and {', '.join(rest[:_SHOWN])}" if rest else ""
-        yield Finding.warning(
+        yield Note.warning(
             "group_without_threshold",
             f"{len(left)} of {len(rule.parts)} groups have no threshold, so none of their samples "
             f"is answered ({said}{', ...' * (len(rest) > _SHOWN)}).",
         )
 
 
-def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Finding]:
-    if not isinstance(rule, RuleSet):
-        return
+def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
     if part.by is not None and (found := rule.unseen(part.by)):
         names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
-        yield Finding.warning(
+        yield Note.warning(
             "group_unseen",
             f"{sum(found.values())} samples are of {len(found)} group{'s' * (len(found) > 1)} that "
             f"the calibration data did not have ({names}): none of them is answered.",
@@ -124,16 +120,16 @@ def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Finding]:
     wanted = [name for name in rule.names if ":" in name and not rule.per]
     known = part.among or {}
     if lost := [n for n in wanted if n not in known or not known[n].any()]:
-        yield Finding.note(
+        yield Note(
             "limit_unchecked",
             f"No sample here is known to be one that these limits are about, so they are not "
             f"checked: {', '.join(map(repr, lost[:_SHOWN]))}.",
         )
 
 
-def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Finding]:
+def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Note]:
     if rule.scale == "unknown" and rule.attainable and any(part.in_log_odds for part in parts):
-        yield Finding.warning(
+        yield Note.warning(
             "scale_unknown",
             f"The rule does not record the scale of its threshold, and the score "
             f"{rule.score!r} is computed in log-odds here: {rule.threshold:.6g} is taken for "
@@ -143,14 +139,14 @@ def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Finding
 
 
 def _same_data(
-    rule: AnyRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
-) -> Iterator[Finding]:
+    rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
+) -> Iterator[Note]:
     if calibration is not None:
         same = _equal(part, calibration)
     else:
         same = check.n >= _FEW and _counts(rule) == _counts_of(part, check)
     if same:
-        yield Finding.warning(
+        yield Note.warning(
             "same_data",
             "This looks like the calibration data itself. On the data that chose it a "
             "threshold looks better than it is: check it on others.",
@@ -163,7 +159,7 @@ def _equal(part: RuleData, calibration: RuleData) -> bool:
     )
 
 
-def _counts(rule: AnyRule) -> tuple[int, int, int | None]:
+def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
     return rule.n, rule.accepted, rule.failures
 
 
@@ -174,21 +170,21 @@ def _counts_of(part: RuleData, check: RuleCheck) -> tuple[int, int, int | None]:
     return check.n, check.accepted, int(np.count_nonzero(part.loss[accepted]))
 
 
-def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Finding]:
+def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
     of_kind = {v: [c.group for c in groups if c.verdict == v] for v in ("broken", "cannot tell")}
     broken, open_ = of_kind["broken"], of_kind["cannot tell"]
     open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
     if broken:
         by_itself = ", although the whole by itself keeps it"
-        if isinstance(check.rule, DecisionRule):
+        if not check.rule.parts:
             by_itself += ": what is promised of all samples need not hold for each group"
-        yield Finding.warning(
+        yield Note.warning(
             "group_broken",
             f"The target is broken in {_counted(broken, groups)}"
             f"{by_itself if check.alone == 'holds' else ''}.",
         )
     if open_ and check.alone == "holds":
-        yield Finding.note(
+        yield Note(
             "group_open",
             f"The whole by itself keeps the target; too few answers to tell in "
             f"{_counted(open_, groups)}.",
@@ -200,14 +196,14 @@ def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
     return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
 
 
-def _scale(rule: AnyRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]:
+def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Note]:
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:
         return
     low, high = float(part.values.min()), float(part.values.max())
     what = "Nothing is" if check.accepted == 0 else "Everything is"
-    yield Finding.warning(
+    yield Note.warning(
         "scale",
         f"{what} accepted: the confidences lie between {low:.6g} and {high:.6g}, the "
         f"threshold is {rule.threshold:.6g}. Check that they are on the scale of the "
@@ -215,8 +211,6 @@ def _scale(rule: AnyRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]
     )
 
 
-def _labels(part: RuleData) -> Iterator[Finding]:
+def _labels(part: RuleData) -> Iterator[Note]:
     if part.loss is None:
-        yield Finding.note(
-            "no_labels", "No labels are known here, so only the coverage can be checked."
-        )
+        yield Note("no_labels", "No labels are known here, so only the coverage can be checked.")

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
+from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import RiskCoverageCurve
-from abstain.evaluation.records import Finding, counted
+from abstain.evaluation.records import counted
 from abstain.evaluation.rules.estimates import estimate_columns
 from abstain.inference.intervals import Interval
 from abstain.shift import UnlabeledRisk
-from abstain.thresholds import Disparity, RuleCheck, RuleSet, disparities
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule, Disparity, RuleCheck, disparities
 from abstain.typing import Split
 
 #: The name of the row of the calibration data, and what stands in it for a verdict.
@@ -58,7 +58,7 @@ class RuleChecks(InNotebook):
 
     Attributes
     ----------
-    rule : DecisionRule or RuleSet
+    rule : DecisionRule
         The rule, with what is known of its calibration data.
     checks : tuple of RuleCheck
         One for each data set, in the order given. Where no labels are known the risks and the
@@ -72,7 +72,7 @@ class RuleChecks(InNotebook):
     curve : RiskCoverageCurve or None
         Of the calibration data, when they were given: generalized for a rule on the generalized
         risk, else selective.
-    findings : tuple of Finding
+    findings : tuple of Note
         What the reader should know, warnings first.
     binary : bool
         Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
@@ -92,13 +92,13 @@ class RuleChecks(InNotebook):
     [('calibration', 0.6666666666666666, 0.0), ('later', 0.5, 0.0)]
     """
 
-    rule: AnyRule
+    rule: DecisionRule
     checks: tuple[RuleCheck, ...]
     splits: tuple[Split, ...]
     level: float
     groups: tuple[tuple[RuleCheck, ...], ...] = ()
     curve: RiskCoverageCurve | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Note, ...] = ()
     binary: bool = True
     probability: float | None = None
     estimates: tuple[UnlabeledRisk | None, ...] = ()
@@ -167,7 +167,7 @@ class RuleChecks(InNotebook):
         """Return the rows as a dataframe."""
         return of_rows(self.rows(), backend)
 
-    def _about(self, rule: AnyRule) -> dict[str, Any]:
+    def _about(self, rule: DecisionRule) -> dict[str, Any]:
         return {
             "score": rule.score,
             "method": rule.method,
@@ -239,13 +239,13 @@ class RuleChecks(InNotebook):
         return {name: found[name] for name in CHECK_COLUMNS}
 
 
-def _risk_of(rule: AnyRule) -> str:
+def _risk_of(rule: DecisionRule) -> str:
     return rule.quantity if rule.quantity == "generalized risk" else "selective risk"
 
 
-def _is_class(name: str, rule: AnyRule) -> bool:
+def _is_class(name: str, rule: DecisionRule) -> bool:
     """Whether a row is a limit that is not about a group: true classes differ by nature."""
-    return isinstance(rule, RuleSet) and not rule.per and not name.startswith("group:")
+    return bool(rule.parts) and not rule.per and not name.startswith("group:")
 
 
 def _ends_apart(found: list[Disparity]) -> dict[str, float]:
@@ -261,7 +261,7 @@ def _ends_apart(found: list[Disparity]) -> dict[str, float]:
     return out
 
 
-def _excess(rule: AnyRule, achieved: dict[str, Any]) -> float:
+def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
     """Return how much worse than the target it is; as `RuleCheck.excess`."""
     if rule.target is None or not rule.quantity:
         return _NAN

@@ -10,7 +10,7 @@ from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
 from abstain.thresholds.group_names import class_texts, predicted_names, texts
-from abstain.thresholds.parts import PREDICTION
+from abstain.thresholds.rule import PREDICTION
 from abstain.typing import AnyArray, Array, BoolArray
 
 GROUP: Final = "group"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -14,27 +14,13 @@ from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, calibration_set, data_of
 from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import RULES, DecisionRule, RuleSet, fit_groups, several_risks
+from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
 from abstain.thresholds.catalogue import DELTA, SEVERAL, USUAL, default_rule
 from abstain.thresholds.limits import refuse_weights
-from abstain.thresholds.parts import AnyRule
 from abstain.typing import AnyArray, Scale, Split
 
 
-@overload
-def set_threshold(
-    predictions: Predictions | Mapping[Split, Predictions] | Any,
-    *,
-    score: str | ScoreState | None = None,
-    loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str | None = None,
-    scale: Scale | None = None,
-    per: None = None,
-    limits: None = None,
-    **options: Any,
-) -> DecisionRule: ...
-@overload
 def set_threshold(
     predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
@@ -46,19 +32,7 @@ def set_threshold(
     joint: bool = False,
     limits: Mapping[str, float] | None = None,
     **options: Any,
-) -> AnyRule: ...
-def set_threshold(
-    predictions: Predictions | Mapping[Split, Predictions] | Any,
-    *,
-    score: str | ScoreState | None = None,
-    loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str | None = None,
-    scale: Scale | None = None,
-    per: "str | AnyArray | None" = None,
-    joint: bool = False,
-    limits: Mapping[str, float] | None = None,
-    **options: Any,
-) -> AnyRule:
+) -> DecisionRule:
     """Choose the threshold of a confidence score on calibration predictions.
 
     Answers: from which confidence on may the model answer, so that what I ask for holds on new
@@ -98,9 +72,9 @@ def set_threshold(
 
     Returns
     -------
-    DecisionRule or RuleSet
+    DecisionRule
         The threshold with what it promises, for the score and on the scale named in it; or the
-        reason why the target is unattainable. With `per` or `limits` a set of rules, in which a
+        reason why the target is unattainable. With `per` or `limits` the rule has parts, and a
         group too small for a promise has no threshold and is abstained on.
 
     Raises
@@ -152,7 +126,6 @@ def set_threshold(
         given.setdefault("weight", part.weight)
     if "delta" in RULES[method].options:
         given.setdefault("delta", DELTA)
-    rule: AnyRule
     if limits is not None:
         rule = _within(part, limits_asked(limits, given), known, given)
     elif per is not None:
@@ -161,7 +134,7 @@ def set_threshold(
     else:
         rule = fit_rule(method, part.values, part.loss, **given)
     # Other rules choose one of the confidences, which is on their scale.
-    if isinstance(rule, DecisionRule) and rule.scale == "probability":
+    if rule.scale == "probability":
         rule = _on_scale(rule, own)
     return rule.for_score(own.name, scale=own.scale)
 
@@ -199,7 +172,7 @@ def limits_asked(limits: Mapping[str, float], options: dict[str, Any]) -> dict[s
 
 def _within(
     part: RuleData, limits: dict[str, float], known: Predictions, options: dict[str, Any]
-) -> RuleSet:
+) -> DecisionRule:
     """Choose one threshold that keeps several limits."""
     refuse_weights(options.pop("weight", None), method="several risks")
     asked = limits_of(limits, known, options.pop("risk", "selective"))

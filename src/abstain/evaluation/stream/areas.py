@@ -47,7 +47,7 @@ class RankAreas:
                 tied_share=tied / self.state.n,
                 tie_low=np.nan,
                 tie_high=np.nan,
-                convention=metric.convention,
+                convention=metric.identity.convention,
                 lower_is_better=metric.lower_is_better,
                 reason="",
                 level=np.nan if self.how.kind == "none" else self.how.level,

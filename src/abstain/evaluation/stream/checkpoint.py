@@ -16,6 +16,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import held, make_folder, sweep, writing
+from abstain._foundation.notes import READING, Note, RowCount
 from abstain._foundation.option_words import option
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.records import ExtremeSample
@@ -143,7 +144,7 @@ class _Arrays:
         return {
             "pieces": counts.pieces,
             "rows": counts.rows,
-            "notes": counts.notes,
+            "notes": [[n, [asdict(note) for note in notes]] for n, notes in counts.notes],
             "skipped": [asdict(skipped) for skipped in counts.skipped],
             "splits": [[split, self.split(kept)] for split, kept in counts.splits.items()],
         }
@@ -205,6 +206,14 @@ def _samples(kept: list[Any]) -> tuple[Keyed, ...]:
     return tuple((key, ExtremeSample(**sample)) for key, sample in kept)
 
 
+def _read_note(stored: str | dict[str, Any]) -> Note:
+    if isinstance(stored, str):
+        # Versions before 0.2 stored the text.
+        return Note(READING, stored)
+    rows = None if stored["rows"] is None else RowCount(**stored["rows"])
+    return Note(**stored | {"split": tuple(map(tuple, stored["split"])), "rows": rows})
+
+
 def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
     plain = json.loads(str(archive[_PLAIN]))
     arrays = archive.read(name for name in archive if name != _PLAIN)
@@ -243,6 +252,6 @@ def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
         plain["pieces"],
         plain["rows"],
         {tuple(map(tuple, name)): split(kept) for name, kept in plain["splits"]},
-        tuple((rows, tuple(notes)) for rows, notes in plain["notes"]),
+        tuple((n, tuple(map(_read_note, notes))) for n, notes in plain["notes"]),
         tuple(Skipped(**skipped) for skipped in plain["skipped"]),
     )

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from abstain._foundation.names import coded
+from abstain._foundation.notes import Note
 from abstain._foundation.option_words import option
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore
@@ -300,7 +301,7 @@ class StreamCounts:
     rows: int = 0
     splits: Mapping[Split, SplitCounts] = field(default_factory=dict)
     #: The rows and the notes of batches that have some.
-    notes: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    notes: tuple[tuple[int, tuple[Note, ...]], ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def updated(self, batch: ScannedBatch, question: Question, *, several: bool) -> "StreamCounts":

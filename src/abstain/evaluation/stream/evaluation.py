@@ -9,12 +9,13 @@ from time import monotonic
 from typing import Any
 
 from abstain._foundation.checks import one_of, positive_int
+from abstain._foundation.notes import READING, Note, merge_notes
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
 from abstain.evaluation.counted_rows import only_zeros
 from abstain.evaluation.inputs import Asked, loss_name, refuse_columns
-from abstain.evaluation.records import RESULT_COLUMNS, Evaluation, Finding
+from abstain.evaluation.records import RESULT_COLUMNS, Evaluation
 from abstain.evaluation.stream.areas import RankAreas
 from abstain.evaluation.stream.checkpoint import Checkpoint
 from abstain.evaluation.stream.counts import Question, StreamCounts
@@ -24,7 +25,6 @@ from abstain.evaluation.uncertainty import Uncertainty
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix
 from abstain.streaming import SortedRuns
-from abstain.tables.column import joined
 from abstain.tables.scan import PredictionScan, ScannedBatch, Skipped, scan_predictions
 from abstain.tables.scan.scan import is_partitioned
 from abstain.typing import AnyArray
@@ -91,7 +91,7 @@ class StreamPlan:
     loss: "str | CostMatrix | AnyArray | None"
     how: Uncertainty
     curves: bool = True
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Note, ...] = ()
     options: StreamOptions = field(default_factory=StreamOptions)
 
     @property
@@ -155,11 +155,11 @@ def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
     if counts.pieces or not any(folder.glob("counted-*.npz")):
         return counts
-    said = (
+    text = (
         f"{str(folder)!r} has counts, but of other files, of these before they changed, or with "
         "other options of reading: all rows were counted anew"
     )
-    return replace(counts, notes=((0, (said,)),))
+    return replace(counts, notes=((0, (Note(READING, text),)),))
 
 
 def counted(
@@ -218,10 +218,9 @@ def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Ev
         raise InputError(f"{scan.source}: no row is left. {reasons}")
     refuse_columns(counts.splits, RESULT_COLUMNS)
     skipped = (*scan.skipped, *counts.skipped)
-    said = [Finding.note("source", note) for note in (*scan.notes, *joined(counts.notes))]
     left_out = [_left_out(skipped, counts.rows)] if skipped else []
-    rough = [Finding.note("source", _UNNAMED)] if counts.graded and counts.named else []
-    findings = [*plan.findings, *left_out, *said, *rough]
+    rough = [Note(READING, _UNNAMED)] if counts.graded and counts.named else []
+    findings = [*plan.findings, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
     found = Assembly(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():
@@ -238,7 +237,7 @@ def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Ev
     return found.evaluation(label, frozenset(own))
 
 
-def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Finding:
+def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:
     """Say how much was left out, and where the first of it is."""
     lost = sum(s.rows for s in skipped if s.rows > 0)
     files = sum(s.rows < 0 for s in skipped)
@@ -248,4 +247,4 @@ def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Finding:
     first = skipped[0]
     where = "" if first.reason.startswith(first.source) else f"{first.source}: "
     said = f"Left out as bad: {' and '.join(parts)}. The first: {where}{first.reason}"
-    return Finding.warning("skipped", said)
+    return Note.warning("skipped", said)

@@ -61,7 +61,9 @@ class CountedPart(EvaluatedPart):
 
     def of(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
-        is_classifier_metric = metric.of_classifier and set() < metric.needs <= _OF_ANSWERS
+        is_classifier_metric = (
+            metric.identity.of_classifier and set() < metric.measurement.needs <= _OF_ANSWERS
+        )
         # Pairs are counted without weights.
         has_pair_counts = bool(self.counts.answers) and not self.counts.weighted
         use_pairs = is_classifier_metric and has_pair_counts
@@ -70,10 +72,12 @@ class CountedPart(EvaluatedPart):
     def missing(self, metric: Metric) -> str:
         """Return why a metric does not apply, or cannot be had of counts; or an empty string."""
         s = self.of(metric)
-        if metric.needs & _BEYOND and s.view is None and self.counts.answers:
-            words = " and ".join(need.value for need in Need if need in metric.needs & _BEYOND)
+        if metric.measurement.needs & _BEYOND and s.view is None and self.counts.answers:
+            words = " and ".join(
+                need.value for need in Need if need in metric.measurement.needs & _BEYOND
+            )
             return f"{words} of every sample, which a stream does not keep"
-        return metric.missing(s)
+        return metric.reason_not_applicable(s)
 
     @property
     def bounds_ties(self) -> bool:

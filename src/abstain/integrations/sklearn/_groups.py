@@ -8,9 +8,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from abstain.errors import InputError, ShapeError
-from abstain.thresholds import RuleSet
+from abstain.thresholds import DecisionRule
 from abstain.thresholds.group_names import texts
-from abstain.thresholds.parts import PREDICTION
+from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Array
 
 
@@ -33,7 +33,7 @@ class Grouping:
     @classmethod
     def of_rule(cls, per: Any, rule: Any) -> "Grouping":
         """Return the groups that were named, or those of a finished rule for predicted classes."""
-        finished = isinstance(rule, RuleSet) and rule.per == PREDICTION
+        finished = isinstance(rule, DecisionRule) and rule.per == PREDICTION
         return cls(PREDICTION if per is None and finished else per)
 
     @property

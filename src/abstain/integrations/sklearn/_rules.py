@@ -12,8 +12,7 @@ from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
 from abstain.integrations.sklearn._groups import Grouping
 from abstain.integrations.sklearn._held_out import HeldOut
-from abstain.thresholds import DecisionRule, RuleSet
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule
 from abstain.typing import Array, BoolArray
 
 
@@ -39,10 +38,9 @@ class WantedRule:
             self._refuse_params()
             _refuse_options(known, dict(self.params or {}))
             return
-        if not (rule is None or isinstance(rule, DecisionRule | RuleSet) or callable(rule)):
+        if not (rule is None or isinstance(rule, DecisionRule) or callable(rule)):
             raise InputError(
-                "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule, a "
-                "RuleSet or a "
+                "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule or a "
                 f"callable (confidence, loss) -> DecisionRule; got {rule!r}"
             )
         self._refuse_params()
@@ -54,15 +52,16 @@ class WantedRule:
             raise InputError(
                 "`joint` is about the groups of `per`, which is None; name them or drop it"
             )
-        if isinstance(rule, RuleSet) and rule.per and per is None:
+        if isinstance(rule, DecisionRule) and rule.per and per is None:
             raise InputError(
                 f"`rule` has a threshold for each {rule.per!r}: say with `per` where that is in X"
             )
         named = isinstance(rule, str) and thresholds.RULES[rule].needs_data
-        if per is not None and not (named or isinstance(rule, RuleSet)):
+        finished = isinstance(rule, DecisionRule) and bool(rule.parts)
+        if per is not None and not (named or finished):
             raise InputError(
-                "`per` needs a rule that is set on samples, such as rule='coverage', or a RuleSet; "
-                f"got rule={rule!r}"
+                "`per` needs a rule that is set on samples, such as rule='coverage', or one with "
+                f"parts; got rule={rule!r}"
             )
 
     def _refuse_params(self) -> None:
@@ -70,7 +69,7 @@ class WantedRule:
             return
         if not isinstance(self.params, Mapping):
             raise InputError(f"`rule_params` must map options to values; got {self.params!r}")
-        if self.params and (self.rule is None or isinstance(self.rule, DecisionRule | RuleSet)):
+        if self.params and (self.rule is None or isinstance(self.rule, DecisionRule)):
             what = "None" if self.rule is None else "a finished rule"
             raise InputError(
                 f"`rule_params` are the options of a rule that is to be set, but `rule` is {what}: "
@@ -82,9 +81,9 @@ class WantedRule:
         """Whether the rule is still to be set, on held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.RULES[self.rule].needs_data
-        return not (self.rule is None or isinstance(self.rule, DecisionRule | RuleSet))
+        return not (self.rule is None or isinstance(self.rule, DecisionRule))
 
-    def settled(self, held: HeldOut | None, score: str) -> AnyRule | None:
+    def settled(self, held: HeldOut | None, score: str) -> DecisionRule | None:
         """Return the rule for the confidences of this score; None where all is answered."""
         if self.rule is None:
             return None
@@ -95,10 +94,10 @@ class WantedRule:
         scale = held.confidence.scale if held is not None and open_scale else None
         return rule.for_score(rule.score or score, scale=scale)
 
-    def _finished(self, score: str) -> AnyRule:
+    def _finished(self, score: str) -> DecisionRule:
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, **dict(self.params or {}))
-        known: AnyRule = self.rule
+        known: DecisionRule = self.rule
         if known.score and score and known.score != score:
             raise InputError(
                 f"`rule` is a threshold for the score {known.score!r}, but `score` is {score!r}; "
@@ -106,7 +105,7 @@ class WantedRule:
             )
         return known
 
-    def _set_on(self, held: HeldOut) -> AnyRule:
+    def _set_on(self, held: HeldOut) -> DecisionRule:
         options = dict(self.params or {})
         values = held.confidence.values
         if isinstance(self.rule, str) and held.group is not None:
@@ -117,6 +116,8 @@ class WantedRule:
         rule = self.rule(values, held.loss, **options)
         if not isinstance(rule, DecisionRule):
             raise InputError(f"`rule` must return a DecisionRule; got {type(rule).__name__}")
+        if rule.per:
+            raise InputError("`rule` must return one threshold; name groups with `per` instead")
         return rule
 
 
@@ -131,13 +132,13 @@ def _refuse_options(rule: thresholds.Rule, given: dict[str, Any]) -> None:
     raise InputError(f"the rule {rule.name!r} takes rule_params={{{takes}}}; {what}")
 
 
-def _warn(rule: AnyRule) -> None:
+def _warn(rule: DecisionRule) -> None:
     whom = "every sample is" if not rule.attainable else "the samples of these groups are"
     msg = f"No threshold keeps what the rule promises, so {whom} rejected: {rule.reason}"
     warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)
 
 
-def scale_of(confidence: ConfidenceScore, rule: AnyRule | None) -> Array:
+def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """Return the confidences on the scale of a rule's threshold.
 
     Some rules compare probabilities of being right, as does one whose scale says so; all others
@@ -158,12 +159,10 @@ def scale_of(confidence: ConfidenceScore, rule: AnyRule | None) -> Array:
 
 
 def accepted_by(
-    rule: AnyRule, confidence: ConfidenceScore, group: Array | None = None
+    rule: DecisionRule, confidence: ConfidenceScore, group: Array | None = None
 ) -> BoolArray:
     """Return which samples a rule accepts, of these groups."""
     # Refuses a score that has no probabilities where the rule compares those.
     values = scale_of(confidence, rule)
     given: Any = values if rule.scale == "unknown" else confidence
-    if isinstance(rule, RuleSet):
-        return np.asarray(rule.apply(given, group=group), dtype=np.bool_)
-    return np.asarray(rule.apply(given), dtype=np.bool_)
+    return np.asarray(rule.apply(given, group=group), dtype=np.bool_)

@@ -29,7 +29,7 @@ class SelectiveClassifier(DelegatingClassifier):
         The confidence: a name in `abstain.confidence.SCORES`, a fitted score (it gets the rows
         of X as features if it needs some), or ``(estimator, X) -> confidence`` of shape (n,),
         higher is more trusted.
-    rule : None, str, callable, DecisionRule or RuleSet, default=None
+    rule : None, str, callable or DecisionRule, default=None
         What is accepted. None answers everything, as the classifier alone does. A name in
         `abstain.thresholds.RULES` or a callable ``(confidence, loss) -> DecisionRule`` is set
         on held-out samples with 0/1 loss; a finished rule is used as it is.
@@ -53,7 +53,7 @@ class SelectiveClassifier(DelegatingClassifier):
     per : None, "prediction", str, int or callable, default=None
         Give each group a threshold of its own, with what the rule promises: each predicted class,
         each value of a column of X by name or place, or of what ``X -> groups`` returns. For a
-        `rule` given by name; or where a finished `RuleSet` finds its groups.
+        `rule` given by name; or where a finished rule with parts finds its groups.
     joint : bool, default=False
         With `per`: whether the promises to all groups hold together with probability 1 - delta, or
         each by itself.
@@ -62,9 +62,9 @@ class SelectiveClassifier(DelegatingClassifier):
     ----------
     estimator_ : classifier
         The fitted classifier.
-    decision_rule_ : DecisionRule, RuleSet or None
-        The rule in use, with its guarantee, threshold and calibration size; with `per` a set of
-        them.
+    decision_rule_ : DecisionRule or None
+        The rule in use, with its guarantee, threshold and calibration size; with `per` it has a
+        part for each group.
     abstain_label_ : object
         The label of abstentions.
     classes_ : ndarray of shape (K,)

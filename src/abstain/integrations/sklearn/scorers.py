@@ -203,7 +203,7 @@ class SelectiveScorer(TakesWeights):
         scoring = self._scoring(own)
         s = judged(estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight)
         metric = metric_named(self.metric)
-        if missing := metric.missing(s):
+        if missing := metric.reason_not_applicable(s):
             raise InputError(f"the metric {metric.name!r} does not apply here: it {missing}")
         value = float(value_of(metric.compute(s), metric.name))
         return -value if metric.lower_is_better else value

@@ -190,7 +190,7 @@ class SelectiveMetric(StreamState):
             )
             return Bounded(value, value, value)
         state = histogram(self._states(), self.scale)
-        if Need.UNIT_CONFIDENCE in metric_named(self.metric).needs:
+        if Need.UNIT_CONFIDENCE in metric_named(self.metric).measurement.needs:
             state = as_probabilities(state, self._score_entry)
         return streaming.compute(state, self.metric)
 
@@ -200,7 +200,7 @@ class SelectiveMetric(StreamState):
             warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
             return float("nan")
         entry, s = metric_named(self.metric), self._scored(samples)
-        if missing := entry.missing(s):
+        if missing := entry.reason_not_applicable(s):
             raise DomainError(f"the metric {self.metric!r} {missing}")
         return float(value_of(entry.compute(s), self.metric))
 
@@ -214,7 +214,7 @@ class SelectiveMetric(StreamState):
 
 
 def _of_confidence_and_loss(name: str) -> str:
-    unmet = metric_named(name).needs - _KEPT
+    unmet = metric_named(name).measurement.needs - _KEPT
     if unmet:
         why = "; ".join(sorted(need.value for need in unmet))
         raise InputError(f"`metric` must need no more than a confidence and a loss; {name!r} {why}")

@@ -9,7 +9,7 @@ from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.areas.aurc import best_aurc
-from abstain.metrics.entry import Metric
+from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric
 from abstain.metrics.influences import of_turns
 from abstain.metrics.rank_weights import partial_hyperbolic, rank_weight, rank_weighted_risk
 from abstain.typing import AnyArray, FloatArray
@@ -92,19 +92,23 @@ def _influence(s: Scored) -> FloatArray:
 
 ENTRIES = (
     Metric(
-        name="achievable_aurc",
-        title="achievable AURC",
-        family="area",
-        compute=achievable,
-        lower_is_better=True,
-        meaning="With the best working points only, the area under the risk curve is {value}.",
-        source="code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
-        convention="hull, hyperbolic segments",
-        function="achievable_aurc(confidence, loss)",
-        per_thousand=True,
-        influence=of_turns(_influence),
-        heavy=True,
-        caution="the hull is chosen on these data, which flatters it",
-        extremes=(best_aurc, lambda r: r),
+        Identity(
+            name="achievable_aurc",
+            title="achievable AURC",
+            family="area",
+            lower_is_better=True,
+            meaning="With the best working points only, the area under the risk curve is {value}.",
+            source="code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
+            convention="hull, hyperbolic segments",
+            function="achievable_aurc(confidence, loss)",
+        ),
+        Measurement(
+            compute=achievable,
+            influence=of_turns(_influence),
+            heavy_tailed=True,
+            caution="the hull is chosen on these data, which flatters it",
+            extremes=(best_aurc, lambda r: r),
+        ),
+        DisplayOptions(per_thousand=True),
     ),
 )

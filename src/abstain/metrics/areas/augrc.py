@@ -10,7 +10,17 @@ from abstain._foundation.scored import Scored, scored
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import sorted_within
-from abstain.metrics.entry import Extremes, Influence, Metric, Need, Resampled, value_of
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Extremes,
+    Identity,
+    Influence,
+    Measurement,
+    Metric,
+    Need,
+    Resampled,
+    value_of,
+)
 from abstain.metrics.influences import kept, of_loss, of_turns, on_groups, on_oracle
 from abstain.metrics.rank_weights import (
     RankWeight,
@@ -270,22 +280,14 @@ def is_binary(s: Scored) -> bool:
     return s.binary
 
 
-def rank_weighted(
-    name: str, title: str, phi: RankWeight, influence: Influence, *, meaning: str, source: str
-) -> Metric:
-    """Return the entry of a mean of rank-weighted losses that averages over ties."""
+def rank_weighted_mean(phi: RankWeight, influence: Influence) -> Measurement:
+    """Return the measurement of a mean of rank-weighted losses that averages over ties."""
 
     def compute(s: Scored) -> Measured:
         return Measured(weighted_risk(s, phi))
 
-    return Metric(
-        name=name,
-        title=title,
-        family="area",
+    return Measurement(
         compute=compute,
-        lower_is_better=True,
-        meaning=meaning,
-        source=source,
         averages_ties=True,
         rank_weight=phi,
         influence=influence,
@@ -293,71 +295,84 @@ def rank_weighted(
     )
 
 
-AUGRC = replace(
-    rank_weighted(
-        "augrc",
-        "AUGRC",
-        augrc_weight,
-        _augrc_influence,
+AUGRC = Metric(
+    Identity(
+        name="augrc",
+        title="AUGRC",
+        family="area",
+        lower_is_better=True,
         meaning="Averaged over all coverages, {value} of all samples are accepted and wrong "
         "(silent failures).",
         source=_TRAUB.format("eq. 6"),
+        function="augrc(confidence, loss)",
+        violated_requirements=(),
     ),
-    high=0.5,
-    function="augrc(confidence, loss)",
-    per_thousand=True,
-    headline=2,
-    extremes=AUGRC_EXTREMES,
-    resampled=Resampled(FROM_AUGRC, lambda a: a.of["augrc"]),
-    breaks=(),
+    replace(
+        rank_weighted_mean(augrc_weight, _augrc_influence),
+        high=0.5,
+        extremes=AUGRC_EXTREMES,
+        resampled=Resampled(FROM_AUGRC, lambda a: a.of["augrc"]),
+    ),
+    DisplayOptions(per_thousand=True, headline=2),
 )
 
 _EXCESS = Metric(
-    name="excess_augrc",
-    title="excess AUGRC",
-    family="area",
-    compute=_excess,
-    lower_is_better=True,
-    meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
-    source=_TRAUB.format("eq. 7"),
-    high=0.25,
-    function="excess_augrc(confidence, loss)",
-    per_thousand=True,
-    averages_ties=True,
-    influence=of_turns(_excess_influence),
-    of_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
-    extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
-    resampled=Resampled(
-        FROM_AUGRC, lambda a: np.maximum(0.0, a.of["augrc"] - a.risk**2 / 2), is_binary
+    Identity(
+        name="excess_augrc",
+        title="excess AUGRC",
+        family="area",
+        lower_is_better=True,
+        meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
+        source=_TRAUB.format("eq. 7"),
+        function="excess_augrc(confidence, loss)",
     ),
+    Measurement(
+        compute=_excess,
+        high=0.25,
+        averages_ties=True,
+        influence=of_turns(_excess_influence),
+        from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
+        extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
+        resampled=Resampled(
+            FROM_AUGRC, lambda a: np.maximum(0.0, a.of["augrc"] - a.risk**2 / 2), is_binary
+        ),
+    ),
+    DisplayOptions(per_thousand=True),
 )
 
-RANKING_TERM = replace(
-    _EXCESS,
-    name="augrc_ranking",
-    title="AUGRC, ranking term",
-    meaning="{value} of the AUGRC comes from failures ranked above successes.",
-    needs=frozenset({Need.BINARY_LOSS}),
-    function="augrc_terms(confidence, loss)[0]",
+RANKING_TERM = Metric(
+    replace(
+        _EXCESS.identity,
+        name="augrc_ranking",
+        title="AUGRC, ranking term",
+        meaning="{value} of the AUGRC comes from failures ranked above successes.",
+        function="augrc_terms(confidence, loss)[0]",
+    ),
+    replace(_EXCESS.measurement, needs=frozenset({Need.BINARY_LOSS})),
+    _EXCESS.display,
 )
 
 CLASSIFIER_TERM = Metric(
-    name="augrc_classifier",
-    title="AUGRC, classifier term",
-    family="area",
-    compute=lambda s: Measured(augrc_optimum(s)),
-    lower_is_better=True,
-    meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
-    source=_TRAUB.format("eq. 7"),
-    high=0.5,
-    of_classifier=True,
-    needs=frozenset({Need.BINARY_LOSS}),
-    function="augrc_terms(confidence, loss)[1]",
-    per_thousand=True,
-    averages_ties=True,
-    influence=of_turns(_best_influence),
-    extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
-    resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
+    Identity(
+        name="augrc_classifier",
+        title="AUGRC, classifier term",
+        family="area",
+        lower_is_better=True,
+        meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
+        source=_TRAUB.format("eq. 7"),
+        of_classifier=True,
+        function="augrc_terms(confidence, loss)[1]",
+    ),
+    Measurement(
+        compute=lambda s: Measured(augrc_optimum(s)),
+        high=0.5,
+        needs=frozenset({Need.BINARY_LOSS}),
+        averages_ties=True,
+        influence=of_turns(_best_influence),
+        extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
+        resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
+    ),
+    DisplayOptions(per_thousand=True),
 )
 
 ENTRIES = (
@@ -366,19 +381,23 @@ ENTRIES = (
     RANKING_TERM,
     CLASSIFIER_TERM,
     Metric(
-        name="prr",
-        title="prediction rejection ratio",
-        family="ranking",
-        compute=_prr,
-        lower_is_better=False,
-        meaning="The score goes {value} of the way from random rejection (0) to perfect (1).",
-        source="Malinin et al. (2020), https://arxiv.org/abs/2002.07650",
-        low=-1.0,
-        function="prediction_rejection_ratio(confidence, loss)",
-        averages_ties=True,
-        influence=of_turns(_prr_influence),
-        between_kinds=True,
-        of_auroc=lambda auroc, _: 2 * auroc - 1,
-        resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),
+        Identity(
+            name="prr",
+            title="prediction rejection ratio",
+            family="ranking",
+            lower_is_better=False,
+            meaning="The score goes {value} of the way from random rejection (0) to perfect (1).",
+            source="Malinin et al. (2020), https://arxiv.org/abs/2002.07650",
+            function="prediction_rejection_ratio(confidence, loss)",
+        ),
+        Measurement(
+            compute=_prr,
+            low=-1.0,
+            averages_ties=True,
+            influence=of_turns(_prr_influence),
+            is_two_sample=True,
+            from_auroc=lambda auroc, _: 2 * auroc - 1,
+            resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),
+        ),
     ),
 )

@@ -17,10 +17,18 @@ from abstain.metrics.areas.augrc import (
     FROM_AUGRC,
     augrc_gradient,
     divided,
-    rank_weighted,
+    rank_weighted_mean,
 )
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
-from abstain.metrics.entry import Influence, Metric, Need, Resampled
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Identity,
+    Influence,
+    Measurement,
+    Metric,
+    Need,
+    Resampled,
+)
 from abstain.metrics.influences import bend_within, kept, of_bends, of_gradient, of_turns, on_groups
 from abstain.metrics.rank_weights import (
     RankWeight,
@@ -279,117 +287,131 @@ def best_aurc(r: float) -> float:
 
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
 _FRANC = "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html"
-_MEANING = "Averaged over all coverages, {value} of the accepted samples are wrong."
 _FROM_AURC = frozenset({"aurc"})
 
 
-def _estimator(
-    estimator: str, name: str, title: str, influence: Influence, *, meaning: str, source: str
-) -> Metric:
-    base = rank_weighted(
-        name, title, ESTIMATORS[estimator], influence, meaning=meaning, source=source
-    )
+def _measurement(estimator: str, influence: Influence) -> Measurement:
     return replace(
-        base,
-        convention=estimator,
-        function=f"aurc(confidence, loss, estimator={estimator!r})",
+        rank_weighted_mean(ESTIMATORS[estimator], influence),
         duplication="limit",
-    )
-
-
-def _of_aurc(estimator: str, name: str, title: str, influence: Influence, *, source: str) -> Metric:
-    return replace(
-        _estimator(estimator, name, title, influence, meaning=_MEANING, source=source),
-        per_thousand=True,
-        heavy=True,
+        heavy_tailed=True,
         extremes=(best_aurc, worst_aurc),
-        breaks=("R2", "R3"),
-        judged_as="" if name == "aurc" else "aurc",
     )
 
 
-PLUG_IN = replace(
-    _of_aurc(
-        "plugin",
-        "aurc_plugin",
-        "AURC, plug-in",
-        of_turns(of_gradient(plugin_gradient)),
-        source=_ZHOU.format("eq. 12-13"),
-    ),
-    resampled=Resampled(
-        frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
-    ),
-)
-
-AURC = replace(
-    _of_aurc(
-        "trapezoid",
-        "aurc",
-        "AURC",
-        trapezoid_influence,
+AURC = Metric(
+    Identity(
+        name="aurc",
+        title="AURC",
+        family="area",
+        lower_is_better=True,
+        meaning="Averaged over all coverages, {value} of the accepted samples are wrong.",
         source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
         "https://arxiv.org/abs/2211.15259",
+        convention="trapezoid",
+        function="aurc(confidence, loss)",
+        violated_requirements=("R2", "R3"),
     ),
-    function="aurc(confidence, loss)",
-    headline=3,
-    averages_ties=False,
-    resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
-    binned=Binned(_trapezoid_limits),
+    replace(
+        _measurement("trapezoid", trapezoid_influence),
+        averages_ties=False,
+        resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
+        binned=Binned(_trapezoid_limits),
+    ),
+    DisplayOptions(per_thousand=True, headline=3),
 )
+
+
+def _estimate(estimator: str, name: str, title: str, source: str) -> Identity:
+    """Return the identity of an estimator of the AURC of the population."""
+    return replace(
+        AURC.identity,
+        name=name,
+        title=title,
+        source=source,
+        convention=estimator,
+        function=f"aurc(confidence, loss, estimator={estimator!r})",
+        requirements_of="aurc",
+    )
+
+
+PLUG_IN = Metric(
+    _estimate("plugin", "aurc_plugin", "AURC, plug-in", _ZHOU.format("eq. 12-13")),
+    replace(
+        _measurement("plugin", of_turns(of_gradient(plugin_gradient))),
+        resampled=Resampled(
+            frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
+        ),
+    ),
+    DisplayOptions(per_thousand=True),
+)
+
+
+def _sele_entry(
+    estimator: str, name: str, title: str, meaning: str, measurement: Measurement
+) -> Metric:
+    identity = replace(
+        _estimate(estimator, name, title, _FRANC),
+        meaning=meaning,
+        violated_requirements=None,
+        requirements_of="",
+    )
+    return Metric(identity, replace(measurement, duplication="limit"))
+
 
 ENTRIES = (
     AURC,
     PLUG_IN,
-    _of_aurc(
-        "log",
-        "aurc_log",
-        "AURC, log estimator",
-        of_turns(of_gradient(_log_gradient)),
-        source=_ZHOU.format("eq. 18"),
+    Metric(
+        _estimate("log", "aurc_log", "AURC, log estimator", _ZHOU.format("eq. 18")),
+        _measurement("log", of_turns(of_gradient(_log_gradient))),
+        DisplayOptions(per_thousand=True),
     ),
-    replace(
-        _estimator(
-            "sele",
-            "sele",
-            "SELE",
-            of_turns(of_gradient(_sele_gradient)),
-            meaning="AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
-            source=_FRANC,
+    _sele_entry(
+        "sele",
+        "sele",
+        "SELE",
+        "AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
+        replace(
+            rank_weighted_mean(sele_weight, of_turns(of_gradient(_sele_gradient))),
+            extremes=AUGRC_EXTREMES,
+            resampled=Resampled(FROM_AUGRC, _sele),
         ),
-        extremes=AUGRC_EXTREMES,
-        resampled=Resampled(FROM_AUGRC, _sele),
     ),
-    replace(
-        _estimator(
-            "2sele",
-            "two_sele",
-            "2 x SELE",
-            of_turns(of_gradient(_two_sele_gradient)),
-            meaning="Twice SELE, {value}: above the AURC unless the most confident samples fail.",
-            source=_FRANC,
+    _sele_entry(
+        "2sele",
+        "two_sele",
+        "2 x SELE",
+        "Twice SELE, {value}: above the AURC unless the most confident samples fail.",
+        replace(
+            rank_weighted_mean(two_sele_weight, of_turns(of_gradient(_two_sele_gradient))),
+            high=2.0,
+            extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
+            resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * _sele(a)),
         ),
-        high=2.0,
-        extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
-        resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * _sele(a)),
     ),
 )
 
 AUARC = Metric(
-    name="auarc",
-    title="area under the accuracy-rejection curve",
-    family="area",
-    compute=lambda s: Measured(1.0 - weighted_risk(s, trapezoid_weight)),
-    lower_is_better=False,
-    meaning="Averaged over all rejection rates, {value} of the accepted samples are right.",
-    source="Nadeem et al. (2009), https://proceedings.mlr.press/v8/nadeem10a.html",
-    needs=frozenset({Need.UNIT_LOSS}),
-    convention="trapezoid",
-    function="area_under_accuracy_rejection(confidence, loss)",
-    duplication="limit",
-    influence=of_bends(lambda s: -trapezoid_influence(s)),
-    heavy=True,
-    extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
-    resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
-    binned=Binned(_accuracy_limits, size=1.0),
-    breaks=("R2", "R3"),
+    Identity(
+        name="auarc",
+        title="area under the accuracy-rejection curve",
+        family="area",
+        lower_is_better=False,
+        meaning="Averaged over all rejection rates, {value} of the accepted samples are right.",
+        source="Nadeem et al. (2009), https://proceedings.mlr.press/v8/nadeem10a.html",
+        convention="trapezoid",
+        function="area_under_accuracy_rejection(confidence, loss)",
+        violated_requirements=("R2", "R3"),
+    ),
+    Measurement(
+        compute=lambda s: Measured(1.0 - weighted_risk(s, trapezoid_weight)),
+        needs=frozenset({Need.UNIT_LOSS}),
+        duplication="limit",
+        influence=of_bends(lambda s: -trapezoid_influence(s)),
+        heavy_tailed=True,
+        extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
+        resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
+        binned=Binned(_accuracy_limits, size=1.0),
+    ),
 )

@@ -16,7 +16,7 @@ from abstain.inference.influence import tail_sums, trapezoid_steps
 from abstain.metrics.areas.class_cells import ClassCells, class_cells
 from abstain.metrics.areas.rare_classes import few_failures_of_class, late_start_of_class
 from abstain.metrics.class_views import view_of
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.influences import of_classes, of_mean
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
@@ -258,38 +258,47 @@ _SOURCE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shift
 
 ENTRIES = (
     Metric(
-        name="aurc_ba",
-        title="AURC, balanced accuracy",
-        family="area",
-        compute=_balanced_aurc,
-        lower_is_better=True,
-        meaning="Averaged over coverages and classes, {value} of the accepted samples are wrong.",
-        source=_SOURCE,
-        needs=frozenset({Need.CLASSES}),
-        convention="trapezoid; a class with nothing accepted counts 0",
-        function="balanced_aurc(confidence, loss, labels)",
-        per_thousand=True,
-        # Which class a failure belongs to matters too, not only the order of the losses.
-        ordered=False,
-        duplication="limit",
-        influence=_aurc_influence,
-        heavy=True,
-        unreliable=lambda s: few_failures_of_class(s) or late_start_of_class(s),
+        Identity(
+            name="aurc_ba",
+            title="AURC, balanced accuracy",
+            family="area",
+            lower_is_better=True,
+            meaning="Averaged over coverages and classes, {value} of the accepted samples are "
+            "wrong.",
+            source=_SOURCE,
+            convention="trapezoid; a class with nothing accepted counts 0",
+            function="balanced_aurc(confidence, loss, labels)",
+        ),
+        Measurement(
+            compute=_balanced_aurc,
+            needs=frozenset({Need.CLASSES}),
+            # Which class a failure belongs to matters too, not only the order of the losses.
+            monotone=False,
+            duplication="limit",
+            influence=_aurc_influence,
+            heavy_tailed=True,
+            unreliable_reason=lambda s: few_failures_of_class(s) or late_start_of_class(s),
+        ),
+        DisplayOptions(per_thousand=True),
     ),
     Metric(
-        name="augrc_ba",
-        title="AUGRC, balanced accuracy",
-        family="area",
-        compute=_balanced_augrc,
-        lower_is_better=True,
-        meaning="Were all classes equally frequent, {value} of all samples would be silent "
-        "failures.",
-        source=_SOURCE,
-        needs=frozenset({Need.CLASSES}),
-        function="balanced_augrc(confidence, loss, labels)",
-        per_thousand=True,
-        ordered=False,
-        influence=_augrc_influence,
-        unreliable=few_failures_of_class,
+        Identity(
+            name="augrc_ba",
+            title="AUGRC, balanced accuracy",
+            family="area",
+            lower_is_better=True,
+            meaning="Were all classes equally frequent, {value} of all samples would be silent "
+            "failures.",
+            source=_SOURCE,
+            function="balanced_augrc(confidence, loss, labels)",
+        ),
+        Measurement(
+            compute=_balanced_augrc,
+            needs=frozenset({Need.CLASSES}),
+            monotone=False,
+            influence=_augrc_influence,
+            unreliable_reason=few_failures_of_class,
+        ),
+        DisplayOptions(per_thousand=True),
     ),
 )

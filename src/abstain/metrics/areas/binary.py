@@ -10,7 +10,7 @@ from abstain._foundation.arrays import beside, namespace
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.review import BinaryTask, binary_task, task_of
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -248,36 +248,45 @@ def _of(s: Scored, *, which: int) -> Measured:
     return found if isinstance(found, Measured) else _mean(found[which], _KINDS[which])
 
 
-_entry = partial(
-    Metric,
-    family="area",
-    lower_is_better=False,
-    needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
-    ordered=False,
-    gradients=frozenset(),
-    no_influence="each threshold of the mean moves the pairs that are compared",
-)
+def _entry(identity: Identity, which: int) -> Metric:
+    measurement = Measurement(
+        compute=partial(_of, which=which),
+        needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
+        monotone=False,
+        gradients=frozenset(),
+        no_influence_reason="each threshold of the mean moves the pairs that are compared",
+    )
+    return Metric(identity, measurement)
+
 
 ENTRIES = (
     _entry(
-        name="auroc_retention",
-        title="AUROC-AURC",
-        compute=partial(_of, which=0),
-        meaning="Averaged over the coverages at which both classes are accepted, a positive ranks "
-        "above a negative among the accepted with probability {value}.",
-        source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
-        convention=f"mean over those of {COVERAGES} coverages that accept both classes",
-        function="auroc_retention(confidence, labels, probabilities[:, 1])",
-        breaks=("R2", "R3", "R5"),
+        Identity(
+            name="auroc_retention",
+            title="AUROC-AURC",
+            family="area",
+            lower_is_better=False,
+            meaning="Averaged over the coverages at which both classes are accepted, a positive "
+            "ranks above a negative among the accepted with probability {value}.",
+            source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
+            convention=f"mean over those of {COVERAGES} coverages that accept both classes",
+            function="auroc_retention(confidence, labels, probabilities[:, 1])",
+            violated_requirements=("R2", "R3", "R5"),
+        ),
+        which=0,
     ),
     _entry(
-        name="auprc_retention",
-        title="AUPRC retention",
-        compute=partial(_of, which=1),
-        meaning="Averaged over the coverages at which a positive is accepted, the average "
-        "precision of the positive class is {value}.",
-        source="Band et al. (2021), https://arxiv.org/abs/2211.12717",
-        convention=f"mean over those of {COVERAGES} coverages that accept a positive",
-        function="auprc_retention(confidence, labels, probabilities[:, 1])",
+        Identity(
+            name="auprc_retention",
+            title="AUPRC retention",
+            family="area",
+            lower_is_better=False,
+            meaning="Averaged over the coverages at which a positive is accepted, the average "
+            "precision of the positive class is {value}.",
+            source="Band et al. (2021), https://arxiv.org/abs/2211.12717",
+            convention=f"mean over those of {COVERAGES} coverages that accept a positive",
+            function="auprc_retention(confidence, labels, probabilities[:, 1])",
+        ),
+        which=1,
     ),
 )

@@ -14,7 +14,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
 from abstain.inference.influence import Gradient, of_cumulated
-from abstain.metrics.entry import Family, Metric
+from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
 from abstain.metrics.influences import of_kinds, on_groups
 from abstain.metrics.rank_weights import (
     over_ties,
@@ -250,21 +250,25 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
         return Measured(kind.area(s.turns, *between) / (between[1] - between[0]))
 
     return Metric(
-        name=name,
-        title=kind.title.format(low, high),
-        family="area",
-        compute=compute,
-        lower_is_better=True,
-        meaning=kind.meaning.format(low, high),
-        source=kind.source,
-        high=1.0 if kind.selective else sum(between) / 2,
-        per_thousand=True,
-        averages_ties=not kind.selective,
-        influence=of_kinds(partial(_influence, between=between, selective=kind.selective)),
-        heavy=kind.selective,
-        accepted_failures=lambda s: accepted_failures(
-            s, lambda groups: at_coverage(groups, between[1], first=True)
+        Identity(
+            name=name,
+            title=kind.title.format(low, high),
+            family="area",
+            lower_is_better=True,
+            meaning=kind.meaning.format(low, high),
+            source=kind.source,
         ),
+        Measurement(
+            compute=compute,
+            high=1.0 if kind.selective else sum(between) / 2,
+            averages_ties=not kind.selective,
+            influence=of_kinds(partial(_influence, between=between, selective=kind.selective)),
+            heavy_tailed=kind.selective,
+            n_failures=lambda s: accepted_failures(
+                s, lambda groups: at_coverage(groups, between[1], first=True)
+            ),
+        ),
+        DisplayOptions(per_thousand=True),
     )
 
 

@@ -1,7 +1,7 @@
 """When a class is too rare for an interval or a test of a class-balanced number.
 
 Every class carries the same share of the number, so a class of few samples may carry nearly all of
-its variance. `docs/statistics.md` has the simulations that these limits come from.
+its variance. `docs/validation.md` has the simulations that these limits come from.
 """
 
 import numpy as np

@@ -5,7 +5,7 @@ import numpy as np
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored, scored
 from abstain.metrics.areas.excess import excess_aurc, excess_influence
-from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import of_bends, of_loss, on_groups
 from abstain.typing import AnyArray, FloatArray
 
@@ -81,19 +81,23 @@ def _influence(s: Scored) -> FloatArray:
 
 ENTRIES = (
     Metric(
-        name="ause",
-        title="AUSE",
-        family="area",
-        compute=_ause,
-        lower_is_better=True,
-        meaning="Averaged over the share taken away, the mean loss of the rest is {value} mean "
-        "losses above the best order's.",
-        source=_SOURCE,
-        high=float("inf"),
-        convention="selective risk over the risk of all, trapezoid",
-        function="ause(confidence, loss)",
-        duplication="limit",
-        influence=of_bends(_influence),
-        heavy=True,
+        Identity(
+            name="ause",
+            title="AUSE",
+            family="area",
+            lower_is_better=True,
+            meaning="Averaged over the share taken away, the mean loss of the rest is {value} mean "
+            "losses above the best order's.",
+            source=_SOURCE,
+            convention="selective risk over the risk of all, trapezoid",
+            function="ause(confidence, loss)",
+        ),
+        Measurement(
+            compute=_ause,
+            high=float("inf"),
+            duplication="limit",
+            influence=of_bends(_influence),
+            heavy_tailed=True,
+        ),
     ),
 )

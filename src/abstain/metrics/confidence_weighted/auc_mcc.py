@@ -1,15 +1,16 @@
 """The AUC-MCC: the area under CWSA or CWSA+ against coverage, over a grid of thresholds."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
-from abstain.metrics.confidence_weighted.areas import area_metric
+from abstain.metrics.confidence_weighted.areas import area_measurement
 from abstain.metrics.confidence_weighted.moments import sums_at_each
 from abstain.metrics.confidence_weighted.sums import RAMPS, SOURCE, Sums, checked
-from abstain.metrics.entry import value_of
+from abstain.metrics.entry import Identity, Metric, value_of
 from abstain.metrics.influences import of_mean
 from abstain.typing import AnyArray, FloatArray, Scalar
 
@@ -178,27 +179,32 @@ def _slopes_by_coverage(value: FloatArray) -> FloatArray:
 
 
 ENTRIES = (
-    area_metric(
-        "auc_mcc",
-        plus=False,
-        compute=_area_of,
-        influence=_influence,
-        title="AUC-MCC of CWSA",
-        meaning="The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is "
-        "{value}.",
-        source=SOURCE.format("4.3, AUC-MCC"),
-        convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
+    Metric(
+        Identity(
+            name="auc_mcc",
+            title="AUC-MCC of CWSA",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is "
+            "{value}.",
+            source=SOURCE.format("4.3, AUC-MCC"),
+            convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
+            function="auc_mcc(confidence, loss)",
+        ),
+        area_measurement(_area_of, _influence, plus=False),
     ),
-    area_metric(
-        "auc_mcc_plus",
-        plus=True,
-        compute=_area_of,
-        influence=_influence,
-        title="AUC-MCC of CWSA+",
-        meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is "
-        "{value}.",
-        source=SOURCE.format("4.3, AUC-MCC"),
-        convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number accepted",
-        unreliable=_few_accepted,
+    Metric(
+        Identity(
+            name="auc_mcc_plus",
+            title="AUC-MCC of CWSA+",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is "
+            "{value}.",
+            source=SOURCE.format("4.3, AUC-MCC"),
+            convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number accepted",
+            function="auc_mcc_plus(confidence, loss)",
+        ),
+        replace(area_measurement(_area_of, _influence, plus=True), unreliable_reason=_few_accepted),
     ),
 )

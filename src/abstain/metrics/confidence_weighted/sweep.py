@@ -14,7 +14,7 @@ from abstain._foundation.scored import Scored, kind_of
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
-from abstain.metrics.confidence_weighted.areas import area_metric
+from abstain.metrics.confidence_weighted.areas import area_measurement
 from abstain.metrics.confidence_weighted.moments import sums_at_each
 from abstain.metrics.confidence_weighted.sums import (
     RAMPS,
@@ -24,7 +24,7 @@ from abstain.metrics.confidence_weighted.sums import (
     checked,
     ramp_of,
 )
-from abstain.metrics.entry import value_of
+from abstain.metrics.entry import Identity, Metric, value_of
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -320,24 +320,31 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
 
 
 ENTRIES = (
-    area_metric(
-        "cwsa_area",
-        plus=False,
-        compute=_area_of,
-        influence=_influence,
-        title="area under CWSA",
-        meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
-        source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
-        convention="linear ramp, divided by the number of samples",
+    Metric(
+        Identity(
+            name="cwsa_area",
+            title="area under CWSA",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
+            source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
+            convention="linear ramp, divided by the number of samples",
+            function="cwsa_area(confidence, loss)",
+        ),
+        area_measurement(_area_of, _influence, plus=False),
     ),
-    area_metric(
-        "cwsa_plus_area",
-        plus=True,
-        compute=_area_of,
-        influence=_influence,
-        title="area under CWSA+",
-        meaning="Averaged over coverages, the accepted are {value} right and confident at once.",
-        source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
-        convention="linear ramp, divided by the number accepted",
+    Metric(
+        Identity(
+            name="cwsa_plus_area",
+            title="area under CWSA+",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="Averaged over coverages, the accepted are {value} right and confident at "
+            "once.",
+            source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
+            convention="linear ramp, divided by the number accepted",
+            function="cwsa_plus_area(confidence, loss)",
+        ),
+        area_measurement(_area_of, _influence, plus=True),
     ),
 )

@@ -26,7 +26,7 @@ from abstain.metrics.confidence_weighted.sums import (
     sums_at,
     threshold_of,
 )
-from abstain.metrics.entry import Family, Metric, OneOfMany, value_of
+from abstain.metrics.entry import Family, Identity, Measurement, Metric, OneOfMany, value_of
 from abstain.metrics.influences import of_kinds, of_mean, weights_of
 from abstain.typing import AnyArray, FloatArray
 
@@ -211,28 +211,33 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     score = "right and confident" if plus else "right less wrong"
     whom = "the accepted" if plus else "all samples"
     return Metric(
-        name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
-        title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
-        family="cwsa",
-        compute=OneOfMany(compute, _at_each, (threshold, plus)),
-        lower_is_better=False,
-        meaning=(
-            f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
-            "weighted by confidence."
+        Identity(
+            name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
+            title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
+            family="cwsa",
+            lower_is_better=False,
+            meaning=(
+                f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
+                "weighted by confidence."
+            ),
+            source=SOURCE.format("3.3" if plus else "3.2"),
+            convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
+            function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
         ),
-        source=SOURCE.format("3.3" if plus else "3.2"),
-        low=0.0 if plus else -1.0,
-        needs=NEEDS,
-        convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
-        function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
-        rank_based=False,
-        gradients=frozenset({"loss", "confidence"}),
-        contributions=partial(contributions_at, threshold=threshold, plus=plus),
-        influence=of_kinds(partial(_influence, threshold=threshold, plus=plus)),
-        rests_on_failures=False,
-        # Bins at their upper ends flatter successes; the middle is far closer.
-        binned=Binned(
-            partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold), central=True
+        Measurement(
+            compute=OneOfMany(compute, _at_each, (threshold, plus)),
+            low=0.0 if plus else -1.0,
+            needs=NEEDS,
+            rank_based=False,
+            gradients=frozenset({"loss", "confidence"}),
+            contributions=partial(contributions_at, threshold=threshold, plus=plus),
+            influence=of_kinds(partial(_influence, threshold=threshold, plus=plus)),
+            n_failures=None,
+            # Bins at their upper ends flatter successes; the middle is far closer.
+            binned=Binned(
+                partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold),
+                central=True,
+            ),
         ),
     )
 

@@ -9,7 +9,7 @@ from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored
 from abstain.metrics.blocks import Binned, FilledBins, Limits
 from abstain.metrics.confidence_weighted.sums import NEEDS, RAMPS, checked, sums_at, threshold_of
-from abstain.metrics.entry import Family, Metric, value_of
+from abstain.metrics.entry import Family, Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import of_kinds, weights_of
 from abstain.typing import AnyArray, FloatArray
 
@@ -103,20 +103,24 @@ def _named(name: str, threshold: str) -> Metric | None:
 
 def _entry(name: str, at: float) -> Metric:
     return Metric(
-        name=name,
-        title=f"selective accuracy at {at:.12g}",
-        family="working point",
-        compute=partial(_accuracy, threshold=at),
-        lower_is_better=False,
-        meaning=f"Of what reaches a confidence of {at:.12g}, {{value}} is right.",
-        source=_SOURCE,
-        needs=NEEDS,
-        convention="one minus the selective risk at a threshold",
-        function=f"selective_accuracy(confidence, loss, threshold={at:.12g})",
-        rank_based=False,
-        influence=of_kinds(partial(_influence, threshold=at)),
-        accepted_failures=partial(_accepted_failures, threshold=at),
-        binned=Binned(partial(_limits, threshold=at)),
+        Identity(
+            name=name,
+            title=f"selective accuracy at {at:.12g}",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"Of what reaches a confidence of {at:.12g}, {{value}} is right.",
+            source=_SOURCE,
+            convention="one minus the selective risk at a threshold",
+            function=f"selective_accuracy(confidence, loss, threshold={at:.12g})",
+        ),
+        Measurement(
+            compute=partial(_accuracy, threshold=at),
+            needs=NEEDS,
+            rank_based=False,
+            influence=of_kinds(partial(_influence, threshold=at)),
+            n_failures=partial(_accepted_failures, threshold=at),
+            binned=Binned(partial(_limits, threshold=at)),
+        ),
     )
 
 

@@ -12,7 +12,16 @@ from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.proportions import clopper_pearson
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
-from abstain.metrics.entry import Extremes, Family, Metric, Need, OneOfMany
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Extremes,
+    Family,
+    Identity,
+    Measurement,
+    Metric,
+    Need,
+    OneOfMany,
+)
 from abstain.metrics.influences import of_bends
 from abstain.metrics.working_points.inversion import inverted_interval
 from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
@@ -35,30 +44,20 @@ from abstain.metrics.working_points.vertices import (
 
 _CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"
 _GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
-_CHOSEN = "the threshold is chosen on these data, which flatters it"
+_CONVENTION = "lowest risk among thresholds that keep the coverage"
 
 
-def _at_coverage(
-    name: str, percent: str, quantity: Quantity, *, title: str, meaning: str
-) -> Metric:
-    """Return the part that all numbers at a coverage have in common."""
-    share = float(percent) / 100
+def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
+    """Return the measurement that all quantities at a coverage share."""
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.turns, at_coverage(s.turns, share))
+        return quantity.at(s.turns, at_coverage(s.turns, coverage))
 
-    return Metric(
-        name=name,
-        title=f"{title} at {percent} % coverage",
-        family="working point",
-        compute=OneOfMany(compute, _at_coverages, (quantity, share)),
-        lower_is_better=True,
-        meaning=f"Keeping at least {percent} %{meaning}",
-        source=_GEIFMAN,
-        convention="lowest risk among thresholds that keep the coverage",
-        at_coverage=share,
-        influence=of_bends(partial(influence_at_coverage, quantity=quantity, share=share)),
-        open_thresholds=partial(open_at_coverage, quantity=quantity, share=share),
+    return Measurement(
+        compute=OneOfMany(compute, _at_coverages, (quantity, coverage)),
+        at_coverage=coverage,
+        influence=of_bends(partial(influence_at_coverage, quantity=quantity, share=coverage)),
+        open_thresholds=partial(open_at_coverage, quantity=quantity, share=coverage),
     )
 
 
@@ -88,82 +87,104 @@ def _selective_extremes(share: float) -> Extremes:
 
 
 def _selective_risk(name: str, percent: str) -> Metric:
-    share = float(percent) / 100
-    found = _at_coverage(
-        name,
-        percent,
-        SELECTIVE_RISK,
-        title="selective risk",
-        meaning=" of the samples, {value} of the accepted are wrong.",
-    )
-    return replace(
-        found,
-        function=f"selective_risk(confidence, loss, coverage={share:g})",
-        short=f"Risk at {percent} % coverage",
-        narrow=f"Risk at {percent} % cov.",
-        accepted_failures=_accepted_at(share),
-        extremes=_selective_extremes(share),
-        limit_of_zero=partial(_limit_of_zero, share=share),
-        binned=Binned(partial(_risk_limits, coverage=share)),
+    coverage = float(percent) / 100
+    return Metric(
+        Identity(
+            name=name,
+            title=f"selective risk at {percent} % coverage",
+            family="working point",
+            lower_is_better=True,
+            meaning=f"Keeping at least {percent} % of the samples, {{value}} of the accepted are "
+            "wrong.",
+            source=_GEIFMAN,
+            convention=_CONVENTION,
+            function=f"selective_risk(confidence, loss, coverage={coverage:g})",
+        ),
+        replace(
+            _measurement_at_coverage(SELECTIVE_RISK, coverage),
+            n_failures=_accepted_at(coverage),
+            extremes=_selective_extremes(coverage),
+            limit_of_zero=partial(_limit_of_zero, share=coverage),
+            binned=Binned(partial(_risk_limits, coverage=coverage)),
+        ),
+        DisplayOptions(
+            short_title=f"Risk at {percent} % coverage", narrow_title=f"Risk at {percent} % cov."
+        ),
     )
 
 
 def _generalized_risk(name: str, percent: str) -> Metric:
-    share = float(percent) / 100
-    found = _at_coverage(
-        name,
-        percent,
-        GENERALIZED_RISK,
-        title="generalized risk",
-        meaning=" of the samples, {value} of all are accepted and wrong.",
-    )
-    return replace(
-        found,
-        source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
-        function=f"generalized_risk(confidence, loss, coverage={share:g})",
-        # The vertex is chosen by selective risk, so a better order can move it to a larger
-        # coverage with more loss in all.
-        ordered=False,
-        accepted_failures=_accepted_at(share),
-        extremes=(lambda r: max(0.0, r + share - 1), lambda r: min(r, share)),
-        limit_of_zero=lambda n, level: _limit_of_zero(n, level, share=share) * share,
+    coverage = float(percent) / 100
+    return Metric(
+        Identity(
+            name=name,
+            title=f"generalized risk at {percent} % coverage",
+            family="working point",
+            lower_is_better=True,
+            meaning=f"Keeping at least {percent} % of the samples, {{value}} of all are accepted "
+            "and wrong.",
+            source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
+            convention=_CONVENTION,
+            function=f"generalized_risk(confidence, loss, coverage={coverage:g})",
+        ),
+        replace(
+            _measurement_at_coverage(GENERALIZED_RISK, coverage),
+            # The vertex is chosen by selective risk, so a better order can move it to a larger
+            # coverage with more loss in all.
+            monotone=False,
+            n_failures=_accepted_at(coverage),
+            extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
+            limit_of_zero=lambda n, level: _limit_of_zero(n, level, share=coverage) * coverage,
+        ),
     )
 
 
-def _quality(found: Metric, source: str, field: str, percent: str) -> Metric:
+def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
     return replace(
-        found,
-        lower_is_better=False,
-        source=_CONDESSA.format(source),
+        _measurement_at_coverage(quantity, coverage),
         needs=frozenset({Need.UNIT_LOSS}),
-        function=f"working_point(confidence, loss, coverage={float(percent) / 100:g}).{field}",
-        ordered=False,
-        caution=_CHOSEN,
+        monotone=False,
+        caution="the threshold is chosen on these data, which flatters it",
     )
 
 
 def _classification_quality(name: str, percent: str) -> Metric:
-    found = _at_coverage(
-        name,
-        percent,
-        CLASSIFICATION,
-        title="classification quality",
-        meaning=", {value} of all samples are accepted and right or rejected and wrong.",
+    coverage = float(percent) / 100
+    return Metric(
+        Identity(
+            name=name,
+            title=f"classification quality at {percent} % coverage",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"Keeping at least {percent} %, {{value}} of all samples are accepted and "
+            "right or rejected and wrong.",
+            source=_CONDESSA.format("eq. 7"),
+            convention=_CONVENTION,
+            function=f"working_point(confidence, loss, coverage={coverage:g})"
+            ".classification_quality",
+        ),
+        _measurement_of_quality(CLASSIFICATION, coverage),
     )
-    return _quality(found, "eq. 7", "classification_quality", percent)
 
 
 def _rejection_quality(name: str, percent: str) -> Metric:
-    found = _at_coverage(
-        name,
-        percent,
-        REJECTION,
-        title="rejection quality",
-        meaning=", the odds of being wrong are {value} times higher among the rejected than among "
-        "all.",
+    coverage = float(percent) / 100
+    return Metric(
+        Identity(
+            name=name,
+            title=f"rejection quality at {percent} % coverage",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"Keeping at least {percent} %, the odds of being wrong are {{value}} times "
+            "higher among the rejected than among all.",
+            source=_CONDESSA.format("eq. 9"),
+            convention=_CONVENTION,
+            function=f"working_point(confidence, loss, coverage={coverage:g}).rejection_quality",
+        ),
+        replace(
+            _measurement_of_quality(REJECTION, coverage), high=float("inf"), is_two_sample=True
+        ),
     )
-    found = _quality(found, "eq. 9", "rejection_quality", percent)
-    return replace(found, high=float("inf"), between_kinds=True)
 
 
 def _coverage(name: str, percent: str) -> Metric:
@@ -173,24 +194,28 @@ def _coverage(name: str, percent: str) -> Metric:
         return coverage_of(s.turns, at_risk(s.turns, risk))
 
     return Metric(
-        name=name,
-        title=f"coverage at {percent} % risk",
-        family="working point",
-        compute=compute,
-        lower_is_better=False,
-        meaning=f"If at most {percent} % of the accepted may be wrong, {{value}} of the samples "
-        "can be kept.",
-        source=_GEIFMAN,
-        convention="largest coverage with risk <= the target",
-        function=f"coverage_at_risk(confidence, loss, max_risk={risk:g})",
-        narrow=f"Cov. at {percent} % risk",
-        gradients=frozenset(),
-        influence=of_bends(partial(influence_at_risk, risk=risk)),
-        interval=partial(inverted_interval, risk=risk),
-        open_thresholds=partial(open_at_risk, risk=risk),
-        no_error_at_threshold=True,
-        accepted_failures=lambda s: accepted_failures(s, lambda groups: at_risk(groups, risk)),
-        binned=Binned(partial(_coverage_limits, max_risk=risk)),
+        Identity(
+            name=name,
+            title=f"coverage at {percent} % risk",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"If at most {percent} % of the accepted may be wrong, {{value}} of the "
+            "samples can be kept.",
+            source=_GEIFMAN,
+            convention="largest coverage with risk <= the target",
+            function=f"coverage_at_risk(confidence, loss, max_risk={risk:g})",
+        ),
+        Measurement(
+            compute=compute,
+            gradients=frozenset(),
+            influence=of_bends(partial(influence_at_risk, risk=risk)),
+            interval=partial(inverted_interval, risk=risk),
+            open_thresholds=partial(open_at_risk, risk=risk),
+            no_error_at_threshold=True,
+            n_failures=lambda s: accepted_failures(s, lambda groups: at_risk(groups, risk)),
+            binned=Binned(partial(_coverage_limits, max_risk=risk)),
+        ),
+        DisplayOptions(narrow_title=f"Cov. at {percent} % risk"),
     )
 
 
@@ -258,8 +283,8 @@ _LISTED = {
 }
 
 ENTRIES = tuple(
-    replace(entry, headline=place)
-    for name, place in _LISTED.items()
+    replace(entry, display=replace(entry.display, headline=position))
+    for name, position in _LISTED.items()
     for family in FAMILIES
     if (entry := family.named(name))
 )

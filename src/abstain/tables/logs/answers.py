@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
 from abstain.tables.table import DataTable, from_polars
 
@@ -78,17 +79,18 @@ def answer_table(
     meant = {"confidence": confidence[0]} if confidence else {}
     if len(grades) == 1:
         meant["correct"] = grades[0]
+    texts = [*notes, *_confidence(confidence)]
+    if refused:
+        texts.append(
+            f"{refused:,} of {len(answers):,} answers are refusals, which have no confidence"
+        )
+    texts += _ungraded(answers, grades)
     return replace(
         from_polars(pl.DataFrame(columns), source),
         meant=meant,
         grades=grades if len(grades) > 1 else (),
         may_lack_grades=True,
-        notes=(
-            *notes,
-            *_confidence(confidence),
-            *_refusals(refused, len(answers)),
-            *_ungraded(answers, grades),
-        ),
+        notes=tuple(Note(READING, text) for text in texts),
     )
 
 
@@ -119,9 +121,3 @@ def _ungraded(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str
         for name, count in counts.items()
         if count
     ]
-
-
-def _refusals(refused: int, total: int) -> list[str]:
-    if not refused:
-        return []
-    return [f"{refused:,} of {total:,} answers are refusals, which have no confidence"]

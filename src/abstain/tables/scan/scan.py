@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from abstain._foundation.notes import DROPPED, READING, Note
 from abstain._foundation.option_words import option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import APART, build_part, check_lengths
 from abstain.tables._choice import ChosenColumns, choose
 from abstain.tables._reading import ColumnNames, ReadingOptions, options
-from abstain.tables.column import DROPPED, NoRowLeftError
+from abstain.tables.column import NoRowLeftError
 from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.scan.bad_rows import BadRows
 from abstain.tables.scan.parts import identity, names_of, parts_of
@@ -61,7 +62,7 @@ class ScannedBatch:
         Which one.
     splits : mapping from split to Predictions
         As in a `Reading`; empty where every row was bad.
-    notes : tuple of str
+    notes : tuple of Note
         What was decided about rows.
     skipped : tuple of Skipped
         What was left out.
@@ -71,7 +72,7 @@ class ScannedBatch:
 
     piece: Piece
     splits: Mapping[Split, Predictions]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     rows: int = 0
 
@@ -84,7 +85,7 @@ class PredictionScan:
     ----------
     paths : tuple of Path
         The parts of one set of predictions, in order.
-    notes : tuple of str
+    notes : tuple of Note
         Which columns are taken.
     skipped : tuple of Skipped
         Files that cannot be read, where these are to be left out.
@@ -106,7 +107,7 @@ class PredictionScan:
     paths: tuple[Path, ...]
     asked: ReadingOptions = field(repr=False)
     chosen: ChosenColumns = field(repr=False)
-    notes: tuple[str, ...] = field(default=(), repr=False)
+    notes: tuple[Note, ...] = field(default=(), repr=False)
     skip_bad: bool = False
     by_file: bool = False
     skipped: tuple[Skipped, ...] = ()
@@ -156,12 +157,12 @@ class PredictionScan:
         try:
             table = with_decimal_mark(opened(), self.asked.decimal)
             return replace(self._rows(table), piece=piece)
-        except NoRowLeftError as none:
+        except NoRowLeftError as error:
             if self.asked.missing == "drop":
-                return ScannedBatch(piece, {}, none.notes, (), none.rows)
-            reasons = "; ".join(note.partition(DROPPED)[2] for note in none.notes)
-            lost = (Skipped(piece.source, none.rows, reasons),)
-            return ScannedBatch(piece, {}, (), lost, none.rows)
+                return ScannedBatch(piece, {}, error.notes, (), error.n_rows)
+            reasons = "; ".join(note.text for note in error.notes if note.kind == DROPPED)
+            skipped = (Skipped(piece.source, error.n_rows, reasons),)
+            return ScannedBatch(piece, {}, (), skipped, error.n_rows)
         except AbstainError as error:
             if not self.skip_bad:
                 raise
@@ -192,12 +193,12 @@ class PredictionScan:
             table = table.rows(bad.kept)
             found = build_part(table, self.chosen, asked)
         dropped = table.height - sum(p.n for p in found.splits.values())
-        said = [note for note in found.notes if DROPPED in note]
+        notes = found.notes
         if dropped and self.asked.missing == "error":
-            reasons = "; ".join(note.partition(DROPPED)[2] for note in said)
+            reasons = "; ".join(note.text for note in notes if note.kind == DROPPED)
             skipped = (*skipped, Skipped(table.source, dropped, reasons))
-            found = replace(found, notes=tuple(n for n in found.notes if n not in said))
-        return ScannedBatch(piece, found.splits, found.notes, skipped, height)
+            notes = tuple(note for note in notes if note.kind != DROPPED)
+        return ScannedBatch(piece, found.splits, notes, skipped, height)
 
 
 def _plain(given: Any) -> Any:
@@ -350,7 +351,7 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
     first: _First | None = None
     kept: list[Path] = []
     skipped: list[Skipped] = []
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     for path in paths:
         try:
             if first is None:
@@ -370,7 +371,7 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
     return PredictionScan(tuple(kept), asked, first[1], notes, skip_bad, by_file, tuple(skipped))
 
 
-def _first(path: Path, asked: ReadingOptions) -> tuple[_First | None, tuple[str, ...]]:
+def _first(path: Path, asked: ReadingOptions) -> tuple[_First | None, tuple[Note, ...]]:
     """Choose the columns by a file, with notes on it; None by one without rows."""
     piece = next(pieces_of(path), None)
     if piece is None:
@@ -380,12 +381,15 @@ def _first(path: Path, asked: ReadingOptions) -> tuple[_First | None, tuple[str,
     return (path, chosen, kinds_of(path)), (*table.notes, *_mixed(table, chosen))
 
 
-def _mixed(table: DataTable, chosen: ChosenColumns) -> list[str]:
+def _mixed(table: DataTable, chosen: ChosenColumns) -> list[Note]:
     """Name columns that by their name set rows apart, and are not asked for."""
     found = [name for usual in APART if (name := table.find(usual)) is not None]
     return [
-        f"every number here mixes the values of column {name!r}; pass {option('by', name)} to take "
-        "them apart"
+        Note(
+            READING,
+            f"every number here mixes the values of column {name!r}; pass {option('by', name)} to "
+            "take them apart",
+        )
         for name in found
         if name not in chosen.names() and table.kinds[name] != "block"
     ]

@@ -1,7 +1,7 @@
 """Cascades: who answers each sample (a model, a larger one, a person), with a guarantee."""
 
 from abstain.thresholds.cascade.capacity import daily_share
-from abstain.thresholds.cascade.check import CascadeCheck, StageCheck, check_decisions
+from abstain.thresholds.cascade.check import check_decisions
 from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.plan import CascadePlan
 from abstain.thresholds.cascade.record import Cascade
@@ -12,12 +12,10 @@ __all__ = [
     "ERROR",
     "PERSON",
     "Cascade",
-    "CascadeCheck",
     "CascadeData",
     "CascadeFrontier",
     "CascadePlan",
     "CascadeStage",
-    "StageCheck",
     "check_decisions",
     "chosen_of",
     "daily_share",

@@ -131,7 +131,11 @@ def _tested(*folders: Path) -> "list[Store]":
 
     stores = [Store.read(folder) for folder in folders]
     for one in stores:
-        _refuse_untested(one)
+        if not one.tested:
+            raise InputError(
+                f"no run of {str(one.folder)!r} is tested yet; `abstain benchmark status "
+                f"{shlex.quote(str(one.folder))}` says how far it is"
+            )
         _refuse_other_task(one, stores[0])
     return stores
 
@@ -161,14 +165,6 @@ def _rotated(stores: "list[Store]", evaluated: EvaluationOptions) -> "list[Bench
     for name in ("risk", "delta"):
         del given[name]
     return [rotated_results(stores, **given)]
-
-
-def _refuse_untested(store: "Store") -> None:
-    if not store.tested:
-        raise InputError(
-            f"no run of {str(store.folder)!r} is tested yet; `abstain benchmark status "
-            f"{shlex.quote(str(store.folder))}` says how far it is"
-        )
 
 
 def _refuse_other_task(other: "Store", store: "Store") -> None:

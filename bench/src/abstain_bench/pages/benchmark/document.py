@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from abstain.evaluation.records import Finding
+from abstain._foundation.notes import Note
 from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words
@@ -232,7 +232,7 @@ def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[d
     """Return the findings, with the titles of studies, and the notes."""
     titles = {study.name: study.title for study in results.studies}
 
-    def where(finding: Finding) -> str:
+    def where(finding: Note) -> str:
         places = (titles.get(value, value) for _, value in finding.split)
         return ", ".join(part for part in (finding.score, *places) if part)
 

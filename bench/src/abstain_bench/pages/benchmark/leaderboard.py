@@ -58,7 +58,7 @@ class Grid:
     def of_classifier(self) -> bool:
         """Whether the metric knows only the classifier."""
         metric = metric_of(self.metric)
-        return metric is not None and metric.of_classifier
+        return metric is not None and metric.identity.of_classifier
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:
@@ -112,7 +112,9 @@ class Leaderboard:
         """The metrics that rank, the first one deciding; by default the first of all."""
         metrics = list(self.results.comparisons)
         # Areas under a curve weigh every coverage.
-        return [m for m in headline(metrics) if metric_named(m).rank_weight] or metrics[:1]
+        return [m for m in headline(metrics) if metric_named(m).measurement.rank_weight] or metrics[
+            :1
+        ]
 
     @cached_property
     def baseline(self) -> str:

@@ -133,28 +133,11 @@ def add_scores(
     ]
     kept = [one for one in before if one.name not in asked.values()]
     Additions(store.folder).write([*kept, *added])
-    return AddedScores(tuple(added), (*table.notes, *notes))
+    return AddedScores(tuple(added), (*map(str, table.notes), *notes))
 
 
 def remove_scores(folder: str | Path, name: str) -> AddedFacts:
     """Remove a method that was added to a folder of runs.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Of runs.
-    name : str
-        Of the method.
-
-    Returns
-    -------
-    AddedFacts
-        What was known of it.
-
-    Raises
-    ------
-    UnknownNameError
-        No method of that name was added.
 
     Examples
     --------

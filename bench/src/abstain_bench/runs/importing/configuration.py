@@ -67,11 +67,6 @@ def check_same_model(store: Store, run: Run) -> list[str]:
     Settings and seeds of a method are compared within one model only, as in table 1 of Jaeger et
     al. (2023). A model is compared by the first fact that both runs have: the name that the user
     gave, the backbone in the configuration, or the number of features.
-
-    Returns
-    -------
-    list of str
-        A note if the models of the run and of some other run cannot be compared.
     """
     unknown = []
     for kept in store.kept:

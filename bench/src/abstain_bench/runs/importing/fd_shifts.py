@@ -12,6 +12,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.archives import Archive
+from abstain._foundation.notes import EXTERNAL_CONFIDENCE
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.tables import read_predictions
@@ -121,7 +122,7 @@ def told_by(
     named = named_exposures(exposures, [reading[split].n for split in order])
     parts: list[ExposureOutputs] = []
     # Which method the external confidences are is said by those who know the network.
-    notes = [note for note in reading.notes if not note.endswith("from the external confidences")]
+    notes = [str(note) for note in reading.notes if note.kind != EXTERNAL_CONFIDENCE]
     for split, (kind, name) in zip(order, named, strict=True):
         # Pictures of two data sets are never the same one.
         first = sum(reading[other].n for other in order[: order.index(split)])

@@ -44,51 +44,6 @@ def run_jobs(
 ) -> list[Outcome]:
     """Do the jobs that are not done yet, each after those it needs.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-        What to do; what a job needs comes before it, or was done in an earlier call.
-    work : callable
-        Does one job. Where other processes do it, it must be a function of a module, or an object
-        that can be pickled. `abstain_bench.runs.jobs.devices.device_of_this_process` tells it which
-        device is its own.
-    folder : Path
-        Where files are kept; made when it does not exist.
-    processes : int, default=1
-        How many jobs at a time; one runs in this process.
-    engine : str, default="processes"
-        "processes" of this machine, or "dask": the workers of a dask.distributed cluster, each
-        with one job at a time. The files are the same.
-    address : str, default=""
-        The scheduler of a running dask cluster, such as "tcp://10.0.0.1:8786". Its workers must
-        see `folder` under the same path and have abstain installed; there are as many jobs at a
-        time as workers. Without it a cluster of `processes` workers is started on this machine,
-        and ended with the jobs.
-    on_outcome : callable, optional
-        Told of each job as it begins, and of each outcome as it comes.
-    earlier : sequence of Outcome
-        How the jobs of earlier rounds ended: those that need a lost one are left out, and they
-        are counted with these.
-    total : int, optional
-        How many jobs all rounds have together, where that is known.
-    crew : Crew, optional
-        The processes of several rounds, where `processes` is more than one; without it they are
-        begun anew and ended with the jobs.
-
-    Returns
-    -------
-    list of Outcome
-        In the order of the jobs. A job that fails leaves a ``.log`` with the traceback; the
-        others go on, but for those that need it.
-
-    Raises
-    ------
-    InputError
-        A job comes before one that it needs. Or nobody answers at `address`, or its workers do
-        not see the folder.
-    MissingInputError
-        The engine is "dask", and dask.distributed is not installed.
-
     Notes
     -----
     A job whose process is killed is begun once more, and the others go on. On a cluster of your

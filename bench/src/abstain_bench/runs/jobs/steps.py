@@ -127,16 +127,6 @@ class Steps:
 def steps_in(folder: Path) -> list[Step]:
     """Return how far the jobs of a folder are that go on, by name.
 
-    Parameters
-    ----------
-    folder : Path
-        Where their files are.
-
-    Returns
-    -------
-    list of Step
-        None of a process that is gone: it would have said something since.
-
     Examples
     --------
     >>> from pathlib import Path

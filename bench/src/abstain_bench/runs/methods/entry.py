@@ -193,20 +193,6 @@ def methods_of(
     Once each: not under other names that papers have for it, which would be rows twice and push
     all methods behind them one rank down.
 
-    Parameters
-    ----------
-    objectives : iterable of str
-        In `abstain.training.OBJECTIVES`.
-    lacking : collection of str, optional
-        Needs, of `NEEDS`, that are not there.
-    all_scores : bool, default=False
-        Whether to return methods too that are not computed by default.
-
-    Returns
-    -------
-    tuple of Method
-        In the order of tables.
-
     Examples
     --------
     >>> from abstain_bench.runs.methods import methods_of
@@ -263,18 +249,7 @@ class FittedMethods:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, outputs: Outputs) -> Scores:
-        """Return the confidences of the pictures by every method, and the reasons for NaN.
-
-        Parameters
-        ----------
-        outputs : Outputs
-            For n pictures; labels are not looked at.
-
-        Returns
-        -------
-        Scores
-            Float64 (n,) by name.
-        """
+        """Return the confidences of the pictures by every method, and the reasons for NaN."""
         found = Scores()
         n = outputs.n
         for method in self.methods:
@@ -304,23 +279,6 @@ def fit_all(methods: Iterable[str | Method], known: Known) -> FittedMethods:
     """Fit several methods on what is known of one network.
 
     Answers: which of these methods can score this network, and why can the others not?
-
-    Parameters
-    ----------
-    methods : iterable of str or Method
-        Names in `METHODS`, or entries.
-    known : Known
-        Training and validation outputs, and the last layer.
-
-    Returns
-    -------
-    FittedMethods
-        With a reason for each method that could not be fitted.
-
-    Raises
-    ------
-    UnknownNameError
-        No method of that name.
 
     Examples
     --------

@@ -67,16 +67,6 @@ _PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
 def fd_shifts_scores(objective: str) -> dict[str, str]:
     """Return the scores of FD-Shifts for networks of an objective.
 
-    Parameters
-    ----------
-    objective : str
-        "cross-entropy", "confidnet", "deep-gamblers" or "devries".
-
-    Returns
-    -------
-    dict from str to str
-        From the name in its code to the name in `METHODS`.
-
     Examples
     --------
     >>> from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores

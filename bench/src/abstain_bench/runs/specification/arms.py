@@ -238,18 +238,6 @@ class Arm:
 def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
     """Describe the rewards above the number of classes, with which a network learns not to abstain.
 
-    Parameters
-    ----------
-    arms : sequence of Arm
-        What is trained.
-    n_classes : int
-        Number of classes of the task.
-
-    Returns
-    -------
-    list of str
-        One sentence for each arm with such rewards.
-
     Examples
     --------
     >>> from abstain_bench.runs.specification import Arm, Recipe

@@ -143,22 +143,6 @@ def budget_of(config: Config, counts: PictureCounts, *, teraflops: float = TERAF
 
     Answers: can I afford this benchmark?
 
-    Parameters
-    ----------
-    config : Config
-        What would be run.
-    counts : PictureCounts
-        The pictures of its task.
-    teraflops : float, default=10
-        What the GPU keeps up over a whole training, in 10^12 operations a second. A hint: half of
-        what a library measures on large convolutions; small pictures reach less.
-
-    Returns
-    -------
-    Budget
-        Hours are those of the passes: reading pictures, and scores, which the processor
-        computes, come on top. Nothing of it needs torch or the files.
-
     Examples
     --------
     >>> from abstain_bench.runs.specification import default_config

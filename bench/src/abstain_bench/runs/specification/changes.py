@@ -37,33 +37,6 @@ def changed(
 ) -> Config:
     """Return the configuration with what was asked for otherwise.
 
-    Parameters
-    ----------
-    config : Config
-        Where to begin.
-    seeds : int or sequence of int, optional
-        How many, or which; a number takes those of the configuration first.
-    arms : sequence of str, optional
-        The names of those to keep.
-    folder : str or Path, optional
-        Where the files of the data set are.
-    epochs : int, optional
-        Of the training of all arms; stages that have epochs of their own get more or fewer in
-        proportion. Recipes that count steps count epochs then.
-    model, samples, methods, metrics, corruptions, severities, precision, weights, side : optional
-        As in `Config`. Unless both are asked for, `methods` follow the arms, samples and seeds
-        that are left, and `arms` the methods.
-
-    Returns
-    -------
-    Config
-        Another one; the given one is as it was.
-
-    Raises
-    ------
-    InputError
-        A value that cannot be.
-
     Examples
     --------
     >>> from abstain_bench.runs.specification import changed, default_config

@@ -51,22 +51,6 @@ _OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 def from_plain(found: Mapping[str, Any]) -> Config:
     """Make a configuration of plain values, such as `plain` returns.
 
-    Parameters
-    ----------
-    found : mapping
-        The fields of `Config`, the task at least; "arms" by name, and "recipe", which all arms
-        begin with.
-
-    Returns
-    -------
-    Config
-        What is not said is as in `default_config`.
-
-    Raises
-    ------
-    InputError
-        A field that does not exist or has a value that cannot be.
-
     Examples
     --------
     >>> from abstain_bench.runs.specification import from_plain
@@ -113,21 +97,6 @@ def from_plain(found: Mapping[str, Any]) -> Config:
 def from_run(found: Mapping[str, Any]) -> Config:
     """Make a configuration of the plain values in a manifest, on a machine without torch too.
 
-    Parameters
-    ----------
-    found : mapping
-        What `plain` returned where the run began, and where its names were looked up.
-
-    Returns
-    -------
-    Config
-        The same one.
-
-    Raises
-    ------
-    InputError, AttributeError, KeyError, TypeError
-        It was changed by hand.
-
     Examples
     --------
     >>> from abstain_bench.runs.specification import default_config, from_run, plain
@@ -144,16 +113,6 @@ def from_run(found: Mapping[str, Any]) -> Config:
 
 def plain(config: Config) -> dict[str, Any]:
     """Return a configuration as plain values, for JSON.
-
-    Parameters
-    ----------
-    config : Config
-        Any.
-
-    Returns
-    -------
-    dict
-        What `from_plain` makes the same configuration of; nothing is left to defaults.
 
     Examples
     --------
@@ -179,16 +138,6 @@ def plain(config: Config) -> dict[str, Any]:
 
 def tables_of(config: Config) -> dict[str, Any]:
     """Return a configuration as the tables of TOML.
-
-    Parameters
-    ----------
-    config : Config
-        Any.
-
-    Returns
-    -------
-    dict
-        Tables by name, of plain values; `read_config` reads them from a file.
 
     Examples
     --------

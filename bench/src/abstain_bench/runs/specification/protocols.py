@@ -114,25 +114,7 @@ class Protocol:
         return self.tasks[task]
 
     def plain(self, task: str, model: str = "") -> dict[str, Any]:
-        """Return the configuration of a task as plain values.
-
-        Parameters
-        ----------
-        task : str
-            One of `tasks`.
-        model : str, optional
-            "vit-b16" for the transformer; any other, or none, for the convolutional network.
-
-        Returns
-        -------
-        dict
-            What `abstain_bench.runs.specification.from_plain` takes.
-
-        Raises
-        ------
-        InputError
-            The protocol does not have the task.
-        """
+        """Return the configuration of a task as plain values."""
         facts = self.of(task)
         if model != TRANSFORMER:
             return {"task": task, "seeds": facts.runs, "samples": _PASSES, **_convolved(facts)}

@@ -139,27 +139,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: str | Path, *, added: bool = True) -> "Store":
-        """Read a folder that `abstain benchmark run` wrote.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder.
-        added : bool, default=True
-            Whether the scores of others are wanted; see `abstain_bench.runs.importing`.
-
-        Returns
-        -------
-        Store
-            Scores are read from it when they are asked for.
-
-        Raises
-        ------
-        InputError
-            There is no such folder, or no manifest in it.
-        FileFormatError
-            The manifest is damaged or of a later version.
-        """
+        """Read a folder that `abstain benchmark run` wrote."""
         place = Path(folder)
         path = place / MANIFEST
         if not path.is_file():
@@ -205,50 +185,13 @@ class Store:
         return self._by_name[run.name].validated
 
     def scores(self, run: Run, exposure: str, *, logits: bool = False) -> RunScores:
-        """Return what a run says of one exposure, the scores of others included.
-
-        Parameters
-        ----------
-        run : Run
-            One of `tested`; for "validation" any.
-        exposure : str
-            Its key.
-        logits : bool, default=False
-            Whether the class logits are wanted.
-
-        Returns
-        -------
-        RunScores
-            With a confidence for each method that gave one.
-
-        Raises
-        ------
-        InputError
-            The run was not tested on this exposure.
-        FileFormatError
-            Its file is absent or damaged.
-        """
+        """Return what a run says of one exposure, the scores of others included."""
         return self.scores_of(run, [exposure], logits=logits)[exposure]
 
     def scores_of(
         self, run: Run, exposures: Sequence[str], *, logits: bool = False
     ) -> dict[str, RunScores]:
-        """Return what a run says of several exposures, by their keys; see `scores`.
-
-        Parameters
-        ----------
-        run : Run
-            One of `tested`; for "validation" alone any.
-        exposures : sequence of str
-            Their keys.
-        logits : bool, default=False
-            Whether the class logits are wanted.
-
-        Returns
-        -------
-        dict of str to RunScores
-            Its file is opened once for all of them.
-        """
+        """Return what a run says of several exposures, by their keys; see `scores`."""
         kept = self._by_name[run.name]
         name = kept.validation if VALIDATION in exposures else kept.tested
         if not name:

@@ -158,16 +158,6 @@ class RunScores:
 def packed(parts: Iterable[RunScores]) -> bytes:
     """Return the content of a file that `ScoreFile` reads.
 
-    Parameters
-    ----------
-    parts : iterable of RunScores
-        One an exposure.
-
-    Returns
-    -------
-    bytes
-        Of an NPZ archive; the arrays of an exposure are under ``<exposure>/<name>``.
-
     Examples
     --------
     >>> import numpy as np
@@ -242,44 +232,11 @@ class ScoreFile:
         return tuple(names)
 
     def read(self, exposure: str, *, logits: bool = True) -> RunScores:
-        """Return what it holds of one exposure.
-
-        Parameters
-        ----------
-        exposure : str
-            The key of the exposure.
-        logits : bool, default=True
-            Whether the class logits are wanted; they are the larger half of most files.
-
-        Returns
-        -------
-        RunScores
-            Its `logits` are None where they are not wanted.
-
-        Raises
-        ------
-        InputError
-            The file says nothing of this exposure.
-        FileFormatError
-            The file is damaged.
-        """
+        """Return what it holds of one exposure."""
         return self.read_all([exposure], logits=logits)[exposure]
 
     def read_all(self, exposures: Iterable[str], *, logits: bool = True) -> dict[str, RunScores]:
-        """Return what it holds of several exposures, by their keys; the file is opened once.
-
-        Parameters
-        ----------
-        exposures : iterable of str
-            Their keys.
-        logits : bool, default=True
-            Whether the class logits are wanted.
-
-        Returns
-        -------
-        dict of str to RunScores
-            As `read` returns them.
-        """
+        """Return what it holds of several exposures, by their keys; the file is opened once."""
         wanted = {exposure: self._names(exposure, logits=logits) for exposure in exposures}
         try:
             read = self._archive.read(name for names in wanted.values() for name in names)

@@ -118,21 +118,6 @@ def published_counts(
 
     Answers: how much is there to learn from and to be tested on, before anything is fetched?
 
-    Parameters
-    ----------
-    task : str
-        In `abstain_bench.runs.tasks.TASKS`.
-    data : Sizes, optional
-        How much of the files is taken.
-    corruptions, severities : sequence
-        Those that are asked for.
-
-    Returns
-    -------
-    PictureCounts or None
-        None where the pictures are anybody's own, or come with the package. Those of open sets
-        are about right: their classes are not equally frequent.
-
     Examples
     --------
     >>> from abstain_bench.runs.tasks.counts import published_counts
@@ -165,22 +150,6 @@ def counts_of(
     severities: Sequence[int],
 ) -> PictureCounts:
     """Count the pictures of a task whose numbers nobody published, by reading them.
-
-    Parameters
-    ----------
-    task : str
-        In `abstain_bench.runs.tasks.TASKS`.
-    folder : Path or None
-        Where its files are, for a task that needs some.
-    data : Sizes, optional
-        How much of them is taken.
-    corruptions, severities : sequence
-        Those that are asked for.
-
-    Returns
-    -------
-    PictureCounts
-        Of what is there.
 
     Examples
     --------

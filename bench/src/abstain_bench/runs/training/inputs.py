@@ -46,20 +46,7 @@ class Inputs:
 
     @classmethod
     def of(cls, train: Images, variation: Variation | None = None) -> "Inputs":
-        """Take mean and deviation from the training pictures.
-
-        Parameters
-        ----------
-        train : Images
-            What is learned from.
-        variation : Variation, optional
-            What is changed at run time.
-
-        Returns
-        -------
-        Inputs
-            For training pictures and all others.
-        """
+        """Take mean and deviation from the training pictures."""
         mean, deviation = [], []
         for channel in np.moveaxis(train.pixels, 1, 0):
             # Whole-number sums are exact, whatever the order of the pictures.
@@ -82,25 +69,7 @@ class Inputs:
         return self.variation.after(self._scaled(self.variation(pictures, draws)), draws)
 
     def fixed(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
-        """Return pictures to validate or test on: varied once where that belongs to the task.
-
-        Parameters
-        ----------
-        images : Images
-            The pictures.
-        seed : int
-            Of the variation, the same for all models.
-        copies : int, default=1
-            How often each picture is taken, each time varied anew; all of the first copy come
-            first.
-        device : str, default="cpu"
-            Where to put them.
-
-        Returns
-        -------
-        Tensor of shape (copies n, channels, height, width)
-            What a network sees.
-        """
+        """Return pictures to validate or test on: varied once where that belongs to the task."""
         return self._scaled(self._of_task(images, seed, copies)).to(device)
 
     def exposed(
@@ -111,26 +80,7 @@ class Inputs:
         device: str = "cpu",
         images: Images | None = None,
     ) -> Tensor:
-        """Return what a trained network sees of an exposure.
-
-        Parameters
-        ----------
-        exposure : Exposure
-            Pictures, and the corruption that they get after the variation that belongs to the
-            task, unless they have it already (`Exposure.ready`).
-        seed : int
-            Of the variation and the corruption. With one seed, the severities of a corruption
-            differ in nothing else, and not from clean pictures where those are as many.
-        device : str, default="cpu"
-            Where to put them.
-        images : Images, optional
-            The pictures of the exposure, where they are loaded already.
-
-        Returns
-        -------
-        Tensor of shape (n, channels, height, width)
-            In the order of the pictures.
-        """
+        """Return what a trained network sees of an exposure."""
         pictures = self._of_task(exposure.load() if images is None else images, seed, 1)
         if exposure.corruption and not exposure.ready:
             clipped = pictures.clamp(0, 1).numpy()

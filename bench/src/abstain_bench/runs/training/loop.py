@@ -56,18 +56,6 @@ _BLOCK = 500
 def logits_of(network: Network, pictures: Tensor) -> Array:
     """Return the logits of pictures, computed in blocks without learning.
 
-    Parameters
-    ----------
-    network : abstain.training.Network
-        On the device of the pictures; left in evaluation mode.
-    pictures : Tensor of shape (n, channels, height, width)
-        What the network sees, as `Inputs.fixed` returns it.
-
-    Returns
-    -------
-    float32 ndarray of shape (n, classes)
-        On the host.
-
     Examples
     --------
     >>> import torch
@@ -136,47 +124,6 @@ def train(
     done: int = 0,
 ) -> list[float]:
     """Train a network on pictures.
-
-    Parameters
-    ----------
-    network : abstain.training.Network
-        A backbone with the head that the objective made. Changed in place, moved to the device.
-    images : Images
-        What to learn from.
-    objective : abstain.training.Objective
-        What to minimize, and its phases.
-    recipe : Recipe
-        How long and how fast.
-    inputs : Inputs, optional
-        How pictures are varied and scaled; by default only scaled.
-    seed : int, default=0
-        Of the order of the pictures, their variations and dropout. Torch's own generator is left
-        as it was.
-    machine : Machine, optional
-        Where to train, and in which precision; by default on the CPU in float32.
-    saving : Saving, optional
-        Where to keep the state, to resume from it after a kill: the result is the same.
-    on_epoch : callable, optional
-        Called after each epoch with its number and the mean loss.
-    on_step : callable, optional
-        Called after each step with the epochs that are done and the share of this one: 2.25.
-    done : int, default=0
-        Epochs of `recipe` in which the network has learned already, elsewhere: whole phases.
-
-    Returns
-    -------
-    list of float
-        The mean loss of each epoch but those.
-
-    Raises
-    ------
-    InputError
-        The loss is no longer finite: the learning rate is too high for this objective. Or there
-        is no such device or precision.
-    MissingInputError
-        The precision is a mixed one, and lightning-fabric is not installed.
-    FileFormatError
-        The state to resume from is damaged or of another training.
 
     Notes
     -----

@@ -142,7 +142,7 @@ def _judgments(
     metrics = {name: metric_named(name) for name in names}
     families: dict[str, list[str]] = {}
     for name, metric in metrics.items():
-        families.setdefault(metric.family.replace(" ", "-"), []).append(name)
+        families.setdefault(metric.identity.family.replace(" ", "-"), []).append(name)
 
     def make(family: str) -> dict[str, Any]:
         own = {name: judged(metrics[name], orders).found for name in families[family]}
@@ -197,7 +197,7 @@ def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
 
 def _of_paper(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
     """Return the paper's verdict on a reading; None for its unjudged metrics and our readings."""
-    if judgment.metric.breaks is None or not reading.of_paper:
+    if judgment.metric.identity.violated_requirements is None or not reading.of_paper:
         return None
     holds = judgment.paper(reading.requirement)
     return NOT_NAMED if holds is None else VERDICTS[holds]
@@ -222,7 +222,7 @@ def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
 
 def said_broken(judgment: JudgedMetric) -> str:
     """Write what the paper says that a metric breaks."""
-    breaks = judgment.metric.breaks
+    breaks = judgment.metric.identity.violated_requirements
     return "not judged" if breaks is None else " ".join(breaks) or "none"
 
 

@@ -111,7 +111,7 @@ _WHOLE: Final = frozenset({"area", "ranking"})
 
 def is_meant(metric: Metric) -> bool:
     """Tell whether a metric sums up all thresholds, or the paper judges it."""
-    return metric.family in _WHOLE or metric.breaks is not None
+    return metric.identity.family in _WHOLE or metric.identity.violated_requirements is not None
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ class JudgedMetric:
         Of most metrics the paper names only the requirements that they break. Of one it says that
         it meets all five.
         """
-        if self.metric.breaks is None:
+        if self.metric.identity.violated_requirements is None:
             return None
-        if requirement in self.metric.breaks:
+        if requirement in self.metric.identity.violated_requirements:
             return False
-        return None if self.metric.breaks else True
+        return None if self.metric.identity.violated_requirements else True
 
     def agreeing(self, requirement: str) -> list[str]:
         """Return the readings of a requirement in which it is as the paper says."""
@@ -167,7 +167,7 @@ def judged(metric: Metric, orders: int) -> JudgedMetric:
 
 def _shown(metric: Metric) -> ShownClasses:
     """Return what it is to be shown: samples of no known class where it is undefined without."""
-    if not metric.needs & _CLASSES:
+    if not metric.measurement.needs & _CLASSES:
         return ShownClasses.NOTHING
     closed = all_systems(_TOLD, ShownClasses.CLASSES).badness(metric)
     return ShownClasses.CLASSES if np.isfinite(closed).any() else ShownClasses.OPEN

@@ -56,7 +56,7 @@ def _bound_to_a_scale(metric: Metric, systems: Systems, row: int, usual: float) 
     word = systems.written(row)
     for said, score in _SCORES.items():
         other = systems.scored(row, confidence=score(systems.confidence(row)))
-        if reason := metric.missing(other):
+        if reason := metric.reason_not_applicable(other):
             return Decided(systems.n, Example(word, f"{word} by {said}", usual, why=reason))
         value = float(metric.compute(other).value)
         if _apart(value, usual):
@@ -75,7 +75,7 @@ def any_loss(metric: Metric, shown: ShownClasses) -> tuple[Decided, Decided]:
         ]
         graded = [systems.scored(row, loss=loss) for loss in losses]
         words = [f"{systems.written(row)}, x = {size:g}" for size in _SIZES]
-        if reason := metric.missing(graded[0]):
+        if reason := metric.reason_not_applicable(graded[0]):
             refused = Decided(systems.n, Example.of(words, (float("nan"),) * 2, reason))
             return refused, refused
         values = [float(metric.compute(s).value) for s in graded]

@@ -21,7 +21,7 @@ def verdict(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
             f"R2 depends on how it is read for {_named(one)}: never worse when accuracy or ranking "
             "improves, but not always better."
         )
-    if any(j.metric.breaks is not None for j in known):
+    if any(j.metric.identity.violated_requirements is not None for j in known):
         yield _beside_the_paper(known)
 
 
@@ -39,7 +39,12 @@ def _meeting_all(judgments: tuple[JudgedMetric, ...]) -> str:
 def _beside_the_paper(judgments: tuple[JudgedMetric, ...]) -> str:
     """Count the verdicts of the paper that all, some or none of the readings share."""
     counts, apart, unnamed = {"all": 0, "some": 0, "none": 0}, [], 0
-    own = [j for j in judgments if j.metric.breaks is not None and not j.metric.judged_as]
+    own = [
+        j
+        for j in judgments
+        if j.metric.identity.violated_requirements is not None
+        and not j.metric.identity.requirements_of
+    ]
     for j in own:
         for requirement in REQUIREMENTS:
             if j.paper(requirement) is None:

@@ -19,7 +19,8 @@ from abstain.report.subjects.cascade.words import (
 )
 from abstain.report.subjects.rule.words import verdict_said
 from abstain.report.words import remarks
-from abstain.thresholds.cascade import PERSON, Cascade, CascadeCheck, StageCheck
+from abstain.thresholds import RuleCheck, StageCheck
+from abstain.thresholds.cascade import PERSON, Cascade
 
 TITLE = "Who answers, and what that keeps"
 _LONGEST = 26
@@ -113,7 +114,7 @@ def _stages(checks: CascadeChecks) -> doc.Table:
     )
 
 
-def _answered(check: CascadeCheck, place: int) -> doc.Number:
+def _answered(check: RuleCheck, place: int) -> doc.Number:
     stage = check.stages[place]
     ends = stage.share_interval
     return doc.Number(stage.share, ends.low, ends.high, form="four")

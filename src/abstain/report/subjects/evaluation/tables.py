@@ -129,7 +129,7 @@ def _key(family: str) -> str:
 
 def _family(name: str) -> str:
     metric = metric_of(name)
-    return metric.family if metric else _OTHER
+    return metric.identity.family if metric else _OTHER
 
 
 def _ordered(found: Pivot, split: Split) -> list[Result]:

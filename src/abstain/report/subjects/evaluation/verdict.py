@@ -87,7 +87,7 @@ def _interval(pivot: Pivot, split: Split, score: str) -> str:
 
 def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) -> str:
     """Say what the first of the headline metrics that keeps a coverage is."""
-    kept = {name: metric_named(name).at_coverage for name in pivot.headline}
+    kept = {name: metric_named(name).measurement.at_coverage for name in pivot.headline}
     name, coverage = next(((name, x) for name, x in kept.items() if x is not None), ("", 0.0))
     risk, share = pivot.value(split, score, name), percent(coverage)
     if math.isnan(risk) or case is None or case.risk == 0:

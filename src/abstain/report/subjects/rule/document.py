@@ -28,8 +28,7 @@ from abstain.report.subjects.rule.words import (
     worst_groups,
 )
 from abstain.report.words import count, remarks
-from abstain.thresholds import RuleSet
-from abstain.thresholds.parts import AnyRule
+from abstain.thresholds import DecisionRule
 
 TITLE = "A threshold and what it keeps"
 #: Letters of a name that a column has room for.
@@ -175,10 +174,10 @@ def rule_figures(
     return found
 
 
-def _use(rule: AnyRule) -> Iterator[doc.Block]:
+def _use(rule: DecisionRule) -> Iterator[doc.Block]:
     if rule.attainable:
         score = f"\u201c{rule.score}\u201d" if rule.score else "the same one"
-        grouped = isinstance(rule, RuleSet) and bool(rule.per)
+        grouped = bool(rule.per)
         own = " of its group" if grouped else ""
         yield doc.Prose(
             f"Answer where the confidence is at least the threshold{own}, abstain elsewhere. The "
@@ -197,7 +196,7 @@ def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
     yield doc.Prose(first, "strong" if checks.rule.attainable else "alarm")
     yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
-    if isinstance(checks.rule, RuleSet):
+    if checks.rule.parts:
         yield from parts_shown(checks.rule)
     rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
     if rows:

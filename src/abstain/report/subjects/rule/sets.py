@@ -17,9 +17,8 @@ from abstain.report.subjects.rule.words import (
     threshold_said,
 )
 from abstain.report.words import listed
-from abstain.thresholds import DecisionRule, RulePart, RuleSet
+from abstain.thresholds import DecisionRule, RulePart
 from abstain.thresholds.limits import ALONE
-from abstain.thresholds.parts import AnyRule
 
 #: So many groups or limits are printed on a terminal, and named in a sentence.
 _MOST: Final = 20
@@ -34,7 +33,7 @@ _ABOUT_APART: Final = (
 def sentences_of(checks: RuleChecks) -> list[str]:
     """Say the rule, its promise and what it was calibrated on."""
     rule = checks.rule
-    if not isinstance(rule, RuleSet):
+    if not rule.parts:
         return rule_sentences(checks)
     if not rule.attainable:
         return [*_unattainable(rule)]
@@ -42,7 +41,7 @@ def sentences_of(checks: RuleChecks) -> list[str]:
     return [sentence for sentence in (*said, expected(rule, binary=checks.binary)) if sentence]
 
 
-def _accept(rule: RuleSet) -> str:
+def _accept(rule: DecisionRule) -> str:
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
     if rule.per:
         return (
@@ -54,11 +53,11 @@ def _accept(rule: RuleSet) -> str:
     return f"Answer when {score} is at least {threshold_said(first)}{scale}; abstain below."
 
 
-def _what(rule: RuleSet) -> str:
+def _what(rule: DecisionRule) -> str:
     return "predicted class" if rule.per == "prediction" else rule.per
 
 
-def _left_out(rule: RuleSet) -> str:
+def _left_out(rule: DecisionRule) -> str:
     left = [part.name for part in rule.parts if not part.rule.attainable]
     if not left:
         return ""
@@ -68,7 +67,7 @@ def _left_out(rule: RuleSet) -> str:
     )
 
 
-def _promise(rule: RuleSet, *, binary: bool) -> str:
+def _promise(rule: DecisionRule, *, binary: bool) -> str:
     if rule.guarantee == "none":
         return "Nothing is promised to any group: chance decides on new data."
     where = f"in the long run, on {rule.promised_for or 'new data like the calibration data'}"
@@ -101,7 +100,7 @@ def _limit(name: str, rule: DecisionRule, *, binary: bool) -> str:
     return most if name == "overall" else f"of {name.replace(':', ' ')}, {most}"
 
 
-def _unattainable(rule: RuleSet) -> Iterator[str]:
+def _unattainable(rule: DecisionRule) -> Iterator[str]:
     yield (
         f"Unattainable: no {_what(rule)} has a threshold that could be certified."
         if rule.per
@@ -119,7 +118,7 @@ def _unattainable(rule: RuleSet) -> Iterator[str]:
 def facts_of(checks: RuleChecks) -> Iterable[tuple[str, str]]:
     """Return what a rule is, label and value."""
     rule = checks.rule
-    if not isinstance(rule, RuleSet):
+    if not rule.parts:
         return facts(rule)
     found = dict(facts(rule))
     found.pop("Certified bound", None)
@@ -135,9 +134,9 @@ def facts_of(checks: RuleChecks) -> Iterable[tuple[str, str]]:
     return found.items()
 
 
-def parts_section(rule: AnyRule) -> list[doc.Block]:
+def parts_section(rule: DecisionRule) -> list[doc.Block]:
     """Return what each group or limit has; nothing for a rule that has one promise."""
-    if not isinstance(rule, RuleSet):
+    if not rule.parts:
         return []
     title, nav = ("Its thresholds", "Thresholds") if rule.per else ("Its limits", "Limits")
     return [doc.Section("parts", title, (parts_table(rule),), nav=nav)]
@@ -151,7 +150,7 @@ def apart_section(checks: RuleChecks) -> list[doc.Block]:
     return [doc.Section("apart", "How far apart the groups are", (table,), nav="Groups")]
 
 
-def parts_shown(rule: RuleSet) -> list[doc.Block]:
+def parts_shown(rule: DecisionRule) -> list[doc.Block]:
     """Return the table of a terminal, and how much of it is left out."""
     more = len(rule.parts) - _MOST
     said = f"{more} more are in the rule: all are "
@@ -160,7 +159,7 @@ def parts_shown(rule: RuleSet) -> list[doc.Block]:
     return [doc.Prose(""), table, *left * (more > 0)]
 
 
-def parts_table(rule: RuleSet, *, terminal: bool = False) -> doc.Table:
+def parts_table(rule: DecisionRule, *, terminal: bool = False) -> doc.Table:
     """Return a row for each group or limit: its threshold, and what the calibration data show."""
     shown = rule.parts[:_MOST] if terminal else rule.parts
     own = [doc.Column("Threshold", "number")] if rule.per else [doc.Column("Limit", "number")]

@@ -9,7 +9,6 @@ from abstain.plots.words import percent
 from abstain.report.document import Entry
 from abstain.report.words import count, listed, number
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
-from abstain.thresholds.parts import AnyRule
 
 _VERDICTS: Final = {
     "holds": "holds",
@@ -25,7 +24,7 @@ _VERDICTS: Final = {
 _SHAPES: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
 
 
-def rule_title(rule: AnyRule) -> str:
+def rule_title(rule: DecisionRule) -> str:
     """Return the name of the rule that people read."""
     return RULES[rule.method].title if rule.method in RULES else "A threshold from elsewhere"
 
@@ -38,7 +37,7 @@ def verdict_said(verdict: str) -> str:
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
     """Say the rule, its promise and what it was calibrated on."""
-    rule: Any = checks.rule
+    rule = checks.rule
     if not rule.attainable:
         return unattainable_sentences(rule, binary=checks.binary)
     binary = checks.binary
@@ -47,7 +46,7 @@ def rule_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _accept(checks: RuleChecks) -> str:
-    rule: Any = checks.rule
+    rule = checks.rule
     taken = checks.probability
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
     units = rule.units
@@ -57,7 +56,7 @@ def _accept(checks: RuleChecks) -> str:
     return f"Answer when {score} is at least {threshold_said(rule)}{scale}; abstain below."
 
 
-def threshold_said(rule: AnyRule) -> str:
+def threshold_said(rule: DecisionRule) -> str:
     """Write the threshold with enough digits to tell it from its neighbors."""
     return "none" if rule.threshold is None else f"{rule.threshold:.9g}"
 
@@ -99,7 +98,7 @@ def _no_promise(rule: DecisionRule, *, binary: bool) -> str:
     return f"Nothing is promised: on the calibration data {what}; on new data chance decides."
 
 
-def expected(rule: AnyRule, *, binary: bool) -> str:
+def expected(rule: DecisionRule, *, binary: bool) -> str:
     """Say how much will be answered, by the calibration data."""
     if rule.coverage is None:
         return ""
@@ -229,7 +228,7 @@ def _known(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def facts(rule: AnyRule) -> Iterable[tuple[str, str]]:
+def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     """Return what a rule is, label and value."""
     yield "Score", rule.score or "unknown"
     yield "Threshold", threshold_said(rule)
@@ -251,7 +250,7 @@ def facts(rule: AnyRule) -> Iterable[tuple[str, str]]:
         yield "Selective risk there", number(rule.risk)
 
 
-def _scale_facts(rule: AnyRule) -> Iterable[tuple[str, str]]:
+def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     scales = {"score": "that of the score", "unknown": "not recorded"}
     yield "Scale", scales.get(rule.scale, rule.scale)
     value = rule.threshold_on("log-odds" if rule.scale == "probability" else "probability")
@@ -260,7 +259,7 @@ def _scale_facts(rule: AnyRule) -> Iterable[tuple[str, str]]:
         yield f"As {what}", f"{value:.9g}"
 
 
-def _guaranteed(rule: AnyRule) -> str:
+def _guaranteed(rule: DecisionRule) -> str:
     if rule.guarantee == "none":
         return "nothing"
     if rule.in_expectation:

@@ -1,0 +1,104 @@
+"""`Note`: something that a reader of the data or of the numbers should know."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from abstain.typing import Split
+
+#: Kinds of notes on the reading of data, which reports do not group: the columns that are read, the
+#: external confidences of FD-Shifts, rows that are left out, and all others.
+COLUMNS: Final = "columns"
+EXTERNAL_CONFIDENCE: Final = "external_confidence"
+DROPPED: Final = "dropped"
+READING: Final = "source"
+READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, READING})
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """How many rows of a table a note is about."""
+
+    n: int
+    n_total: int
+
+    def __str__(self) -> str:
+        """Write the count with its share, such as "2 of 8 rows (25.00%)"."""
+        return f"{self.n:,} of {self.n_total:,} rows ({self.n / self.n_total:.2%})"
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note or a warning, about all data or a part of it.
+
+    Attributes
+    ----------
+    kind : str
+        What the note is about. Notes of one kind are grouped in reports.
+    text : str
+        The sentence; if `rows` is set, what follows the number of rows.
+    split : tuple of (column, value)
+        The part of the data; empty for all of them.
+    score : str
+        The confidence score, or empty.
+    level : {"note", "warning"}
+        A warning is about numbers that may be wrong.
+    rows : RowCount or None
+        The rows that the note counts.
+    source : str
+        The file or data set, or empty.
+    """
+
+    kind: str
+    text: str
+    split: "Split" = ()
+    score: str = ""
+    level: Literal["note", "warning"] = "note"
+    rows: RowCount | None = None
+    source: str = ""
+
+    @classmethod
+    def warning(cls, kind: str, text: str, split: "Split" = (), score: str = "") -> "Note":
+        """Return a warning."""
+        return cls(kind, text, split, score, "warning")
+
+    @property
+    def message(self) -> str:
+        """The whole sentence."""
+        counted = self.text
+        if self.rows is not None:
+            counted = f"{self.rows} {'dropped: ' if self.kind == DROPPED else ''}{self.text}"
+        return f"{self.source}: {counted}" if self.source else counted
+
+    def __str__(self) -> str:
+        """Return the whole sentence."""
+        return self.message
+
+    def within(self, source: str) -> "Note":
+        """Return the note with the name of the file or data set that it is about."""
+        if self.source.startswith(source):
+            return self
+        return replace(self, source=f"{source}: {self.source}" if self.source else source)
+
+
+def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]:
+    """Add up the rows that the notes on the parts of a table count.
+
+    Parameters
+    ----------
+    parts : iterable of (int, iterable of Note)
+        The number of rows of each part, and its notes.
+    """
+    n_total = 0
+    n_by_note: dict[Note, int] = {}
+    for n_rows, notes in parts:
+        n_total += n_rows
+        for note in notes:
+            uncounted = note if note.rows is None else replace(note, rows=RowCount(0, 0))
+            n_counted = 0 if note.rows is None else note.rows.n
+            n_by_note[uncounted] = n_by_note.get(uncounted, 0) + n_counted
+    return tuple(
+        note if note.rows is None else replace(note, rows=RowCount(n, n_total))
+        for note, n in n_by_note.items()
+    )
