@@ -1,7 +1,6 @@
 """Events: what the failures and the ties alone say is what all groups say, for every metric."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
 import abstain as ab
-import abstain._foundation.scored as scored_module
 from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import APART, opened, with_vertex
 from abstain._foundation.scored import ClassView, Scored, scored
@@ -28,15 +26,6 @@ from abstain.metrics.rank_weights import (
 module = sys.modules["abstain.metrics.rank_weights"]
 
 RANKED = [m for m in METRICS.values() if m.measurement.rank_based and not m.identity.of_classifier]
-
-
-@pytest.fixture(params=["turns where they are few", "turns always"], autouse=True, scope="module")
-def turns(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Take the events of few samples for turns, as always; then their turns, which must agree."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "turns always":
-            patch.setattr(scored_module, "are_few", lambda n, failures: True)
-        yield
 
 
 def by_groups(s: Scored) -> Scored:
@@ -242,7 +231,7 @@ def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: in
     between=st.tuples(st.integers(0, 120), st.integers(0, 120)).filter(lambda x: x[0] < x[1]),
     interpolation=st.sampled_from(["linear", "hyperbolic"]),
 )
-def test_areas_between_two_coverages_need_turns_only(
+def test_areas_between_two_coverages_need_events_only(
     s: Scored, between: tuple[int, int], interpolation: str
 ) -> None:
     low, high = (x / 120 for x in between)
@@ -262,5 +251,4 @@ def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.Mo
         if not metric.reason_not_applicable(s):
             metric.compute(s)
     assert len(calls) == 1
-    assert "events" not in s.__dict__
     assert "groups" not in s.__dict__

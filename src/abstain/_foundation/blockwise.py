@@ -13,8 +13,6 @@ from abstain.typing import Array, BoolArray, IntArray
 
 #: Keys in one pass, so that its temporaries stay in the L2 cache.
 _BLOCK = 1 << 15
-#: Most ties are of so few that they are stepped through sooner than searched for.
-_FEW = 3
 
 
 def pack(bits: Array, loss: Array, keys: Array) -> tuple[int, bool]:
@@ -70,53 +68,21 @@ def ends(
     keys: Array, opens: bool, closes: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
     """Return where groups end among neighboring keys; see `compiled.ends`."""
-    bounds = np.empty(keys.size + 1, np.bool_)
-    bounds[0], bounds[-1] = opens, closes
-    np.greater(keys[1:] ^ keys[:-1], 1, out=bounds[1:-1])
-    failed = (keys & 1).astype(np.bool_)
-    single = bounds[:-1] & bounds[1:] & ~failed
-    kept = bounds[1:].copy()
+    is_bound = np.empty(keys.size + 1, np.bool_)
+    is_bound[0], is_bound[-1] = opens, closes
+    np.greater(keys[1:] ^ keys[:-1], 1, out=is_bound[1:-1])
+    is_failure = (keys & 1).astype(np.bool_)
+    is_untied_success = is_bound[:-1] & is_bound[1:] & ~is_failure
+    is_end = is_bound[1:].copy()
     if merge:
-        # A stretch ends where no other success by itself follows.
-        kept[:-1] &= ~(single[:-1] & single[1:])
-    last = np.flatnonzero(kept)
-    return last + 1, np.cumsum(failed, dtype=np.int64)[last], single[last]
-
-
-def failing(keys: Array) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the groups that hold a failure; see `compiled.failing`."""
-    found = [np.zeros(0, np.int64)]
-    for low in range(0, keys.size, _BLOCK):
-        failed = (keys[low : low + _BLOCK] & 1).astype(np.bool_)
-        found.append(np.flatnonzero(failed) + low)
-    place = np.concatenate(found)
-    key = keys.take(place)
-    opens = np.empty(place.size + 1, np.bool_)
-    np.not_equal(key[1:], key[:-1], out=opens[1:-1])
-    opens[[0, -1]] = True
-    ends = np.flatnonzero(opens)
-    first, last = place[ends[:-1]], place[ends[1:] - 1] + 1
-    return _with_successes(keys, first), last, np.diff(ends)
-
-
-def _with_successes(keys: Array, first: IntArray) -> IntArray:
-    """Return where the groups begin whose first failures these are."""
-    # Successes come right before the failures they are tied with, as the key that is one less.
-    wanted = keys.take(first) - keys.dtype.type(1)
-    mixed = np.flatnonzero(first)
-    for _ in range(_FEW):
-        more = keys.take(first.take(mixed) - 1) == wanted.take(mixed)
-        mixed = mixed[more]
-        first[mixed] -= 1
-        mixed = mixed[first[mixed] > 0]
-    first[mixed] = np.searchsorted(keys, wanted[mixed])
-    return first
-
-
-def homes(points: IntArray, ends: IntArray) -> IntArray:
-    """Return how many of the ends come before each point or at it; see `compiled.homes`."""
-    before = np.searchsorted(points, ends)
-    return np.repeat(np.arange(ends.size), np.diff(before, prepend=0))
+        # Successes are merged up to the last one that no other untied success follows.
+        is_end[:-1] &= ~(is_untied_success[:-1] & is_untied_success[1:])
+    # A running sum over all keys would take half of the time.
+    rows = np.flatnonzero(is_end | is_failure)
+    ends_group = is_end[rows]
+    last = rows[ends_group]
+    fails = np.cumsum(is_failure[rows], dtype=np.int64)[ends_group]
+    return last + 1, fails, is_untied_success[last]
 
 
 def tally(bits: Array, loss: Array, table: IntArray) -> bool:

@@ -125,77 +125,48 @@ def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
 def ends(
     keys: Array, opens: bool, closes: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where the groups among neighboring keys end; `merge` joins successes by themselves.
+    """Return where the groups among neighboring keys end; `merge` joins untied successes.
 
-    `opens` and `closes` tell whether a group begins with the first key and ends with the last.
-    Returns for each its last key + 1, the failures so far, and whether it is such a success.
+    `opens` and `closes` are whether a group begins with the first key and ends with the last.
+    Returns for each group its last key + 1, the failures so far, and whether it consists of untied
+    successes.
     """
-    size, failed, stretched = 0, 0, False
-    last = np.empty(keys.size, np.int64)
-    fails = np.empty(keys.size, np.int64)
-    alone = np.empty(keys.size, np.bool_)
-    for i in range(keys.size):
-        bit = keys[i] & 1
-        failed += bit
-        ahead = (keys[i] ^ keys[i + 1]) > 1 if i + 1 < keys.size else closes
-        single = opens & ahead & (bit == 0)
-        # A success by itself takes the slot of the one before it; no branch here either.
-        slot = size - (single & stretched & merge)
-        last[slot], fails[slot], alone[slot] = i + 1, failed, single
-        size = slot + 1 if ahead else size
-        stretched = single if ahead else stretched
-        opens = ahead
-    return last[:size].copy(), fails[:size].copy(), alone[:size].copy()
-
-
-@njit()
-def _failures(keys: Array) -> IntArray:
-    """Return where the failures are, and one place more."""
-    failed, size = 0, 0
-    for i in range(keys.size):
+    n = keys.size
+    # The masks are bytes, and each loop does one thing, so that the compiler vectorizes it.
+    is_bound = np.empty(n + 1, np.uint8)
+    is_bound[0], is_bound[n] = opens, closes
+    for i in range(n - 1):
+        is_bound[i + 1] = (keys[i] ^ keys[i + 1]) > 1
+    is_untied_success = np.zeros(n + 1, np.uint8)
+    for i in range(n):
+        is_untied_success[i] = is_bound[i] & is_bound[i + 1] & np.uint8(~keys[i] & 1)
+    is_end = np.empty(n, np.uint8)
+    n_ends = 0
+    for i in range(n):
+        is_merged_with_next = is_untied_success[i] & is_untied_success[i + 1] & np.uint8(merge)
+        is_end[i] = is_bound[i + 1] & ~is_merged_with_next
+        n_ends += is_end[i]
+    last = np.empty(n_ends + 1, np.int64)
+    fails = np.empty(n_ends + 1, np.int64)
+    is_untied = np.empty(n_ends + 1, np.bool_)
+    size, failed = 0, 0
+    for i in range(n):
         failed += keys[i] & 1
-    place = np.empty(failed + 1, np.int64)
-    for i in range(keys.size):
-        # The slot is kept only if it is one: a branch here would be mispredicted.
-        place[size] = i
-        size += keys[i] & 1
-    return place
+        # The slot is kept only if a group ends here: a branch would be mispredicted.
+        last[size], fails[size], is_untied[size] = i + 1, failed, is_untied_success[i]
+        size += is_end[i]
+    return last[:n_ends], fails[:n_ends], is_untied[:n_ends]
 
 
 @njit()
-def failing(keys: Array) -> tuple[IntArray, IntArray, IntArray]:
-    """Return where the groups that hold a failure begin and end, and the failures of each.
-
-    Takes all keys of one sign.
-    """
-    place = _failures(keys)
-    size, end = 0, 0
-    first = np.empty(place.size, np.int64)
-    last, count = np.empty_like(first), np.empty_like(first)
-    for i in place[:-1]:
-        if i == end and i > 0 and keys[i] == keys[i - 1]:
-            count[size - 1] += 1
-        else:
-            begin = i
-            # The successes that are tied with it come right before it.
-            while begin > 0 and (keys[begin - 1] ^ keys[i]) == 1:
-                begin -= 1
-            first[size], count[size] = begin, 1
-            size += 1
-        end = i + 1
-        last[size - 1] = end
-    return first[:size].copy(), last[:size].copy(), count[:size].copy()
-
-
-@njit()
-def homes(points: IntArray, ends: IntArray) -> IntArray:
-    """Return how many of the ends come before each point or at it; both ascend."""
+def n_up_to(points: Array, values: Array) -> IntArray:
+    """Return how many values are at most each point; both ascend and the last value is above."""
     out = np.empty(points.size, np.int64)
-    passed = 0
+    n_passed = 0
     for i in range(points.size):
-        while ends[passed] <= points[i]:
-            passed += 1
-        out[i] = passed
+        while values[n_passed] <= points[i]:
+            n_passed += 1
+        out[i] = n_passed
     return out
 
 

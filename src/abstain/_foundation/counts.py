@@ -1,39 +1,26 @@
-"""Samples with a 0/1 loss that were counted and not kept, as what metrics take: a `Scored`.
+"""Samples with a 0/1 loss of which only counts are known, as the `Scored` that metrics take.
 
-Its rows stand for several samples each, `Scored.times`.
+A row stands for several samples; `Scored.times` is their number.
 """
-
-from typing import cast
-
-import numpy as np
 
 from abstain._foundation.kinds import kinds_of
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.turns import Ties, UncountedTies
-from abstain.typing import Array, BoolArray, FloatArray
 
 
-def of_groups(groups: TieGroups) -> Scored:
-    """Return the samples of known tie groups: all that depends on confidence and loss is known."""
+def scored_from_groups(groups: TieGroups) -> Scored:
+    """Return the samples of these tie groups."""
     k = kinds_of(groups)
     return Scored(
         k.confidence, k.loss, k.times, probability=k.confidence, known_groups=groups, times=k.times
     )
 
 
-def of_turns(
-    confidence: Array, count: FloatArray, failures: FloatArray, stretch: BoolArray
-) -> Scored:
-    """Return samples of which the groups that hold a failure are known, and counts between them.
+def scored_from_events(events: TieGroups) -> Scored:
+    """Return the samples of these events; the confidence of a row is the rank of its group.
 
-    Most confident first. What takes the confidence of each success is refused: `UncountedTies`.
+    If the events have unknown ties, what needs the confidence of each success raises an
+    UncountedError.
     """
-    ties = cast("Ties", UncountedTies())
-    events = TieGroups(confidence, count, failures, None, stretch, ties)
-    failed = float(failures.sum())
-    # A row for all successes and one for all failures: where they stand, the events say.
-    times = np.array([float(count.sum()) - failed, failed])
-    kept = times > 0
-    loss, times = np.array([0.0, 1.0])[kept], times[kept]
-    return Scored(1.0 - loss, loss, times, known_events=events, times=times)
+    k = kinds_of(events)
+    return Scored(k.confidence, k.loss, k.times, known_events=events, times=k.times)

@@ -63,8 +63,6 @@ class PackedKernels(Protocol):
     split: Callable[[Array, Array, Array, Any, Any], int]
     sweep: Callable[[Array, int], tuple[int, int, float, int]]
     ends: Callable[[Array, bool, bool, bool], tuple[IntArray, IntArray, BoolArray]]
-    failing: Callable[[Array], tuple[IntArray, IntArray, IntArray]]
-    homes: Callable[[IntArray, IntArray], IntArray]
     tally: Callable[[Array, Array, IntArray], bool]
 
 
@@ -165,16 +163,6 @@ class PackedKeys:
             yield VertexBlock(self.values(ends), weight, loss, through[0, 1:], through[1, 1:])
             before = through[:, -1:]
 
-    def failing(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return where the groups that hold a failure begin and end, and the failures of each."""
-        # The two signs are sorted apart, and a key may be found in both.
-        parts = [self.run.failing(self.keys[: self.split])]
-        if self.split < self.keys.size:
-            first, last, failed = self.run.failing(self.keys[self.split :])
-            parts.append((first + self.split, last + self.split, failed))
-        first, last, failed = map(np.concatenate, zip(*parts, strict=True))
-        return first, last, failed
-
     def _grouped(self, *, merge: bool) -> Events:
         ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
         count, failed = (steps(x).astype(np.float64) for x in (ends, fails))
@@ -189,6 +177,9 @@ class PackedKeys:
                 closes = high == stop or bool((here[-1] ^ self.keys[high]) > 1)
                 ends, fails, alone = self.run.ends(here, opens, closes, merge)
                 yield ends + low, fails + failed, alone
+                if ends.size:
+                    failed += int(fails[-1])
+                    here = here[ends[-1] :]
                 failed += int(np.count_nonzero(here & 1))
                 opens = closes
 

@@ -7,7 +7,7 @@ rejected together.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,8 +16,17 @@ from abstain._foundation.foreign import double, numbers_beside, scalar, without_
 from abstain._foundation.order import Runs, descending, runs_of
 from abstain._foundation.packed import Groups, counted, is_counted, sorted_keys
 from abstain._foundation.segments import grouped_by_sorting, ordered_by, steps
-from abstain._foundation.turns import Ties
+from abstain.errors import UncountedError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
+
+
+def raise_uncounted(subject: str = "") -> NoReturn:
+    """Raise the error of `subject`, which needs the confidence of each success."""
+    raise UncountedError(
+        f"{subject}needs the confidences of the successes, and a state of two passes only counts "
+        "them between the failures; take `streaming.one_pass`, which keeps each distinct "
+        "confidence, or `streaming.sorted_runs`, which keeps all on disk"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +68,8 @@ class TieGroups:
     #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
     #: the lowest of them. None where all groups are what they are called.
     stretch: BoolArray | None = None
-    #: What is tied within the stretches, of `Scored.turns`; None where nothing is.
-    ties: Ties | None = None
+    #: Whether successes within a stretch may be tied: a state of two passes only counts them.
+    has_unknown_ties: bool = False
 
     def __post_init__(self) -> None:
         """Seal the arrays: curves and metrics share them."""
@@ -108,17 +117,22 @@ class TieGroups:
         out: Array = sealed(self.xp.cumulative_sum(x))
         return out
 
-    @cached_property
-    def tie_home(self) -> IntArray:
-        """The stretch that each of the ties lies in, shape (t,)."""
-        if self.ties is None:
-            return np.zeros(0, np.int64)
-        return self.ties.keys.run.homes(self.ties.above, self.count_through)
+    @property
+    def untied_stretch(self) -> BoolArray | None:
+        """`stretch`, for what reads the vertices within it."""
+        self.check_ties_are_known()
+        return self.stretch
+
+    def check_ties_are_known(self) -> None:
+        """Raise an UncountedError if successes within a stretch may be tied."""
+        if self.has_unknown_ties:
+            raise_uncounted()
 
     @property
     def width(self) -> FloatArray:
         """What the last vertex of each group accepts beyond the vertex before it."""
-        return self.weight if self.stretch is None else np.where(self.stretch, 1.0, self.weight)
+        stretch = self.untied_stretch
+        return self.weight if stretch is None else np.where(stretch, 1.0, self.weight)
 
     @cached_property
     def holding(self) -> "TieGroups | Holding":
@@ -150,9 +164,9 @@ class TieGroups:
     def tied(self) -> int:
         """Number of samples that share their confidence with another sample."""
         count = self.weight if self.number is None else self.number
-        shared = count > 1 if self.stretch is None else (count > 1) & ~self.stretch
-        apart = int(self.xp.sum(count[shared]))
-        return apart if self.ties is None else apart + self.ties.samples
+        stretch = self.untied_stretch
+        is_tied = count > 1 if stretch is None else (count > 1) & ~stretch
+        return int(self.xp.sum(count[is_tied]))
 
 
 def from_infinity(groups: TieGroups) -> AnyArray:
@@ -235,11 +249,9 @@ def opened(events: TieGroups) -> TieGroups:
 def with_vertex(events: TieGroups, through: float) -> TieGroups:
     """Cut the stretch in two whose first samples make this many accepted.
 
-    A number within a sample is rounded up, and one within a tie to its end; events stay as they are
-    where it is in no stretch.
+    A number within a sample is rounded up; events stay as they are where it is in no stretch.
     """
-    rank = int(np.ceil(through))
-    return cut(events, np.array([rank if events.ties is None else events.ties.vertex(rank)]))
+    return cut(events, np.array([int(np.ceil(through))]))
 
 
 def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
@@ -247,11 +259,12 @@ def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
 
     Takes ranks from 0 to n, ascending; those that are none of a stretch's change nothing.
     """
-    if events.stretch is None:
+    stretch = events.untied_stretch
+    if stretch is None:
         return events
     ends = events.count_through
     place = np.searchsorted(ends, ranks)
-    within = events.stretch[place] & (ranks > 0) & (ranks != ends[place])
+    within = stretch[place] & (ranks > 0) & (ranks != ends[place])
     place, ranks = place[within], ranks[within]
     if ranks.size == 0:
         return events
@@ -262,8 +275,7 @@ def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
         weight,
         events.loss[parent] * (weight / events.weight[parent]),
         None,
-        events.stretch[parent],
-        events.ties,
+        stretch[parent],
     )
 
 

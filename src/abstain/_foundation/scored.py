@@ -24,11 +24,11 @@ from abstain._foundation.ranks import (
     home_in,
     one_by_one,
     opened,
+    raise_uncounted,
     untied_events,
     untied_failures,
     untied_order,
 )
-from abstain._foundation.turns import are_few, refuse_uncounted, turns_of
 from abstain._foundation.weights import counted, positive_rows
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
@@ -99,7 +99,7 @@ class Scored:
         if self.known_groups is not None:
             return self.known_groups
         if self.times is not None and self.known_events is not None:
-            refuse_uncounted()
+            raise_uncounted()
         if self._keys is not None:
             return TieGroups(*self._keys.groups())
         return self.regrouped(self.loss)
@@ -142,18 +142,6 @@ class Scored:
         step = _BLOCK if self.xp is np else size
         for start in range(0, size, step):
             yield VertexBlock(*(getattr(groups, name)[start : start + step] for name in names))
-
-    @cached_property
-    def turns(self) -> TieGroups:
-        """The groups that hold a failure, and all successes between two of them as one stretch.
-
-        What is tied there, `TieGroups.ties`, matters to sums from vertex to vertex only. The events
-        where those are found sooner.
-        """
-        known = self.known_groups is not None or self.known_events is not None
-        if known or self._keys is None or not are_few(self.n, self.failures):
-            return self.events
-        return TieGroups(*turns_of(self._keys))
 
     @cached_property
     def probability_groups(self) -> TieGroups:
@@ -209,9 +197,9 @@ class Scored:
 
     @cached_property
     def turned(self) -> "Scored":
-        """The same with one row for all successes between two turns, where they say the same."""
-        bare = self.known_groups is None and self.turns.stretch is not None
-        return self._of_kinds(kinds_of(self.turns)) if bare else self.kinds
+        """The same with one row for each stretch, where its successes say the same."""
+        bare = self.known_groups is None and self.events.stretch is not None
+        return self._of_kinds(kinds_of(self.events)) if bare else self.kinds
 
     def rows(self, cluster: IntArray | None) -> "Scored":
         """Return as few rows as say how the samples differ: `bends` where all are independent."""
@@ -226,10 +214,10 @@ class Scored:
     def untied(self, *, best: bool) -> "Scored":
         """Return the same losses with every tie broken in favor of the lower, or the higher one."""
         if self.binary and self.counted and self.xp is np:
-            events = untied_events(self.turns, best=best)
+            events = untied_events(self.events, best=best)
             if self.times is not None:
                 return replace(self, probability=None, known_groups=None, known_events=events)
-            loss = untied_failures(self.turns, best=best)
+            loss = untied_failures(self.events, best=best)
             ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
             return Scored(ranks, loss, known_events=events)
         if self.xp is np:
@@ -250,7 +238,7 @@ class Scored:
         the same value for any order within it, so this is the best score without ties too.
         """
         if self.counted and self.binary and self.xp is np:
-            return groups_of_two(self.turns.n, int(self.turns.loss_through[-1]))
+            return groups_of_two(self.events.n, int(self.events.loss_through[-1]))
         if self.weight is None and of_numpy(self.loss):
             return groups_of_losses(self.loss)
         if self.xp is np:

@@ -76,16 +76,13 @@ def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> Accep
 
 
 def _parted(s: Scored, coverage: FloatArray) -> TieGroups:
-    """Return the turns with the samples at the thresholds kept apart, so that they are vertices.
+    """Return the events with the samples at the thresholds kept apart, so that they are vertices.
 
     Within a stretch of successes nothing bends.
     """
-    turns = s.turns
-    if turns.stretch is None:
-        return turns
-    at = np.floor(coverage * turns.total).astype(np.int64)
-    near = np.concatenate((at - 1, at, at + 1)).clip(0, turns.n)
-    return cut(turns, np.unique(near) if turns.ties is None else turns.ties.apart(near))
+    at = np.floor(coverage * s.events.total).astype(np.int64)
+    near = np.concatenate((at - 1, at, at + 1)).clip(0, s.events.n)
+    return cut(s.events, np.unique(near))
 
 
 @dataclass(frozen=True, eq=False)

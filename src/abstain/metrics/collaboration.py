@@ -80,7 +80,7 @@ def oc_accuracy(
 
 
 def _accuracy(s: Scored, *, review: float) -> Measured:
-    groups = s.turns
+    groups = s.events
     at = from_zero(groups.through)[:1] + (1.0 - review) * groups.total
     lost = interpolated(at, from_zero(groups.through), from_zero(groups.loss_through))
     return Measured(1.0 - scalar(lost[0]) / groups.total)

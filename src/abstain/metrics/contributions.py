@@ -17,7 +17,7 @@ from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import METRICS
-from abstain.metrics.rank_weights import BY_PLACE, RankWeight
+from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
@@ -105,7 +105,7 @@ def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     wrong = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
     wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
-    groups = s.turns if phi in BY_PLACE else s.events
+    groups = s.events
     place = group_index(groups, s.confidence[wrong])
     share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total
     out = np.zeros(s.n)
@@ -120,7 +120,7 @@ def contribution_of_counts(
     phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
-    groups = s.turns if phi in BY_PLACE else s.events
+    groups = s.events
     place = group_index(groups, confidence.astype(groups.confidence.dtype))
     return float(phi(groups)[place] @ count) / groups.total
 

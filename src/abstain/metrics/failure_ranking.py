@@ -143,7 +143,7 @@ def _failure_ap_success(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures, s.turns))
+    return Measured(average_precision(successes, failures, s.events))
 
 
 def failure_ap_error(
@@ -194,7 +194,7 @@ def _failure_ap_error(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(failures=failures):
         return undefined(missing)
-    flip = s.turns.xp.flip
+    flip = s.events.xp.flip
     return Measured(average_precision(flip(failures), flip(successes)))
 
 
@@ -253,15 +253,15 @@ def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
     if missing := missing_kind(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
-    xp, turns = s.xp, s.turns
+    xp, events = s.xp, s.events
     accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
-    count = int(xp.sum(turns.count[:first]))
-    if first and turns.stretch is not None and turns.stretch[first - 1]:
+    count = int(xp.sum(events.count[:first]))
+    if first and events.stretch is not None and events.stretch[first - 1]:
+        events.check_ties_are_known()
         # Within a stretch of successes the first of them that is enough.
         each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
         count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
-        count = count if turns.ties is None else turns.ties.vertex(count)
     return Measured(float(silent[first] / silent[-1]), count)
 
 

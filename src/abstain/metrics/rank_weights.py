@@ -27,9 +27,6 @@ from abstain._foundation.special import (
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
 from abstain.typing import AnyArray, BoolArray, FloatArray, Scalar
 
-#: Ties that are summed at once, so that temporaries stay in the cache.
-_BLOCK = 1 << 14
-
 RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
 
@@ -49,14 +46,14 @@ def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
 
 
 def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    turns = s.turns
+    events = s.events
     if phi is trapezoid_weight:
-        return trapezoid_area(turns, turns.loss_through)
-    if phi is augrc_weight and turns.stretch is not None:
-        held = turns.holding
-        below = 2.0 * (turns.total - held.through) + held.weight
-        return inner(held.loss, below) / (2.0 * turns.total**2)
-    return rank_weighted_risk(turns, phi)
+        return trapezoid_area(events, events.loss_through)
+    if phi is augrc_weight and events.stretch is not None:
+        held = events.holding
+        below = 2.0 * (events.total - held.through) + held.weight
+        return inner(held.loss, below) / (2.0 * events.total**2)
+    return rank_weighted_risk(events, phi)
 
 
 def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -> float:
@@ -85,73 +82,22 @@ def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
     Flat from the first vertex to coverage 0. Over a stretch behind F failures the risk is F/k,
     summed over k.
     """
-    area = scalar(groups.xp.sum(trapezoids(groups, accepted)))
-    return (area + over_ties(groups, accepted, tied_trapezoids)) / groups.total
+    return scalar(groups.xp.sum(trapezoids(groups, accepted))) / groups.total
 
 
 def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
-    """Return the part of that area at each group, times all weight, as if no ties were within."""
+    """Return the part of that area at each group, times all weight."""
     xp, through = groups.xp, groups.through
     risk = accepted / through
     before = xp.concat((risk[:1], risk[:-1]))
     area = groups.weight * (risk + before) / 2
-    if groups.stretch is not None:
-        here = np.flatnonzero(groups.stretch & (accepted > 0))
+    if groups.untied_stretch is not None:
+        here = np.flatnonzero(groups.untied_stretch & (accepted > 0))
         steps = within_stretches(groups)
         # What is accepted never falls, so these are the last.
         beyond = accepted.take(here) * steps[steps.size - here.size :]
         area[here] = beyond + (before.take(here) - risk.take(here)) / 2
     return area
-
-
-def over_ties(
-    groups: TieGroups,
-    accepted: FloatArray,
-    beyond: Callable[[FloatArray, FloatArray], FloatArray],
-    *,
-    shift: float = 0.0,
-    between: tuple[float, float] = (0.0, float("inf")),
-) -> float:
-    """Sum over the ties within stretches what each adds, times what is accepted before it.
-
-    `beyond` takes how many samples are above each tie and through it, more by `shift`; only ties
-    that lie between these numbers of samples count, and such before which something is accepted.
-    """
-    if groups.ties is None:
-        return 0.0
-    ties, home = groups.ties, groups.tie_home
-    some = int(np.searchsorted(home, np.searchsorted(accepted, 0.0, side="right")))
-    first = max(some, int(np.searchsorted(ties.above, between[0])))
-    last = int(np.searchsorted(ties.through, between[1], side="right"))
-    total = 0.0
-    for low in range(first, last, _BLOCK):
-        here = slice(low, min(low + _BLOCK, last))
-        above, end = (x[here].astype(np.float64) + shift for x in (ties.above, ties.through))
-        total += inner(accepted.take(home[here]), beyond(above, end))
-    return total
-
-
-def tied_steps(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return what (b - a)/b is above the sum of 1/k over k from a + 1 to b, for each tie.
-
-    It is below: of a tie all samples have the last of its vertices.
-    """
-    # Nearly all ties are of two.
-    out = -1.0 / (b * (b - 1.0))
-    more = np.flatnonzero(b - a > 2)
-    a, b = a[more], b[more]
-    out[more] = (b - a) / b - harmonic_between(a, b)
-    return out
-
-
-def tied_trapezoids(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return what a straight line from 1/a to 1/b has below it beyond those through all 1/k."""
-    out = 1.0 / (a * (a + 1.0) * b)
-    more = np.flatnonzero(b - a > 2)
-    a, b = a[more], b[more]
-    m = b - a
-    out[more] = tied_steps(a, b) + (m - 1.0) * m / (2.0 * a * b)
-    return out
 
 
 #: An excess of this part of the mean loss is rounding: one failure at the wrong end of millions of
@@ -165,7 +111,7 @@ def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     Both are sums in different orders, so a best order may come out a hair to either side.
     """
     excess = value - optimum
-    return value_from(excess, excess * 0.0 + 0.0) if excess < _ROUNDING * s.turns.risk else excess
+    return value_from(excess, excess * 0.0 + 0.0) if excess < _ROUNDING * s.events.risk else excess
 
 
 def remembered(phi: RankWeight) -> RankWeight:
@@ -216,7 +162,8 @@ def log_weight(groups: TieGroups) -> AnyArray:
 @remembered
 def within_stretches(groups: TieGroups) -> AnyArray:
     """Sum of 1/k over the places k of each stretch."""
-    here = np.zeros(0, np.int64) if groups.stretch is None else np.flatnonzero(groups.stretch)
+    stretch = groups.untied_stretch
+    here = np.zeros(0, np.int64) if stretch is None else np.flatnonzero(stretch)
     return harmonic_between(groups.above.take(here), groups.through.take(here))
 
 
@@ -227,8 +174,8 @@ BY_PLACE = frozenset({augrc_weight, sele_weight, two_sele_weight, plugin_weight,
 @remembered
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
     """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
-    if groups.stretch is not None:
-        return trapezoid_in_stretches(groups.through, groups.weight, groups.stretch)
+    if groups.untied_stretch is not None:
+        return trapezoid_in_stretches(groups.through, groups.weight, groups.untied_stretch)
     return _through_vertices(groups, lambda own: vertex_area(own) * (own.total / own.through))
 
 

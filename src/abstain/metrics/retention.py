@@ -13,7 +13,7 @@ from abstain._foundation.special import harmonic_between, inverse_squares_betwee
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import bend_within, of_bends, sums_within
-from abstain.metrics.rank_weights import over_ties, tied_trapezoids, vertex_area_rising
+from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
@@ -87,7 +87,7 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     if not plain and s.xp is np and s.weight is None:
         s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
     if plain:
-        groups = s.turns
+        groups = s.events
         right = groups.through - groups.loss_through
     else:
         groups = s.regrouped(s.loss <= acceptable_loss)
@@ -97,12 +97,10 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
     f1 = from_zero(2 * right / (groups.through + everything))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
-    if groups.stretch is not None:
-        here = np.flatnonzero(groups.stretch)
+    if groups.untied_stretch is not None:
+        here = np.flatnonzero(groups.untied_stretch)
         area[here] = _in_stretches(groups, here, everything, f1)
-    counted = groups.loss_through + everything
-    between = 2.0 * over_ties(groups, counted, tied_trapezoids, shift=everything)
-    return Measured((float(groups.xp.sum(area)) - between) / groups.total)
+    return Measured(float(groups.xp.sum(area)) / groups.total)
 
 
 def _in_stretches(

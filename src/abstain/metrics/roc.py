@@ -6,7 +6,7 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import without_gradient
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain.metrics.rank_weights import over_ties, tied_steps, within_stretches
+from abstain.metrics.rank_weights import within_stretches
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -32,23 +32,20 @@ def average_precision(
     found = xp.cumulative_sum(positive)
     taken = xp.cumulative_sum(positive + negative)
     precise = positive * found / xp.where(taken > 0, taken, 1.0)
-    beyond = 0.0
-    if groups is not None and groups.stretch is not None:
+    if groups is not None and groups.untied_stretch is not None:
         # Rank k finds k - N, N the negatives before the stretch: 1 - N/k, summed over k.
-        here, before = np.flatnonzero(groups.stretch), taken - found
+        here, before = np.flatnonzero(groups.untied_stretch), taken - found
         precise[here] = positive.take(here) - before.take(here) * within_stretches(groups)
-        # All samples of a tie have the rank of its last.
-        beyond = over_ties(groups, before, tied_steps)
-    return (float(xp.sum(precise)) - beyond) / float(found[-1])
+    return float(xp.sum(precise)) / float(found[-1])
 
 
 def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both at each of the turns, most confident first.
+    """Return the weights of both at each of the events, most confident first.
 
     Counts of failures, so no gradient flows through them.
     """
-    failures = without_gradient(s.turns.loss)
-    return no_less_than_zero(s.turns.weight - failures), failures
+    failures = without_gradient(s.events.loss)
+    return no_less_than_zero(s.events.weight - failures), failures
 
 
 def no_less_than_zero(x: FloatArray) -> AnyArray:

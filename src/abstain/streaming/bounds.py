@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.turns import refuse_uncounted
+from abstain._foundation.ranks import raise_uncounted
 from abstain.errors import DomainError, InputError, UncountedError
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.blocks import Binned, Limits
@@ -144,7 +144,7 @@ def _exactly(state: Exact, entry: Metric) -> Measured:
     if not s.samples:
         return undefined("there are no samples")
     if Need.UNIT_CONFIDENCE in entry.measurement.needs and s.probability is None:
-        refuse_uncounted(f"the metric {entry.name!r} ")
+        raise_uncounted(f"the metric {entry.name!r} ")
     if unmet := entry.reason_not_applicable(s):
         raise DomainError(f"the metric {entry.name!r} {unmet}")
     try:

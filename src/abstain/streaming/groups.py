@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.counts import of_groups
+from abstain._foundation.counts import scored_from_groups
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
@@ -101,7 +101,7 @@ class GroupCounts:
         failed = np.zeros(both.value.size)
         failed[np.searchsorted(both.value, wrong.value)] = wrong.count
         weight = both.count.astype(np.float64)
-        return of_groups(TieGroups(both.value[::-1], weight[::-1], failed[::-1]))
+        return scored_from_groups(TieGroups(both.value[::-1], weight[::-1], failed[::-1]))
 
 
 def one_pass() -> GroupCounts:

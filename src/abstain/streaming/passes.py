@@ -8,7 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
-from abstain._foundation.counts import of_turns
+from abstain._foundation.counts import scored_from_events
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.groups import Binary
@@ -213,21 +214,31 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as metrics take them: see `streaming.scored`."""
+        """The counts by confidence, as metrics take them: see `streaming.scored`."""
         self._refuse_other_samples()
-        full = self.settled
-        # Above the last cut, at it, below it, and so on down.
-        right = np.empty(2 * full.cut.size + 1)
-        right[::2], right[1::2] = full.between[::-1], full.at[::-1]
-        failed = np.zeros(right.size)
-        failed[1::2] = full.failed[::-1]
-        stretch = np.ones(right.size, np.bool_)
-        stretch[1::2] = False
-        here = np.flatnonzero(right + failed)
-        if here.size == 0:
-            return of_turns(*(np.zeros(0, kind) for kind in (float, float, float, bool)))
-        count = right[here] + failed[here]
-        return of_turns(_values_of(full)[here], count, failed[here], stretch[here])
+        counts = self.settled
+        # The groups from the most confident on: above the last cut, at it, below it, and so on.
+        at_cuts = slice(1, None, 2)
+        between_cuts = slice(0, None, 2)
+        n_groups = 2 * counts.cut.size + 1
+        n_successes = np.empty(n_groups)
+        n_successes[at_cuts] = counts.at[::-1]
+        n_successes[between_cuts] = counts.between[::-1]
+        n_failures = np.zeros(n_groups)
+        n_failures[at_cuts] = counts.failed[::-1]
+        is_between_cuts = np.ones(n_groups, np.bool_)
+        is_between_cuts[at_cuts] = False
+        n_samples = n_successes + n_failures
+        is_nonempty = n_samples > 0
+        return scored_from_events(
+            TieGroups(
+                _group_confidences(counts)[is_nonempty],
+                n_samples[is_nonempty],
+                n_failures[is_nonempty],
+                stretch=is_between_cuts[is_nonempty],
+                has_unknown_ties=True,
+            )
+        )
 
     def _refuse_other_samples(self) -> None:
         told, found = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
@@ -239,7 +250,7 @@ class CutCounts:
             )
 
 
-def _values_of(state: CutCounts) -> Array:
+def _group_confidences(state: CutCounts) -> Array:
     """Return each cut, and between two the lowest threshold that accepts what lies there."""
     kind = np.dtype(f"f{state.first.precision // 8}")
     cut = state.cut[::-1].astype(kind)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.counts import of_groups
+from abstain._foundation.counts import scored_from_groups
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain._foundation.weights import scale_of
@@ -173,7 +173,7 @@ class SortedRuns:
             none = TieGroups(nothing.astype(kind), nothing, nothing, nothing.astype(np.int64))
             groups = _joined([none, *map(_groups_of, self.blocks())])
             # Each sample weighs 1, so that the weight is their number.
-            return of_groups(replace(groups, number=None))
+            return scored_from_groups(replace(groups, number=None))
         rows = joined(list(self.blocks()))
         # One order whatever the files are, so that sums have the same bits.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]

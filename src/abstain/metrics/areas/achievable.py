@@ -58,7 +58,7 @@ def achievable_aurc(
 
 def achievable(s: Scored) -> Measured:
     """Area under the hull with hyperbolic segments, for the catalogue."""
-    hull = take(s.turns, hull_vertices(s.turns))
+    hull = take(s.events, hull_vertices(s.events))
     return Measured(rank_weighted_risk(hull, rank_weight(partial_hyperbolic(0.0, 1.0))))
 
 

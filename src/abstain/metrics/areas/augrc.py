@@ -243,7 +243,7 @@ def prediction_rejection_ratio(
 
 
 def _prr(s: Scored) -> Measured:
-    random, best = s.turns.risk / 2, augrc_optimum(s)
+    random, best = s.events.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
     return Measured((random - _augrc(s).value) / (random - best))

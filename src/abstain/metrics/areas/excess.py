@@ -64,16 +64,8 @@ def _trapezoid_optimum(s: Scored) -> Scalar:
 def _optimum_over_ties(s: Scored) -> Scalar:
     """Return the least value over the score's own ties."""
     if s.binary and s.counted and s.xp is np:
-        turns = s.turns
-        right = int(turns.total - turns.loss_through[-1])
-        if turns.ties is None:
-            return _failures_last(with_vertex(s.events, right), right)
-        ends, counts = turns.ties.groups_beyond(right)
-        risk = (ends - right) / ends
-        # Nothing is wrong before; the first vertex of all is flat to coverage 0.
-        first = risk[:1] if np.array_equal(ends[:1], counts[:1]) else np.zeros_like(risk[:1])
-        before = np.concatenate((first, risk[:-1]))
-        return inner(counts, risk + before) / (2.0 * turns.total)
+        right = int(s.events.total - s.events.loss_through[-1])
+        return _failures_last(with_vertex(s.events, right), right)
     best = _best_losses(s.events, s.oracle)
     return trapezoid_area(s.events, best)
 
@@ -189,7 +181,7 @@ def e_aurc(
     s = scored(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        return weighted_risk(s.plain, phi) - best_aurc(s.plain.turns.risk)
+        return weighted_risk(s.plain, phi) - best_aurc(s.plain.events.risk)
     return excess_aurc(s, estimator).value
 
 
@@ -259,7 +251,7 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
     if s.oracle.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.turns.risk * _random_factor(s.turns.total, estimator)
+    random = s.events.risk * _random_factor(s.events.total, estimator)
     return Measured(_excess(s, estimator, best) / (random - best))
 
 

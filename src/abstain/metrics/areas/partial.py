@@ -17,13 +17,11 @@ from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
 from abstain.metrics.influences import of_kinds, on_groups
 from abstain.metrics.rank_weights import (
-    over_ties,
     partial_generalized,
     partial_hyperbolic,
     partial_selective,
     rank_weight,
     rank_weighted_risk,
-    tied_trapezoids,
     trapezoids,
 )
 from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
@@ -95,14 +93,14 @@ def partial_aurc(
     low, high = _interval(low, high)
     kinds = {"linear": selective_area, "hyperbolic": hyperbolic_area}
     area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
-    area = area_of(scored(confidence, loss, weight).turns, low, high)
+    area = area_of(scored(confidence, loss, weight).events, low, high)
     return area / (high - low) if mean else area
 
 
 def hyperbolic_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the exact area under the selective risk between two coverages.
 
-    From one turn to the next the generalized risk is a straight line, whatever is tied between.
+    Over untied successes the generalized risk is a straight line.
     """
     return rank_weighted_risk(groups, rank_weight(partial_hyperbolic(low, high)))
 
@@ -114,10 +112,11 @@ def generalized_area(groups: TieGroups, low: float, high: float) -> Scalar:
 
 def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the trapezoid area under the selective risk between two coverages."""
-    if groups.stretch is None:
+    if groups.untied_stretch is None:
         return rank_weighted_risk(groups, rank_weight(partial_selective(low, high)))
     ends = np.array([low, high]) * groups.total
-    groups = _parted(groups, ends)
+    around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
+    groups = cut(groups, np.unique(around))
     accepted, through, above = groups.loss_through, groups.through, groups.above
     right, left = linear_segments(through / groups.total, low, high, flat=True)
     risk = accepted / through
@@ -125,18 +124,7 @@ def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
     # The two segments in which the interval ends are straight lines; between them all is whole.
     whole = (groups.width < groups.weight) & (above >= ends[0]) & (through <= ends[1])
     area[whole] = trapezoids(groups, accepted)[whole] / groups.total
-    between = float(ends[0]), float(ends[1])
-    tied = over_ties(groups, accepted, tied_trapezoids, between=between)
-    return float(area.sum()) + tied / groups.total
-
-
-def _parted(turns: TieGroups, ends: FloatArray) -> TieGroups:
-    """Return the turns with the segments apart that lie around these numbers of samples."""
-    if turns.ties is None:
-        around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
-    else:
-        around = np.array([turns.ties.segment(float(end)) for end in ends]).ravel()
-    return cut(turns, np.unique(around))
+    return float(area.sum())
 
 
 def partial_augrc(
@@ -190,7 +178,7 @@ def partial_augrc(
     0.15625
     """
     low, high = _interval(low, high)
-    area = generalized_area(scored(confidence, loss, weight).turns, low, high)
+    area = generalized_area(scored(confidence, loss, weight).events, low, high)
     return area / (high - low) if mean else area
 
 
@@ -247,7 +235,7 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
         return None
 
     def compute(s: Scored) -> Measured:
-        return Measured(kind.area(s.turns, *between) / (between[1] - between[0]))
+        return Measured(kind.area(s.events, *between) / (between[1] - between[0]))
 
     return Metric(
         Identity(

@@ -63,7 +63,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 
 
 def _ause(s: Scored) -> Measured:
-    risk = s.turns.risk
+    risk = s.events.risk
     if not bool(risk > 0):
         return undefined("nothing is lost, so there is no unit to measure in")
     return Measured(excess_aurc(s).value / risk)

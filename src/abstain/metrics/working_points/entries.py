@@ -51,7 +51,7 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     """Return the measurement that all quantities at a coverage share."""
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.turns, at_coverage(s.turns, coverage))
+        return quantity.at(s.events, at_coverage(s.events, coverage))
 
     return Measurement(
         compute=OneOfMany(compute, _at_coverages, (quantity, coverage)),
@@ -63,7 +63,7 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
 
 def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
-    groups = s.turns
+    groups = s.events
     if not of_numpy(groups.through):
         return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
     shares = sorted({share for _, share in at})
@@ -191,7 +191,7 @@ def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return coverage_of(s.turns, at_risk(s.turns, risk))
+        return coverage_of(s.events, at_risk(s.events, risk))
 
     return Metric(
         Identity(

@@ -95,7 +95,7 @@ def selective_risk(
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
-        return _expected_generalized(s.turns, share) / share
+        return _expected_generalized(s.events, share) / share
     found = selective_risk_of(*_at_coverage(s, share, rule))
     return value_of(found, "selective_risk")
 
@@ -154,14 +154,14 @@ def generalized_risk(
         return generalized_risk_of(*parted_at(s, checks.number(threshold, "threshold"))).value
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
-        return _expected_generalized(s.turns, share)
+        return _expected_generalized(s.events, share)
     return generalized_risk_of(*_at_coverage(s, share, rule)).value
 
 
 def _at_coverage(s: Scored, share: float, rule: PointRule) -> tuple[TieGroups, int]:
     """Return groups, and which of them is the working point."""
     first = rule == "first"
-    groups = with_vertex(s.turns, least_accepted(s.turns, share)) if first else s.turns
+    groups = with_vertex(s.events, least_accepted(s.events, share)) if first else s.events
     return groups, at_coverage(groups, share, first=first)
 
 
@@ -217,7 +217,7 @@ def coverage_at_risk(
     >>> ab.coverage_at_risk([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1], max_risk=0.4)
     0.75
     """
-    groups = scored(confidence, loss, weight).turns
+    groups = scored(confidence, loss, weight).events
     index = at_risk(groups, checks.number(max_risk, "max_risk"))
     return coverage_of(groups, index).value
 
@@ -333,7 +333,7 @@ def working_point(
         parted = parted_at(s, checks.number(threshold, "threshold"))
         return _describe(*parted, bounded=s.bounded)
     find = _within_risk if coverage is None else _keeping
-    return _describe(s.turns, find(s.turns, given[named[0]]), bounded=s.bounded)
+    return _describe(s.events, find(s.events, given[named[0]]), bounded=s.bounded)
 
 
 def _within_risk(groups: TieGroups, max_risk: Any) -> int:

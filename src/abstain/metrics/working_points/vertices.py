@@ -118,9 +118,9 @@ def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
 
 def accepted_failures(s: Scored, find: Callable[[TieGroups], int]) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
-    index = find(s.turns)
+    index = find(s.events)
     if s.binary and s.counted:
-        return int(s.turns.loss_through[index]) if index >= 0 else 0
+        return int(s.events.loss_through[index]) if index >= 0 else 0
     place = s.home
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 
