@@ -153,8 +153,8 @@ def test_evaluate_gives_the_reason_instead_of_an_interval(interval):
     found = ab.evaluate(predictions(), metrics=list(NAMES), interval=interval, bootstrap=100)
     for result in found.results:
         assert np.isfinite(result.value)
-        assert np.isnan(result.low)
-        assert result.interval_note.startswith("a class is too rare")
+        assert np.isnan(result.interval.low)
+        assert result.interval.note.startswith("a class is too rare")
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,10 @@ def test_evaluate_sweeps_as_cwsa_sweep_does():
     found = ab.evaluate(p, metrics=[SWEPT], interval="none")
     values = [result.value for result in found.results]
     np.testing.assert_allclose(values, ab.cwsa_sweep(s.confidence, s.loss).cwsa, atol=1e-9)
-    assert found.results[0].metric == "cwsa@0.5"
+    assert found.results[0].metric.name == "cwsa@0.5"
     # A metric that is named twice comes once.
     again = ab.evaluate(p, metrics=["cwsa@0.5:0.9:2", "cwsa@0.90"], interval="none")
-    assert [result.metric for result in again.results] == ["cwsa@0.5", "cwsa@0.9"]
+    assert [result.metric.name for result in again.results] == ["cwsa@0.5", "cwsa@0.9"]
 
 
 def test_compare_takes_a_range():
