@@ -87,7 +87,7 @@ def metric_values(
         interval="none",
         curves=False,
     )
-    return {f"{prefix}{spelled(r.metric)}": float(r.value) for r in found.results}
+    return {f"{prefix}{spelled(r.metric.name)}": float(r.value) for r in found.results}
 
 
 def trainer_metrics(
