@@ -16,9 +16,9 @@ import abstain as ab
 from abstain.inference.exchangeability import rank_blocks, rank_p_value
 from abstain.inference.powered_mean import powered_mean
 from abstain.inference.wager import played, wager, waiting_share
-from abstain.monitoring.outset import coverage_limits
 from abstain.monitoring.plan import EVEN
 from abstain.monitoring.reference import spread_of
+from abstain.monitoring.starting import coverage_limits
 
 DELTA, RISK, CALIBRATION, CHECKED = 0.05, 0.1, 1000, 3
 BAR = 3 / DELTA

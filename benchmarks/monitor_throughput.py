@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 import abstain as ab
-from abstain.monitoring.course import Course
 from abstain.monitoring.ledger import LABELED, Ledger
 from abstain.monitoring.lines import parse_lines
+from abstain.monitoring.running import RunningMonitor
 
 N_REMEMBERED, N_SAMPLES, BATCH = 1_000_000, 20_000, 5_000
 
@@ -25,7 +25,7 @@ def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     return confidence, rng.random(n) < 1 - confidence
 
 
-def begin(label_share: float | None) -> Course:
+def begin(label_share: float | None) -> RunningMonitor:
     """Begin a monitor that remembers many ids."""
     confidence, loss = draw(np.random.default_rng(0), 2000)
     data = ab.Predictions(confidence=confidence, loss=loss)
@@ -34,10 +34,10 @@ def begin(label_share: float | None) -> Course:
     keys = np.random.default_rng(1).integers(0, 2**63, N_REMEMBERED, dtype=np.uint64)
     flags = np.full(N_REMEMBERED, LABELED, np.uint8)
     ledger = Ledger(keys, flags, np.zeros(N_REMEMBERED, np.uint64))
-    return Course(monitor.plan, replace(monitor.seen, ledger=ledger))
+    return RunningMonitor(monitor.plan, replace(monitor.seen, ledger=ledger))
 
 
-def take(course: Course, texts: list[str]) -> float:
+def take(course: RunningMonitor, texts: list[str]) -> float:
     """Parse and take lines, and return the processor time in seconds."""
     start = time.process_time()
     for i in range(0, len(texts), BATCH):

@@ -56,18 +56,20 @@ def lines(file: SourceFile) -> int:
 
 
 def code_lines(file: SourceFile) -> int:
-    """Count the lines that hold code: no docstring, no comment, no blank."""
-    prose: set[int] = set()
+    """Count the lines of code without docstrings, comments, blank lines and imports."""
+    skipped: set[int] = set()
     for node in file.walk():
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            skipped.update(range(node.lineno, (node.end_lineno or 0) + 1))
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
-            prose.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+            skipped.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(file.text).readline):
         if token.type not in _SHAPE:
             code.update(range(token.start[0], token.end[0] + 1))
-    return len(code - prose)
+    return len(code - skipped)
 
 
 def table(graph: ImportGraph) -> Iterator[tuple[str, ...]]:

@@ -10,7 +10,7 @@ import pytest
 
 import abstain as ab
 from abstain.cli.main import run
-from abstain.monitoring.line_batches import MAX_LINE
+from abstain.monitoring.lines import MAX_LINE
 
 RULE = ab.thresholds.DecisionRule("given", 0.5)
 MONITOR = ["monitor", "rule.json", "--max-risk", "0.5"]

@@ -13,7 +13,7 @@ import pytest
 import abstain as ab
 from abstain.cli.main import run
 from abstain.errors import InputError
-from abstain.monitoring.line_batches import LineBatch
+from abstain.monitoring.lines import LineBatch
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 

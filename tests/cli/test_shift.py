@@ -112,7 +112,7 @@ def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
         (["--clip", "3"], "--clip is about --shifted-to and --ratio"),
         (["--ratio", "r", "--shifted-to", "new.csv"], "drop one of them"),
         (["--ratio", "r", "--weight", "w"], "no guarantee takes both"),
-        (["--method", "risk", "--shifted-to", "new.csv"], "got `ratio`"),
+        (["--method", "risk", "--shifted-to", "new.csv"], "takes no --ratio"),
     ],
 )
 def test_options_about_a_shift_that_do_not_fit_are_refused(elsewhere, capsys, options, says):

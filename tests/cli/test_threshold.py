@@ -213,9 +213,15 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
         (["val.parquet"], "--max-risk, --coverage and --cost; got none"),
         (["val.parquet", "--max-risk", "0.1", "--cost", "0.1"], "got --max-risk, --cost"),
         (["val.parquet", "--max-risk", "0.1", "--method", "srg"], "Did you mean 'sgr'"),
-        (["val.parquet", "--max-risk", "0.1", "--method", "coverage"], "needs --coverage"),
+        (
+            ["val.parquet", "--max-risk", "0.1", "--method", "coverage"],
+            "takes no --max-risk; it needs --coverage",
+        ),
         (["val.parquet", "--cost", "0.1", "--delta", "0.1"], "takes no --delta"),
-        (["val.parquet", "--max-risk", "0.1", "--risk", "selective"], "takes no --risk"),
+        (
+            ["val.parquet", "--max-risk", "0.1", "--risk", "selective"],
+            "takes no --risk",
+        ),
         (["val.parquet", "--max-risk", "5"], "max_risk"),
         (["val.parquet", *ASKED, "--score", "own"], "no score 'own'"),
         (["val.parquet", *ASKED, "--confidence", "confdence"], "Did you mean 'confidence'"),

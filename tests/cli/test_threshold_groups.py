@@ -109,10 +109,13 @@ def test_several_limits(capsys):
         (["--limit", "overall=0.2", "--max-risk", "0.1"], "--max-risk is the limit 'overall'"),
         (["--limit", "overall=0.1", "--limit", "overall=0.2"], "overall is given twice"),
         (["--limit", "overall=0.1", "--delta", "0"], "`delta` must lie strictly"),
-        (["--limit", "overall=0.1", "--method", "sgr"], "learn_then_test alone"),
+        (
+            ["--limit", "overall=0.1", "--method", "sgr"],
+            "--limit takes the method 'learn_then_test' alone",
+        ),
         (["--limit", "group=0.1"], "--group"),
         (["--limit", "overall=0.1", "--starts", "1.5"], "`starts` must lie in (0, 1]"),
-        ([*ASKED, "--starts", "0.5"], "--method sgr takes no --starts"),
+        ([*ASKED, "--starts", "0.5"], "the rule 'sgr' takes no --starts"),
         (["--rule", "val.parquet", "--starts", "0.5"], "drop the calibration file, --starts"),
     ],
 )

@@ -94,7 +94,7 @@ def test_limits_are_those_of_arrays():
         ({"limits": {"labels": 0.1}, "delta": 0.1}, "'labels'"),
         ({"limits": {"label:cow": 0.1}, "delta": 0.1}, "'cow'"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "coverage": 0.3}, "`coverage`"),
-        ({"limits": {"label": 0.1}, "delta": 0.1, "per": "group"}, "drop one"),
+        ({"limits": {"label": 0.1}, "delta": 0.1, "per": "group"}, "drop `per` or `limits`"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "method": "risk"}, "'risk'"),
     ],
 )

@@ -6,7 +6,7 @@ from tests.monitoring.streams import calibrated, drawn, names, same
 
 import abstain as ab
 from abstain.errors import FileFormatError, InputError
-from abstain.monitoring.positions import FilePosition
+from abstain.monitoring.followed_file import FilePosition
 
 RULE, DATA = calibrated()
 

@@ -9,10 +9,10 @@ from tests.monitoring.streams import calibrated, drawn, names, same
 
 import abstain as ab
 from abstain.errors import DomainError, InputError
-from abstain.monitoring.course import Course
 from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.lines import line_of
-from abstain.monitoring.outset import refuse_other
+from abstain.monitoring.running import RunningMonitor
+from abstain.monitoring.starting import refuse_other
 
 RULE, DATA = calibrated()
 
@@ -225,7 +225,7 @@ def test_lines_in_any_order_cost_no_more_with_many_remembered_ids():
         found = begun()
         keys = np.random.default_rng(0).integers(0, 2**63, n, dtype=np.uint64)
         ledger = Ledger(keys, np.zeros(n, np.uint8), np.zeros(n, np.uint64))
-        course = Course(found.plan, replace(found.seen, ledger=ledger))
+        course = RunningMonitor(found.plan, replace(found.seen, ledger=ledger))
         course.take_lines(lines[:10], lambda *_: False)
         start = time.process_time()
         for i in range(10, len(lines), 90):

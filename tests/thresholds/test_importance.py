@@ -136,7 +136,7 @@ def test_bad_ratios_are_refused_by_name():
         thresholds.learn_then_test([0.1, 0.2], [0, 1], ratio=[1, -1], **options)
     with pytest.raises(InputError, match="no frequencies: pass them as `ratio`"):
         thresholds.sgr([0.1, 0.2], [0, 1], weight=[1, 2], **options)
-    with pytest.raises(InputError, match="got `ratio`"):
+    with pytest.raises(InputError, match="takes no `ratio`"):
         thresholds.fit("risk", [0.1, 0.2], [0, 1], ratio=[1, 2], max_risk=0.1)
     with pytest.raises(DomainError, match=r"`promised_for` .* must be empty without a guarantee"):
         DecisionRule("risk", 0.5, target=0.1, promised_for="others")

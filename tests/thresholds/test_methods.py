@@ -55,7 +55,7 @@ def test_fit_says_what_is_missing_or_unknown():
         thresholds.fit("risk", [1], max_risk=0.1)
     with pytest.raises(MissingInputError, match="`confidence`"):
         thresholds.fit("coverage", coverage=0.1)
-    with pytest.raises(InputError, match=r"takes `max_risk`; got `risk_max`"):
+    with pytest.raises(InputError, match=r"takes no `risk_max`; it needs `max_risk`"):
         thresholds.fit("risk", [1], [0], risk_max=0.1)
     assert thresholds.fit("chow", abstention_cost=0.5, score="msr").score == "msr"
 

@@ -79,7 +79,7 @@ def test_other_rules_by_group():
         fit_groups("chow", confidence, loss, group, abstention_cost=0.1)
     with pytest.raises(InputError, match="`weight`"):
         fit_groups("risk", confidence, loss, group, max_risk=0.1, weight=np.ones(303))
-    with pytest.raises(InputError, match="got `ratio`"):
+    with pytest.raises(InputError, match="takes no `ratio`"):
         fit_groups("risk", confidence, loss, group, ratio=np.ones(303), max_risk=0.1)
     for method, options in (("risk", {}), ("conformal_risk_control", {})):
         with pytest.raises(InputError, match="`joint` shares delta"):

@@ -52,6 +52,8 @@ def toml_text(tables: Mapping[str, Any]) -> str:
     Values are texts, numbers, truth values, lists of these, and tables of all of it. What is None
     is left out: TOML has no such value.
     """
+    # Not tomli-w: it raises on None, puts each entry of a list on its own line, and would be
+    # another dependency for the lines below.
     return "\n".join(_lines(tables, ())).strip() + "\n"
 
 

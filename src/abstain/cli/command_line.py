@@ -7,6 +7,11 @@ from contextvars import ContextVar
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
+#: Options of the library that have another name on the command line, where --loss names a kind
+#: of loss and one --limit follows another.
+_NAMES_HERE = {"loss": "own_loss", "abstention_cost": "cost", "limits": "limit"}
+
+
 def as_flag(name: str, value: object) -> str:
     """Write an option as a flag, its value as a shell takes it; for a list, a flag each.
 
@@ -15,8 +20,7 @@ def as_flag(name: str, value: object) -> str:
     >>> as_flag("unknown_label", None), as_flag("logits", "z_*"), as_flag("label", "-x")
     ('--unknown-label', "--logits 'z_*'", '--label=-x')
     """
-    # On the command line --loss names a kind of loss, so the column has another option.
-    own = flag("own_loss" if name == "loss" else name)
+    own = flag(_NAMES_HERE.get(name, name))
     if isinstance(value, list):
         return " ".join(as_flag(name, item) for item in value)
     if value is None or value is True:

@@ -108,7 +108,7 @@ def _refuse_idle(promise: Promise, kept: Kept) -> None:
 
 def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monitor":
     """Return the monitor of the state, or a new one."""
-    from abstain.monitoring.outset import refuse_other
+    from abstain.monitoring.starting import refuse_other
 
     decision = read_rule(rule)
     if decision.parts:

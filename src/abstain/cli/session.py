@@ -17,7 +17,7 @@ from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from abstain.monitoring import Monitor
-    from abstain.monitoring.line_batches import LineBatch
+    from abstain.monitoring.lines import LineBatch
 
 #: Seconds between two looks at a folder, two states on the disk, two tables on a terminal.
 _LOOK, _SAVE, _SHOW = 1.0, 2.0, 10.0
@@ -49,10 +49,10 @@ class Session:
     bad_lines: BadLines = field(default_factory=BadLines)
 
     def __post_init__(self) -> None:
-        from abstain.monitoring.course import Course
         from abstain.monitoring.folder import Folder
+        from abstain.monitoring.running import RunningMonitor
 
-        self._course = Course(self.begun.plan, self.begun.seen)
+        self._course = RunningMonitor(self.begun.plan, self.begun.seen)
         self._n_alarms = len(self.begun.alarms)
         self._n_good_lines = 0
         watch = self.kept.watch
@@ -229,7 +229,7 @@ def warn(sentence: str) -> None:
 
 
 def _nothing() -> "LineBatch":
-    from abstain.monitoring.line_batches import LineBatch
+    from abstain.monitoring.lines import LineBatch
 
     return LineBatch([])
 

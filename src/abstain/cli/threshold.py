@@ -25,7 +25,7 @@ from abstain.cli.predictions import read_scored
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule
-from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
+from abstain.thresholds.catalogue import DELTA
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Scale
 
@@ -39,8 +39,6 @@ UNATTAINABLE = 3
 
 _LEVEL = 0.95
 
-#: The options here that name what is asked for, and their names in the library.
-_KEYWORDS: Final = {"max_risk": "max_risk", "coverage": "coverage", "cost": "abstention_cost"}
 _HERE: Final = Shifted()
 
 
@@ -102,11 +100,22 @@ class Target:
         found += [name for name in ("starts", "joint", "limit") if getattr(self, name)]
         return (*map(flag, found), *self.shifted.given)
 
-    def chosen(self) -> tuple[str, dict[str, Any]]:
-        """Return the name of the rule and its options; refuse those that do not fit together."""
-        if self.joint and self.per is None:
-            raise InputError("--joint is about the groups of --per; add it or drop --joint")
-        return self._limited() if self.limit else self._single()
+    def options(self, columns: Columns) -> dict[str, Any]:
+        """Return the options of `set_threshold` that were given."""
+        options = {
+            "method": self.method,
+            "max_risk": self.max_risk,
+            "coverage": self.coverage,
+            "abstention_cost": self.cost,
+            "delta": self.delta,
+            "risk": self.risk,
+            "starts": self.starts or None,
+            "joint": self.joint or None,
+            "limits": self._limits() or None,
+        }
+        if self.per is not None:
+            options["per"] = PREDICTION if self.predicted(columns) else "group"
+        return {name: value for name, value in options.items() if value is not None}
 
     def predicted(self, columns: Columns) -> bool:
         """Whether --per means the predicted class."""
@@ -130,23 +139,6 @@ class Target:
         used = columns.group is not None and self.groups(columns) == columns.group
         return replace(columns, group=None) if used else columns
 
-    def _limited(self) -> tuple[str, dict[str, Any]]:
-        """Return the options of one threshold that keeps several risks."""
-        for name in ("coverage", "cost", "per"):
-            if getattr(self, name) is not None:
-                raise InputError(f"--limit is about risks under one threshold; drop {flag(name)}")
-        if self.method not in {None, SEVERAL}:
-            raise InputError(f"--limit is kept by --method {SEVERAL} alone; got {self.method}")
-        options: dict[str, Any] = {"limits": self._limits()}
-        more = {
-            "delta": self.delta,
-            "max_risk": self.max_risk,
-            "risk": self.risk,
-            "starts": self.starts or None,
-        }
-        options |= {name: value for name, value in more.items() if value is not None}
-        return SEVERAL, options
-
     def _limits(self) -> dict[str, float]:
         """Return the limits by what they are about, each once."""
         limits: dict[str, float] = {}
@@ -162,28 +154,6 @@ class Target:
                 raise InputError(f"--limit {what} is given twice; drop one")
             limits[what] = risk
         return limits
-
-    def _single(self) -> tuple[str, dict[str, Any]]:
-        asked = [name for name in _KEYWORDS if getattr(self, name) is not None]
-        if len(asked) != 1:
-            found = ", ".join(map(flag, asked)) or "none of them"
-            raise InputError(f"ask for one of --max-risk, --coverage and --cost; got {found}")
-        keyword = _KEYWORDS[asked[0]]
-        method = self.method or default_rule({keyword, *(["ratio"] if self.shifted.asked else [])})
-        entry = RULES[method]
-        if keyword not in entry.options:
-            needs = ", ".join(flag(name) for name, k in _KEYWORDS.items() if k in entry.options)
-            raise InputError(f"--method {method} needs {needs}; got {flag(asked[0])}")
-        options = {keyword: getattr(self, asked[0])}
-        for name in ("delta", "risk", "starts"):
-            value = getattr(self, name)
-            if value in {None, ()}:
-                continue
-            if name not in entry.options:
-                raise InputError(f"--method {method} takes no {flag(name)}")
-            options[name] = value
-        more = {"joint": True} if self.joint else {}
-        return method, options | more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,7 +294,7 @@ def _rule(
         return read_rule(places.rule), None, ()
     if file is None:
         raise InputError("name the file of calibration predictions, or a saved rule with --rule")
-    method, options = target.chosen()
+    options = target.options(columns)
     # What splits and groups the data of --apply need not be in the calibration data.
     target.shifted.refuse_idle(columns)
     whole = target.shifted.reading(replace(columns, by=(), group=target.groups(columns)))
@@ -336,10 +306,8 @@ def _rule(
     if target.shifted.asked:
         calibration, found, said = target.shifted.weighed(calibration, columns, score, chosen_on)
         options, notes = options | found, (*notes, *said)
-    more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
-    if target.per is not None:
-        more["per"] = PREDICTION if target.predicted(columns) else "group"
-    rule: DecisionRule = ab.set_threshold(calibration, method=method, **more, **options)
+    options |= {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
+    rule = ab.set_threshold(calibration, **options)
     if target.per is not None and not target.predicted(columns):
         rule = replace(rule, per=target.per)
     return rule, calibration, (*notes, *mixed(file, columns.by, picks))

@@ -9,21 +9,21 @@ from abstain._foundation.imports import waiting
 
 if TYPE_CHECKING:
     from abstain.monitoring.monitor import Monitor as Monitor
-    from abstain.monitoring.outset import start as start
     from abstain.monitoring.plan import MonitorPlan as MonitorPlan
     from abstain.monitoring.reference import Reference as Reference
     from abstain.monitoring.reference import reference_of as reference_of
-    from abstain.monitoring.seen import Counts as Counts
-    from abstain.monitoring.seen import Seen as Seen
+    from abstain.monitoring.starting import start as start
+    from abstain.monitoring.state import Counts as Counts
+    from abstain.monitoring.state import MonitorState as MonitorState
     from abstain.monitoring.watches import Alarm as Alarm
     from abstain.monitoring.watches import Watch as Watch
 else:
     __all__, __getattr__, __dir__ = waiting(
         __name__,
         monitor=("Monitor",),
-        outset=("start",),
+        starting=("start",),
         plan=("MonitorPlan",),
         reference=("Reference", "reference_of"),
-        seen=("Counts", "Seen"),
+        state=("Counts", "MonitorState"),
         watches=("Alarm", "Watch"),
     )

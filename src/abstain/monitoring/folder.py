@@ -10,9 +10,8 @@ from typing import Final, TypeAlias
 
 from abstain._foundation.input_files import refuse_absent
 from abstain.errors import InputError
-from abstain.monitoring.followed_file import FollowedFile
-from abstain.monitoring.line_batches import LineBatch
-from abstain.monitoring.positions import FilePosition, Read
+from abstain.monitoring.followed_file import FilePosition, FollowedFile, Read
+from abstain.monitoring.lines import LineBatch
 
 #: The files of a folder that are read.
 PATTERN: Final = "*.jsonl"

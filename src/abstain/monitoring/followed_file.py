@@ -4,11 +4,37 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from abstain._foundation.input_files import opened
-from abstain.monitoring.line_batches import MAX_LINE, LineBatch
-from abstain.monitoring.positions import FilePosition
+from abstain.monitoring.lines import MAX_LINE, LineBatch
+
+
+class FilePosition(NamedTuple):
+    """How far a file was read, and how it is recognized.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the folder when it was last read.
+    size, lines : int
+        How many of its bytes and lines were read.
+    inode : int
+        Its number in the file system, which stays when it is renamed; 0 if unknown.
+    digest : str
+        A hash of the bytes that were read; empty in states of earlier versions.
+    """
+
+    name: str
+    size: int
+    lines: int
+    inode: int = 0
+    digest: str = ""
+
+
+#: A position for each file of a watched folder.
+Read: TypeAlias = tuple[FilePosition, ...]
+
 
 #: So many bytes are read at once: the longest line and its end.
 BLOCK: Final = MAX_LINE + 1

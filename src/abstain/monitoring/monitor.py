@@ -8,19 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays
 from abstain.monitoring.arrivals import ArrivedLabel, Prediction, labels_of, predictions_of
-from abstain.monitoring.course import Course
-from abstain.monitoring.history import point_of
+from abstain.monitoring.followed_file import Read
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
-from abstain.monitoring.positions import Read
-from abstain.monitoring.seen import Seen
-from abstain.monitoring.sentences import limits, recent, value
+from abstain.monitoring.running import RunningMonitor
+from abstain.monitoring.state import MonitorState
 from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
 from abstain.tables import save
 from abstain.typing import AnyArray, Array
@@ -38,7 +35,7 @@ class Monitor(InNotebook):
     ----------
     plan : MonitorPlan
         What is watched and promised.
-    seen : Seen
+    seen : MonitorState
         What came in, and what was found.
     read : tuple of FilePosition
         How far each file of a watched folder was read.
@@ -57,7 +54,7 @@ class Monitor(InNotebook):
     """
 
     plan: MonitorPlan
-    seen: Seen
+    seen: MonitorState
     read: Read = ()
 
     # ------------------------------------------------------------------------ what comes in
@@ -90,9 +87,9 @@ class Monitor(InNotebook):
         return self._after(predictions_of(self.plan, ids, confidence, prediction))
 
     def _after(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
-        course = Course(self.plan, self.seen)
-        course.take(arrivals)
-        return replace(self, seen=course.done())
+        running = RunningMonitor(self.plan, self.seen)
+        running.take(arrivals)
+        return replace(self, seen=running.done())
 
     def labels(
         self, ids: Sequence[object], loss: AnyArray | None = None, *, label: AnyArray | None = None
@@ -165,9 +162,9 @@ class Monitor(InNotebook):
             skipped.append(str(error))
             return True
 
-        course = Course(self.plan, self.seen)
-        course.take_lines(lines, on_bad_line)
-        return replace(self, seen=course.done())
+        running = RunningMonitor(self.plan, self.seen)
+        running.take_lines(lines, on_bad_line)
+        return replace(self, seen=running.done())
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return all of it as plain values and arrays, for `abstain.save`."""
@@ -234,8 +231,8 @@ class Monitor(InNotebook):
 
     def points(self) -> list[dict[str, float]]:
         """Return a row for each point of the history, and one for now."""
-        rows = [*self.seen.history, Course(self.plan, self.seen).point()]
-        return [point_of(self.plan, row) for row in rows if row[0] > 0]
+        rows = [*self.seen.history, RunningMonitor(self.plan, self.seen).point()]
+        return [self.plan.history_row(row) for row in rows if row[0] > 0]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each watch: what it saw, what it is held to, how it stands."""
@@ -243,7 +240,7 @@ class Monitor(InNotebook):
 
     def _row(self, watch: Watch) -> dict[str, Any]:
         plan, open_ = self.plan, watch.name == "confidence"
-        low, high = (_NAN, _NAN) if open_ else limits(plan, watch)
+        low, high = (_NAN, _NAN) if open_ else plan.limits(watch)
         least, most = {
             "coverage": plan.coverage or (_NAN, _NAN),
             "confidence": (0.5, 0.5) if plan.reference is not None else (_NAN, _NAN),
@@ -253,12 +250,12 @@ class Monitor(InNotebook):
         return {
             "watch": watch.name,
             "n": self.seen.requests.labeled if risk_of else watch.tally.n,
-            "value": value(plan, watch),
+            "value": plan.mean(watch),
             "low": low,
             "high": high,
             "least": least,
             "most": most,
-            "lately": recent(plan, watch),
+            "lately": plan.recent_mean(watch),
             "capital": watch.capital,
             "bar": watch.bar,
             "state": watch.state,

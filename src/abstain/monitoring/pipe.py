@@ -9,7 +9,7 @@ from threading import Semaphore, Thread
 from typing import Final, TypeGuard
 
 from abstain.errors import InputError
-from abstain.monitoring.line_batches import MAX_LINE, LineBatch
+from abstain.monitoring.lines import MAX_LINE, LineBatch
 
 #: At most so many bytes are read at once, and so many blocks before the first of them is taken:
 #: after a request to stop, this much is still taken.

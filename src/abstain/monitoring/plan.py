@@ -1,15 +1,17 @@
 """What a monitor is to watch, with what chance of a false alarm: fixed before the first look."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
 
 from abstain._foundation.imports import special
+from abstain.inference.confidence_sequence import anytime_limits
 from abstain.inference.wager import Wager, wager
 from abstain.monitoring.reference import Reference, spread_of
-from abstain.monitoring.watches import WATCHES, Watch, WatchName
+from abstain.monitoring.watches import RECENT, WATCHES, Watch, WatchName, WatchTally
 from abstain.thresholds import DecisionRule
 from abstain.typing import Array, BoolArray, FloatArray, IntArray, Scale
 
@@ -158,6 +160,71 @@ class MonitorPlan:
         """Whether labels are asked for more often where failures are more likely."""
         known = self.reference is not None and self.reference.spread > 0
         return self.label_share is not None and known
+
+    # ------------------------------------------------------------------------ results of a watch
+    def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
+        """Return limits of the coverage or the risk that hold at every moment.
+
+        The probability that they ever fail is the share of `delta` of the watch. `tally` replaces
+        the counts of the watch; there are no limits for the confidences.
+        """
+        counts = tally or watch.tally
+        scale = self.least_chance if watch.name == "risk" else 1.0
+        level = 1 - self.chance(watch.name)
+        low, high = anytime_limits(min(counts.total, counts.n), counts.n, level=level)
+        return float(np.minimum(low / scale, 1.0)), float(np.minimum(high / scale, 1.0))
+
+    def mean(self, watch: Watch) -> float:
+        """Return the coverage, the mean p-value or the risk since the watch began, or NaN."""
+        return watch.tally.mean / (self.least_chance if watch.name == "risk" else 1.0)
+
+    def recent_mean(self, watch: Watch) -> float:
+        """Return the mean over about the last 200 values, or NaN."""
+        if not watch.tally.n:
+            return math.nan
+        return watch.tally.recent / (self.least_chance if watch.name == "risk" else 1.0)
+
+    def alarm_reason(self, watch: Watch, n_labels: int) -> str:
+        """Return the sentence with the numbers for which a watch gives alarm."""
+        mean, recent = self.mean(watch), self.recent_mean(watch)
+        error = f"(a false alarm with a chance of at most {self.delta / len(self.watched):.4g})"
+        if watch.name == "confidence":
+            direction = "lower" if recent < 0.5 else "higher"
+            return (
+                "the confidences are no longer distributed as on calibration: of the last "
+                f"{min(watch.tally.n, RECENT)} the mean rank is {recent:.3f} where 0.5 is usual, "
+                f"so they are {direction} or otherwise spread {error}"
+            )
+        low, high = self.limits(watch)
+        numbers = f"about {recent:.4g} lately; {mean:.4g} in all, between {low:.4g} and {high:.4g}"
+        if watch.name == "coverage":
+            least, most = self.coverage or (0.0, 1.0)
+            return (
+                f"the share that is answered has left {least:.4g} to {most:.4g}: {numbers}, after "
+                f"{watch.tally.n:,} prediction{'s' if watch.tally.n != 1 else ''} {error}"
+            )
+        return (
+            f"the {self.kind} has risen above the {self.max_risk:.4g} that is promised: {numbers}, "
+            f"by {n_labels:,} label{'s' if n_labels != 1 else ''} {error}"
+        )
+
+    def history_row(self, point: Sequence[float]) -> dict[str, float]:
+        """Return a point of the history with the limits that held there, as a row of a table.
+
+        `evidence` is the logarithm of a capital over that of its bar: 1 is the alarm, 0 the start.
+        """
+        events, n_predictions, answers, answered, labels, lost, *capitals = point
+        watches = dict(zip(WATCHES, self.begun(), strict=True))
+        row = {"events": events, "predictions": n_predictions}
+        for name, n, total in (("coverage", answers, answered), ("risk", labels, lost)):
+            watch, tally = watches[name], WatchTally(int(n), total)
+            share = self.least_chance if name == "risk" else 1.0
+            low, high = self.limits(watch, tally) if n else (math.nan, math.nan)
+            row |= {name: tally.mean / share, f"{name}_low": low, f"{name}_high": high}
+        for name, capital in zip(WATCHES, capitals, strict=True):
+            log_bar = np.log(watches[name].bar)
+            row[f"{name}_evidence"] = float(np.log(capital) / log_bar) if capital > 0 else math.nan
+        return row
 
 
 def said_risk(confidence: FloatArray, scale: str) -> FloatArray | None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
+from abstain._foundation.option_words import option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.thresholds import certified, conformal, empirical, limits
 from abstain.thresholds.entry import RULES, Rule
@@ -46,11 +47,10 @@ def default_rule(options: Collection[str]) -> str:
     """
     targets = [name for name in DEFAULT_RULES if name in options]
     if len(targets) != 1:
-        given = ", ".join(f"`{name}`" for name in targets) or "none of them"
-        msg = (
-            "give one of `max_risk`, `coverage` and `abstention_cost`, or name the rule with "
-            f"`method`; got {given}"
-        )
+        first, *others, last = map(option, DEFAULT_RULES)
+        choices = f"{', '.join((first, *others))} and {last}"
+        values = ", ".join(map(option, targets)) or "none of them"
+        msg = f"name the rule with {option('method')}, or give one of {choices}; got {values}"
         raise MissingInputError(msg) if not targets else InputError(msg)
     if "ratio" in options and targets == ["max_risk"]:
         return _FOR_SHIFTED_RISK
@@ -132,9 +132,11 @@ def _needed(entry: Rule, x: AnyArray | None, name: str) -> AnyArray:
 def _check_options(entry: Rule, options: dict[str, Any]) -> None:
     for name in options:
         if name not in entry.options:
-            takes = ", ".join(f"`{option}`" for option in entry.options)
+            needs = ", ".join(map(option, entry.required)) or "no option"
             near = suggest(name, entry.options)
-            raise InputError(f"the rule {entry.name!r} takes {takes}; got `{name}`.{near}")
+            raise InputError(
+                f"the rule {entry.name!r} takes no {option(name)}; it needs {needs}.{near}"
+            )
     for name in entry.required:
         if name not in options:
-            raise MissingInputError(f"the rule {entry.name!r} needs the option `{name}`")
+            raise MissingInputError(f"the rule {entry.name!r} needs {option(name)}")

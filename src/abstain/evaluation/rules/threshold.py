@@ -16,7 +16,7 @@ from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import DELTA, SEVERAL, USUAL, default_rule
+from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
 from abstain.thresholds.limits import refuse_weights
 from abstain.typing import AnyArray, Scale, Split
 
@@ -114,7 +114,7 @@ def set_threshold(
     part = data_of(known, score, loss)
     if part.scored is None:
         raise InputError(f"`predictions` must be a Predictions; got {type(predictions).__name__}")
-    method = _method_for(method, per, limits, options)
+    method = _method_for(method, per, limits, options, joint=joint)
     needs_loss = RULES[method].needs_loss or not (per is None and limits is None)
     if part.loss is None and needs_loss:
         raise MissingInputError(
@@ -139,24 +139,25 @@ def set_threshold(
     return rule.for_score(own.name, scale=own.scale)
 
 
-def _method_for(method: str | None, per: object, limits: object, options: Mapping[str, Any]) -> str:
+def _method_for(
+    method: str | None, per: object, limits: object, options: Mapping[str, Any], *, joint: bool
+) -> str:
     """Return the name of the rule: the requested one, or the default one of the target."""
+    if joint and per is None:
+        raise InputError(
+            f"{option('joint')} is about the groups of {option('per')}; add it or drop "
+            f"{option('joint')}"
+        )
     if limits is None:
         return method or default_rule(options)
-    _refuse_both(per, method)
-    return method or SEVERAL
-
-
-def _refuse_both(per: object, method: str | None) -> None:
-    """Refuse what several limits cannot be combined with."""
     if per is not None:
         raise InputError(
-            "`per` gives each group a threshold, `limits` all of them one: drop one of the two"
+            f"{option('per')} gives each group a threshold, {option('limits')} all of them one; "
+            f"drop {option('per')} or {option('limits')}"
         )
-    if method not in {None, USUAL, SEVERAL}:
-        raise InputError(
-            f"`limits` are kept by {SEVERAL!r}, the only method for several risks; got {method!r}"
-        )
+    if method not in {None, SEVERAL}:
+        raise InputError(f"{option('limits')} takes the method {SEVERAL!r} alone; got {method!r}")
+    return SEVERAL
 
 
 def limits_asked(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
@@ -178,10 +179,8 @@ def _within(
     asked = limits_of(limits, known, options.pop("risk", "selective"))
     unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unknown:
-        raise InputError(
-            "several limits take the options `delta`, `risk`, `starts` and `ratio`; got "
-            f"`{unknown[0]}`"
-        )
+        takes = ", ".join(map(option, ("delta", "risk", "starts", "ratio")))
+        raise InputError(f"{option('limits')} takes {takes} besides; got {option(unknown[0])}")
     return several_risks(part.values, part.loss, asked, **options)
 
 

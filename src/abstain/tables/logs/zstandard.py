@@ -1,4 +1,8 @@
-"""Zstandard (RFC 8878): what packed bytes can come to at most, and their text."""
+"""Zstandard (RFC 8878): what packed bytes can come to at most, and their text.
+
+The package `zstandard` would do this in a few lines, but its 5 MB wheel would come with every
+installation for one format of logs. Python 3.14 reads these members of archives itself.
+"""
 
 from io import BytesIO
 from typing import Final

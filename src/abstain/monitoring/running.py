@@ -17,8 +17,7 @@ from abstain.monitoring.ledger import ANSWERED, LABELED, LedgerWriter
 from abstain.monitoring.lines import Line, OnBadLine
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.requests import Item, Requests, rows_of, terms_of
-from abstain.monitoring.seen import Counts, Seen
-from abstain.monitoring.sentences import reason
+from abstain.monitoring.state import Counts, MonitorState
 from abstain.monitoring.watches import RECENT, Alarm, Watch, WatchTally
 from abstain.typing import Array
 
@@ -29,7 +28,7 @@ POINTS: Final = 400
 COLUMNS: Final = 9
 
 
-class Counter:
+class RunningWatch:
     """A watch at work."""
 
     def __init__(self, watch: Watch) -> None:
@@ -71,17 +70,17 @@ class Counter:
         return replace(self.watch, wager=wager, tally=self.tally, alarmed=self.alarmed)
 
 
-class Course:
+class RunningMonitor:
     """A monitor at work: it changes in place, so that a line costs the same after any number."""
 
-    def __init__(self, plan: MonitorPlan, seen: Seen) -> None:
+    def __init__(self, plan: MonitorPlan, state: MonitorState) -> None:
         self.plan = plan
-        self.ledger = LedgerWriter(seen.ledger)
-        self.counts = asdict(seen.counts)
-        self.coverage, self.confidence, self.risk = map(Counter, seen.watches)
-        self.ranks = None if seen.urn is None else RankCounter(seen.urn)
+        self.ledger = LedgerWriter(state.ledger)
+        self.counts = asdict(state.counts)
+        self.coverage, self.confidence, self.risk = map(RunningWatch, state.watches)
+        self.ranks = None if state.urn is None else RankCounter(state.urn)
         self._rank_bets = np.empty((2, 1))
-        requests = seen.requests
+        requests = state.requests
         self.sums = requests.sums.tolist()
         self.n_settled, self.n_labeled, self.n_missing = (
             requests.n,
@@ -90,10 +89,10 @@ class Course:
         )
         self.items = deque(requests.each())
         self.awaited = {item.place: item for item in self.items if item.waits}
-        self.early = dict(seen.early)
-        self.history, self.stride = [*seen.history], seen.stride
-        self.events = seen.events
-        self.alarms = [*seen.alarms]
+        self.early = dict(state.early)
+        self.history, self.stride = [*state.history], state.stride
+        self.events = state.events
+        self.alarms = [*state.alarms]
 
     @property
     def n_predictions(self) -> int:
@@ -292,22 +291,22 @@ class Course:
                 self._alarm(self.risk)
 
     # ------------------------------------------------------------------------ results
-    def _alarm(self, counter: Counter) -> None:
+    def _alarm(self, counter: RunningWatch) -> None:
         watch = counter.watch
-        said = reason(self.plan, replace(watch, tally=counter.tally), self.labeled)
-        self.alarms.append(Alarm(watch.name, self.n_predictions, said))
+        reason = self.plan.alarm_reason(replace(watch, tally=counter.tally), self.labeled)
+        self.alarms.append(Alarm(watch.name, self.n_predictions, reason))
 
     @property
     def labeled(self) -> int:
         """Labels behind the risk."""
         return self.risk.tally.n if self.plan.label_share is None else self.n_labeled
 
-    def done(self) -> Seen:
+    def done(self) -> MonitorState:
         """Return what was seen by now."""
         items, names = rows_of([*self.items])
         sums = sealed(np.array(self.sums, np.float64))
         settled = self.n_settled, self.n_labeled, self.n_missing
-        return Seen(
+        return MonitorState(
             ledger=self.ledger.freeze(),
             requests=Requests(sealed(items), names, sums, *settled),
             watches=tuple(c.done() for c in (self.coverage, self.confidence, self.risk)),

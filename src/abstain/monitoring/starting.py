@@ -16,7 +16,7 @@ from abstain.monitoring.monitor import Monitor
 from abstain.monitoring.plan import RISKS, MonitorPlan, RiskKind, said_risk
 from abstain.monitoring.reference import Reference, reference_of
 from abstain.monitoring.requests import Requests
-from abstain.monitoring.seen import Seen
+from abstain.monitoring.state import MonitorState
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule
 from abstain.typing import AnyArray, FloatArray, Scale
@@ -130,7 +130,7 @@ def start(
         reference=known,
     )
     _refuse_forgetful(plan)
-    return Monitor(plan, Seen(Ledger.empty(), Requests.empty(), plan.begun(), urn=plan.urn))
+    return Monitor(plan, MonitorState(Ledger.empty(), Requests.empty(), plan.begun(), urn=plan.urn))
 
 
 def scale_for(rule: DecisionRule, scale: Scale | None) -> Scale:

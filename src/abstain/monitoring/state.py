@@ -31,7 +31,7 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class MonitorState:
     """What was seen of a rule in use.
 
     Attributes
@@ -49,7 +49,7 @@ class Seen:
     early : tuple
         Labels whose predictions were not seen yet.
     history : tuple of tuple of float
-        Points in time, as `abstain.monitoring.course.Course.point` makes them.
+        Points in time, as `abstain.monitoring.running.RunningMonitor.point` makes them.
     events : int
         Predictions and labels that were taken.
     stride : int
