@@ -198,7 +198,7 @@ def test_many_tables_are_lines_unless_all_are_asked_for():
     short = printed(comparison_terminal(comparison), width=300)
     full = printed(comparison_terminal(comparison, full=True), width=300)
     assert "p, best" not in short
-    assert "--full prints a table of each; --out leaves all of them." in short
+    assert "--full prints a table of each; --out writes all of them." in short
     assert full.count("p, best") == 31
     assert "--full" not in full
     lines = [line for line in short.splitlines() if line.startswith("AUGRC, shift = ")]

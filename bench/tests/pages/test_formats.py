@@ -9,7 +9,7 @@ from rich.console import Console
 from tests.report.test_formats import has_format
 from tests.report.test_notebook import is_small_and_whole, names_no_option
 
-from abstain.report.document import EVERYWHERE
+from abstain.report.document import FORMATS
 from abstain_bench.pages import study_terminal
 from abstain_bench.studies import (
     STUDIES,
@@ -20,7 +20,7 @@ from abstain_bench.studies import (
 )
 
 
-@pytest.mark.parametrize("format", EVERYWHERE)
+@pytest.mark.parametrize("format", FORMATS)
 def test_every_subject_has_every_format(format):
     for result in (hostile_study(), made_results()):
         has_format(result, format)

@@ -9,7 +9,7 @@ from bench.tests.runs.stored_runs import make_runs
 
 from abstain.cli.main import run
 from abstain.inference import kendall
-from abstain_bench.pages.benchmark.published import published_brief, published_section
+from abstain_bench.pages.benchmark.published import published_section, published_summary
 from abstain_bench.published import table
 from abstain_bench.results import results_of, with_published
 
@@ -176,7 +176,7 @@ def test_doubtful_cells_are_told(results):
 
 # ---------------------------------------------------------------------------------- formats
 def test_nothing_is_added_where_it_is_not_asked_for(results, beside):
-    assert list(published_section(results)) == list(published_brief(results)) == []
+    assert list(published_section(results)) == list(published_summary(results)) == []
     (section,) = published_section(beside)
     assert section.nav == "Published"
 

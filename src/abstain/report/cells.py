@@ -8,16 +8,7 @@ from typing import Final, Literal
 #: The formats, as `render` takes them.
 Format = Literal["html", "terminal", "markdown", "latex", "notebook"]
 
-#: Formats that a block, a column or a section is meant for.
-EVERYWHERE: Final[tuple[Format, ...]] = ("html", "terminal", "markdown", "latex", "notebook")
-PAGE: Final[tuple[Format, ...]] = ("html",)
-TERMINAL: Final[tuple[Format, ...]] = ("terminal",)
-NOTEBOOK: Final[tuple[Format, ...]] = ("notebook",)
-#: What is said in brief.
-SCREEN: Final[tuple[Format, ...]] = (*TERMINAL, *NOTEBOOK)
-PAPER: Final[tuple[Format, ...]] = ("markdown", "latex")
-#: What is read at leisure: a page or a paper, not a terminal.
-READ: Final[tuple[Format, ...]] = (*PAGE, *PAPER)
+FORMATS: Final[tuple[Format, ...]] = ("html", "terminal", "markdown", "latex", "notebook")
 
 NAN: Final = math.nan
 
@@ -154,7 +145,8 @@ class Column:
     `kind` says what it holds: numbers, names (of methods, data: folded, sticky), long `words`, or
     other `text`. `head` marks the one that names the rows (by default the first). A narrow
     terminal leaves columns with `drop` out from the right, and names them; `once` blanks what
-    repeats the row above there; `only` names the formats that show it.
+    repeats the row above there. `detail` names what a summary leaves out: the column or the
+    intervals of its numbers.
     """
 
     label: Label | str
@@ -163,7 +155,7 @@ class Column:
     sort: bool = True
     drop: bool = False
     once: bool = False
-    only: tuple[Format, ...] = EVERYWHERE
+    detail: Literal["", "column", "intervals"] = ""
 
 
 #: The column of what is compared.

@@ -1,26 +1,20 @@
-"""A page as data: what a subject says, in blocks that every format knows how to write.
+"""A report as data: one tree of blocks for each subject, which every format can write.
 
-A subject builds a `Document`; a renderer in `abstain.report.render` writes it as HTML, for a
-terminal, as Markdown or as LaTeX and knows no subject. So a number stands here as a number: how it
-is spelled, what is bold, how an interval and an undefined value look is the renderer's alone.
+A subject builds a `Document`. A renderer in `abstain.report.render` writes it as HTML, for a
+terminal, as Markdown or as LaTeX and knows no subject: it selects blocks by their role and formats
+numbers, intervals and undefined values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
 from abstain.report.cells import (
-    EVERYWHERE,
+    FORMATS,
     METHOD,
     NAN,
-    NOTEBOOK,
-    PAGE,
-    PAPER,
-    READ,
-    SCREEN,
-    TERMINAL,
     Cell,
     Column,
     Entry,
@@ -46,15 +40,9 @@ if TYPE_CHECKING:
     from abstain.report.pictures import Pictures
 
 __all__ = [
-    "EVERYWHERE",
+    "FORMATS",
     "METHOD",
     "NAN",
-    "NOTEBOOK",
-    "PAGE",
-    "PAPER",
-    "READ",
-    "SCREEN",
-    "TERMINAL",
     "Cell",
     "Choice",
     "Column",
@@ -82,11 +70,20 @@ __all__ = [
 ]
 
 
+#: What a block is for: "key" numbers belong to every format; "summary" blocks are a short version
+#: of the "detail" of a full report; "interactive" blocks need a reader who can choose or point,
+#: "static" blocks replace them elsewhere. Without a role, a block has the one of its container.
+Role = Literal["", "key", "summary", "detail", "interactive", "static"]
+
+#: The roles in a short output, such as that of a terminal.
+SUMMARY: Final[frozenset[Role]] = frozenset({"key", "summary"})
+
+
 @dataclass(frozen=True)
 class Block:
-    """What every block can say: which formats it is meant for."""
+    """A part of a document."""
 
-    only: tuple[Format, ...] = field(default=EVERYWHERE, kw_only=True)
+    role: Role = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -97,9 +94,8 @@ class Table(Block):
     print the `caption`. `anchor` is its place on a page. `look` is "grid" (many columns under
     `spans`: heads over the columns after the first, each with how many), "wide", "cards" or
     "leads" (stacked on a phone), "pairs", "ranks", "glance", "points", "study" or "map". `rest`
-    are the words of a last row for what is left out. A terminal prints at most `most` rows (0:
-    all) and says by `more` where the others are; where the table does not fit it shows what is
-    `instead`.
+    are the words of a last row for what is left out. `instead` are the blocks with the same numbers
+    for a reader without room for all columns.
     """
 
     columns: tuple[Column, ...]
@@ -111,8 +107,6 @@ class Table(Block):
     sortable: bool = False
     spans: tuple[tuple[Label | str, int], ...] = ()
     rest: str = ""
-    most: int = 0
-    more: str = ""
     instead: "tuple[Block, ...]" = ()
 
     @property
@@ -120,9 +114,27 @@ class Table(Block):
         """All rows."""
         return [row for group in self.groups for row in group.rows]
 
-    def shown(self, wanted: Format) -> list[int]:
-        """Return the places of the columns that a format shows."""
-        return [i for i, column in enumerate(self.columns) if wanted in column.only]
+    def summary(self) -> "Table":
+        """Return the table without what its columns declare as detail."""
+        columns = self.columns
+        kept = [i for i, column in enumerate(columns) if column.detail != "column"]
+
+        def shorten(cell: Cell, column: Column) -> Cell:
+            if column.detail == "intervals" and isinstance(cell, Number):
+                return replace(cell, low=NAN, high=NAN)
+            return cell
+
+        groups = tuple(
+            replace(
+                group,
+                rows=tuple(
+                    replace(row, cells=tuple(shorten(row.cells[i], columns[i]) for i in kept))
+                    for row in group.rows
+                ),
+            )
+            for group in self.groups
+        )
+        return replace(self, columns=tuple(columns[i] for i in kept), groups=groups)
 
 
 # -------------------------------------------------------------------------------- other blocks
@@ -152,6 +164,16 @@ class Prose(Block):
 
 
 @dataclass(frozen=True)
+class More(Block):
+    """Where the numbers are that a summary leaves out, for a command line and for Python."""
+
+    text: str
+    command_line: str
+    python: str
+    kind: Literal["about", "notes"] = "about"
+
+
+@dataclass(frozen=True)
 class Facts(Block):
     """Labels and what is known of them."""
 
@@ -160,10 +182,10 @@ class Facts(Block):
 
 @dataclass(frozen=True)
 class Findings(Block):
-    """Warnings and notes; `whole` prints each on a terminal instead of the first few kinds."""
+    """Warnings and notes; with `is_complete`, a summary of the first few kinds is not enough."""
 
     remarks: tuple[Remark, ...]
-    whole: bool = False
+    is_complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -290,41 +312,63 @@ class Section(Block):
 
 
 @dataclass(frozen=True)
-class Document:
-    """All that is said of one subject.
+class Part(Block):
+    """Blocks of one role, which are built only for the formats that show this role."""
 
-    `sections` returns the blocks of a page or a paper, `brief` those of a terminal or a notebook.
-    `eyebrow` says what kind of document it is, `verdict` what was found, for someone who never read
-    a paper, `facts` what was done on what (an empty one is left out), `findings` what to know
-    before trusting the numbers; `data` what its charts draw. With `alarm` the first sentence of
-    the verdict is bad news; `longest` are the letters of the longest name that tables give a line.
-    `elsewhere` are the anchors that other pages have, with the addresses of these.
+    build: Callable[[], Iterable[Block]]
+
+
+@dataclass(frozen=True)
+class Document:
+    """The report of one subject.
+
+    `blocks` returns the tree of blocks, from which every format selects by role. `eyebrow` is the
+    kind of document, `verdict` the answer for someone who never read a paper, `facts` the data and
+    options (an empty one is left out), `findings` the warnings and notes, `data` what the charts
+    plot. With `alarm` the first sentence of the verdict is bad news; with `is_complete` every
+    finding belongs to the summary. `longest` is the number of letters of the longest name that
+    tables give a line. `elsewhere` maps the anchors of other pages to the addresses of these.
     """
 
     title: str
     eyebrow: str
-    sections: Callable[[], Iterable[Block]]
-    brief: Callable[[], Iterable[Block]]
+    blocks: Callable[[], Iterable[Block]]
     verdict: tuple[Text, ...] = ()
     facts: tuple[tuple[str, Text], ...] = ()
     findings: tuple[Remark, ...] = ()
     data: Callable[[], object] | None = None
     alarm: bool = False
+    is_complete: bool = False
     longest: int = 0
     elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", tuple(fact for fact in self.facts if fact[1]))
 
-    def whole(self) -> Iterator[Block]:
-        """Yield all blocks under the title of a paper."""
+    def report(self, roles: Collection[Role]) -> Iterator[Block]:
+        """Yield the blocks of a full report under its title, without a page's head."""
         yield from map(Prose, self.verdict)
         if self.facts:
             yield Facts(self.facts)
         if self.findings:
             known = (Findings(self.findings),)
             yield Section("findings", "Before you trust the numbers", known)
-        yield from self.sections()
+        yield from select(self.blocks(), roles)
+
+    def summary(self) -> list[Block]:
+        """Return the blocks of a short output: key numbers, findings, notes, figures."""
+        blocks = list(_summary(self.blocks(), "detail"))
+        figures = [block for block in blocks if isinstance(block, Figure)]
+        notes = [
+            block
+            for block in blocks
+            if isinstance(block, Facts)
+            or (isinstance(block, Prose | More) and block.kind == "notes")
+        ]
+        last = {id(block) for block in (*notes, *figures)}
+        numbers = [block for block in blocks if id(block) not in last]
+        findings = [Findings(self.findings, self.is_complete)] if self.findings else []
+        return [*numbers, *findings, *notes, *figures]
 
 
 @dataclass(frozen=True)
@@ -344,14 +388,29 @@ class Origin:
     beside: Sequence[Any] = ()
 
 
-def by_reader(terminal: str, notebook: str, kind: Literal["about", "notes"]) -> tuple[Prose, Prose]:
-    """Return what is said at a command line, and what in a notebook, which has no options."""
-    return Prose(terminal, kind, only=TERMINAL), Prose(notebook, kind, only=NOTEBOOK)
+def answer(sentences: Iterable[str], *, alarm: bool = False) -> Iterator[Prose]:
+    """Yield the sentences that answer the question of a report for its summary."""
+    for i, sentence in enumerate(filter(None, sentences)):
+        kind: Literal["alarm", "strong", "plain"] = "alarm" if alarm else "strong"
+        yield Prose(sentence, "plain" if i else kind, role="summary")
 
 
-def shown_in(blocks: Iterable[Block], wanted: Format) -> list[Block]:
-    """Return the blocks that are meant for a format."""
-    return [block for block in blocks if wanted in block.only]
+def select(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
+    """Yield the blocks with one of the roles, or without any, also those of parts."""
+    for block in blocks:
+        if not block.role or block.role in roles:
+            yield from select(block.build(), roles) if isinstance(block, Part) else (block,)
+
+
+def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
+    for block in blocks:
+        role = block.role or inherited
+        if isinstance(block, Part) and role in SUMMARY:
+            yield from _summary(block.build(), role)
+        elif isinstance(block, Section | Box):
+            yield from _summary(block.blocks, role)
+        elif role in SUMMARY:
+            yield block
 
 
 def reproduce(command: str, *, cite: str = "") -> Section:

@@ -67,7 +67,7 @@ def _with_added_sections(result: object, document: Document) -> Document:
         return document
     builders = [plugins.load_extension(extension, PageSection).build for extension in added]
     sections = tuple(section for build in builders if (section := build(result)))
-    return replace(document, sections=lambda: (*document.sections(), *sections))
+    return replace(document, blocks=lambda: (*document.blocks(), *sections))
 
 
 @dataclass(frozen=True)

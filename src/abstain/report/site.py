@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
 
-from abstain.report.document import Document
+from abstain.report.document import Document, select
 
 
 def linked(pages: Mapping[str, Document]) -> dict[str, Document]:
@@ -34,5 +34,5 @@ def linked(pages: Mapping[str, Document]) -> dict[str, Document]:
 
 def _once(page: Document) -> Document:
     """Return a page whose blocks have been built."""
-    blocks = tuple(page.sections())
-    return replace(page, sections=lambda: blocks)
+    blocks = tuple(select(page.blocks(), {"key", "detail", "interactive"}))
+    return replace(page, blocks=lambda: blocks)

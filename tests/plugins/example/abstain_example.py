@@ -29,10 +29,8 @@ CATALOGUE = ListedCatalogue(
 
 
 def greeting_document(greeting, origin):
-    paragraph = Prose(f"Hello {greeting.name}")
-    return Document(
-        origin.title or "A greeting", "Greeting", lambda: [paragraph], lambda: [paragraph]
-    )
+    paragraph = Prose(f"Hello {greeting.name}", role="key")
+    return Document(origin.title or "A greeting", "Greeting", lambda: [paragraph])
 
 
 SUBJECT = Subject(greeting_document)

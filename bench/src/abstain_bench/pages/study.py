@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -67,11 +68,14 @@ def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
     return doc.Document(
         origin.title or known.title,
         "Study",
-        lambda: _sections(known, origin.command),
-        lambda: _brief(known),
+        lambda: (
+            doc.Part(lambda: _summary(known), role="summary"),
+            doc.Part(lambda: _sections(known, origin.command), role="detail"),
+        ),
         verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
         facts=tuple(_facts(known)),
         findings=tuple(_remarks(map(_prose, [*known.notes, *origin.notes]))),
+        is_complete=True,
     )
 
 
@@ -133,7 +137,7 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
     )
     if folded:
         # A page folds them away, a paper cannot; all of them are in the files.
-        yield doc.Section("all", "All numbers", folded, only=doc.PAGE)
+        yield doc.Section("all", "All numbers", folded, role="interactive")
     words = [doc.Entry(word, _prose(said)) for word, said in result.glossary.items()]
     words += [doc.Entry("Published", linked(result.source))] if result.source else []
     if words:
@@ -147,16 +151,15 @@ def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
     return doc.Figure(f"figure-{name}".replace(".", "-"), title, display, about)
 
 
-def _brief(result: StudyResult) -> Iterator[doc.Block]:
-    gap = doc.Prose("")
-    yield from (doc.Prose(result.title, "strong"), doc.Prose(result.question, "lead"), gap)
+def _summary(result: StudyResult) -> Iterator[doc.Block]:
+    yield from (doc.Prose(result.title, "strong"), doc.Prose(result.question, "lead"))
     yield from map(doc.Prose, result.verdict)
     for name in result.open_tables:
         if result.rows(name):
-            yield from (gap, _table(result, name, brief=True))
-    if result.notes:
-        yield from (gap, doc.Findings(tuple(_remarks(result.notes)), whole=True))
-    yield from (gap, doc.Facts(tuple(_facts(result))))
+            yield replace(_table(result, name, _SCREEN), title=result.captions.get(name, ""))
+            if (n_more := len(result.rows(name)) - _SCREEN) > 0:
+                yield doc.More(f"{count(n_more)} more rows ", "with --out", "in .rows()")
+    yield doc.Facts(tuple(_facts(result)))
 
 
 # --------------------------------------------------------------------------------- the tables
@@ -164,18 +167,15 @@ def _title(table: str) -> str:
     return head(table.replace("-", "_"))
 
 
-def _table(result: StudyResult, name: str, *, brief: bool = False) -> doc.Table:
+def _table(result: StudyResult, name: str, most: int = _PAGE) -> doc.Table:
     """Lay one table out, its standard errors and intervals beside what they belong to."""
     rows, caption = result.rows(name), result.captions.get(name, "")
     # What this data has nothing for is no column.
     columns = unique(c for row in rows for c, value in row.items() if value != "")
     shown = [column for column in columns if not _belongs(column, columns)]
-    kept = rows if brief else rows[:_PAGE]
+    kept = rows[:most]
     body = [[_cell(row, column, result.labels) for column in shown] for row in kept]
     heads = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(shown))
-    if brief:
-        more = "more rows with --out"
-        return doc.Table(heads, doc.rows_of(body), title=caption, most=_SCREEN, more=more)
     body = [[_prose(c) if isinstance(c, str) else c for c in row] for row in body]
     left = len(rows) - len(kept)
     said = f" The first rows; {count(left)} more are in {name}.csv." if left else ""

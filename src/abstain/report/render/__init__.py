@@ -4,10 +4,10 @@ from typing import Any
 
 from abstain._foundation.imports import later
 from abstain.errors import UnknownNameError, suggest
-from abstain.report.document import EVERYWHERE, Document
+from abstain.report.document import FORMATS, Document
 
 # A command writes one or two of them.
-_RENDERERS = {name: later(f"{__name__}.{name}:{name}") for name in EVERYWHERE}
+_RENDERERS = {name: later(f"{__name__}.{name}:{name}") for name in FORMATS}
 
 
 def render(document: Document, format: str) -> Any:
@@ -33,14 +33,14 @@ def render(document: Document, format: str) -> Any:
     Examples
     --------
     >>> from abstain.report.document import Document, Prose
-    >>> said = lambda: [Prose("Some <words>.")]
-    >>> print(render(Document("A page", "Report", said, said), "markdown"))
+    >>> document = Document("A page", "Report", lambda: [Prose("Some <words>.")])
+    >>> print(render(document, "markdown"))
     # A page
     <BLANKLINE>
     Some \<words\>.
     <BLANKLINE>
     """
-    if format not in EVERYWHERE:
-        msg = f"`format` must be one of {', '.join(EVERYWHERE)}; got {format!r}."
-        raise UnknownNameError(f"{msg}{suggest(str(format), EVERYWHERE)}")
+    if format not in FORMATS:
+        msg = f"`format` must be one of {', '.join(FORMATS)}; got {format!r}."
+        raise UnknownNameError(f"{msg}{suggest(str(format), FORMATS)}")
     return _RENDERERS[format](document)

@@ -50,7 +50,7 @@ class FittedTable:
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
         table, room = self._table, options.max_width
-        columns = table.shown("terminal")
+        columns = list(range(len(table.columns)))
         made = _fitting(table, columns, room)
         if made is None and self._instead is not None:
             yield self._instead
@@ -67,7 +67,7 @@ def _fitted(table: doc.Table, columns: list[int], room: int) -> Iterator[Any]:
         said = (f"{_called(table, i)} {_cell(table, i, first, None, ' ').plain}" for i in same)
         yield inline(f"In every row: {'; '.join(said)}.", "dim")
     columns = [i for i in columns if i not in same]
-    few = len(table.rows[: table.most or None]) <= _STACKED
+    few = len(table.rows) <= _STACKED
     left: list[str] = []
     made = _fitting(table, columns, room, folded=True)
     while made is None and len(columns) > 2 and not (few and not table.columns[columns[-1]].drop):
@@ -152,7 +152,7 @@ class _Layout:
     @cached_property
     def cells(self) -> "list[list[Line]]":
         """The cells of the rows that are shown, row by row."""
-        rows = self.table.rows[: self.table.most or None]
+        rows = self.table.rows
         above = [None, *rows]
         return [
             [_cell(self.table, i, row, last, self.gap) for i in self.columns]
@@ -235,7 +235,7 @@ class _Layout:
                 width=width,
                 overflow="fold",
             )
-        rows = self.table.rows[: self.table.most or None]
+        rows = self.table.rows
         starts = {id(group.rows[0]) for group in self.table.groups[1:] if group.rows}
         for row, cells in zip(rows, self.cells, strict=True):
             if id(row) in starts:

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _PACKAGE: Final = "abstain.report"
+_ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "interactive"})
 
 
 def html(document: doc.Document) -> str:
     """Return the page: style, script and figures inside, and nothing loaded from elsewhere."""
-    parts = doc.shown_in(document.sections(), "html")
+    parts = list(doc.select(document.blocks(), _ROLES))
     every = list(_within(parts))
     charts = [block for block in every if isinstance(block, doc.Chart)]
     scripts = [_library()] if charts else []
@@ -58,7 +59,7 @@ def html(document: doc.Document) -> str:
 def anchors(document: doc.Document) -> Iterator[str]:
     """Yield the places on a page that links may lead to."""
     yield from ("verdict", "warnings")
-    for block in _within(document.sections()):
+    for block in _within(document.blocks()):
         if isinstance(block, doc.Section | doc.Fold | doc.Table) and block.anchor:
             yield block.anchor
 
@@ -79,7 +80,7 @@ def _spec(chart: doc.Chart) -> dict[str, Any]:
 
 def _within(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
     """Yield blocks and all that is in them."""
-    for block in doc.shown_in(blocks, "html"):
+    for block in doc.select(blocks, _ROLES):
         yield block
         if isinstance(block, doc.Section | doc.Box | doc.Fold):
             yield from _within(block.blocks)
@@ -91,7 +92,7 @@ def blocks(several: Iterable[doc.Block]) -> "Markup":
     from markupsafe import Markup
 
     made: Any = environment().get_template("blocks.html").module
-    kept = doc.shown_in(several, "html")
+    kept = doc.select(several, _ROLES)
     return Markup("").join(getattr(made, kind(block).lower())(block) for block in kept)
 
 

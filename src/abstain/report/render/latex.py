@@ -64,10 +64,13 @@ _SECTIONS: Final = {2: "section", 3: "subsection", 4: "paragraph"}
 _STRENGTH: Final = (45, 34, 24, 15, 8)
 
 
+_ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "static"})
+
+
 def latex(document: doc.Document) -> str:
     """Return the whole document."""
     title = rf"\section*{{{escape(document.title)}}}"
-    return "\n\n".join([_NEEDS, title, *_blocks(document.whole())]) + "\n"
+    return "\n\n".join([_NEEDS, title, *_blocks(document.report(_ROLES))]) + "\n"
 
 
 def written(several: Iterable[doc.Block], *, head: str = _NEEDS) -> str:
@@ -76,7 +79,7 @@ def written(several: Iterable[doc.Block], *, head: str = _NEEDS) -> str:
 
 
 def _blocks(several: Iterable[doc.Block]) -> Iterator[str]:
-    for block in doc.shown_in(several, "latex"):
+    for block in doc.select(several, _ROLES):
         yield from _block(block)
 
 
@@ -177,7 +180,7 @@ def escape(words: str) -> str:
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
 def _table(table: doc.Table) -> Iterator[str]:
-    columns = table.shown("latex")
+    columns = range(len(table.columns))
     width = len(columns)
     if table.caption:
         yield inline(table.caption)

@@ -16,9 +16,12 @@ _NOTHING: Final = "–"
 _MARKS: Final = {"strong": "**", "best": "**", "em": "*", "small": "", "undefined": "*"}
 
 
+_ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "static"})
+
+
 def markdown(document: doc.Document) -> str:
     """Return the whole document."""
-    return "\n\n".join([f"# {escape(document.title)}", *_blocks(document.whole())]) + "\n"
+    return "\n\n".join([f"# {escape(document.title)}", *_blocks(document.report(_ROLES))]) + "\n"
 
 
 def written(several: Iterable[doc.Block]) -> str:
@@ -27,7 +30,7 @@ def written(several: Iterable[doc.Block]) -> str:
 
 
 def _blocks(several: Iterable[doc.Block]) -> Iterator[str]:
-    for block in doc.shown_in(several, "markdown"):
+    for block in doc.select(several, _ROLES):
         yield from _block(block)
 
 
@@ -131,7 +134,7 @@ def escape(words: str) -> str:
 def _table(table: doc.Table) -> Iterator[str]:
     if table.caption:
         yield inline(table.caption)
-    columns = table.shown("markdown")
+    columns = range(len(table.columns))
     over = ["", *(f"{label(title)}, " for title, size in table.spans for _ in range(size))]
     over += [""] * (len(table.columns) - len(over))
     lines = [

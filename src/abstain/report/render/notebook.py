@@ -55,7 +55,7 @@ _STYLE: Final = """\
 def notebook(document: doc.Document) -> str:
     """Return one element; it loads nothing, and has the colors of the notebook around it."""
     head = f"<p><strong>{inline(document.title)}</strong></p>"
-    said = "".join(_blocks(document.brief()))
+    said = "".join(_blocks(document.summary()))
     return f'<div class="abstain-brief"><style>{_style()}</style>{head}{said}</div>'
 
 
@@ -69,7 +69,7 @@ def _style() -> str:
 
 # ---------------------------------------------------------------------------------------- blocks
 def _blocks(several: Iterable[doc.Block]) -> Iterator[str]:
-    for block in doc.shown_in(several, "notebook"):
+    for block in several:
         yield from _block(block)
 
 
@@ -82,11 +82,15 @@ def _block(block: doc.Block) -> Iterator[str]:
 
 @_block.register
 def _prose(block: doc.Prose) -> Iterator[str]:
-    if doc.joined(block.text):
-        strong = block.kind in {"strong", "alarm"}
-        small = ' class="small"' if block.kind in {"about", "hint", "notes"} else ""
-        said = inline(doc.Span(doc.joined(block.text), "strong") if strong else block.text)
-        yield f"<p{small}>{said}</p>"
+    strong = block.kind in {"strong", "alarm"}
+    small = ' class="small"' if block.kind in {"about", "hint", "notes"} else ""
+    said = inline(doc.Span(doc.joined(block.text), "strong") if strong else block.text)
+    yield f"<p{small}>{said}</p>"
+
+
+@_block.register
+def _more(block: doc.More) -> Iterator[str]:
+    yield f'<p class="small">{inline(f"{block.text}{block.python}")}</p>'
 
 
 @_block.register
@@ -150,16 +154,16 @@ def _remark(remark: doc.Remark) -> str:
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
 def _table(table: doc.Table) -> Iterator[str]:
-    columns = table.shown("notebook")
+    table = table.summary()
+    columns = range(len(table.columns))
     heads = "".join(
         f'<th scope="col"{_look(table.columns[i])}>{label(table.columns[i].label)}</th>'
         for i in columns
     )
-    most = min(table.most or _ROWS, _ROWS)
-    rows = "".join(_row(table, row, columns) for row in table.rows[:most])
+    rows = "".join(_row(table, row, columns) for row in table.rows[:_ROWS])
     caption = f"<caption>{inline(table.title)}</caption>" if table.title else ""
     yield f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    if (left := len(table.rows) - most) > 0:
+    if (left := len(table.rows) - _ROWS) > 0:
         rest = "more rows; .frame() has all."
         yield f'<p class="small">{count(left)} {inline(rest)}</p>'
 

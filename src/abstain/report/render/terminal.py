@@ -1,4 +1,4 @@
-"""A document for a terminal: what it says in brief, in as many columns as there are."""
+"""The summary of a document for a terminal, in as many columns as there are."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from abstain.report import document as doc
 from abstain.report.render.grid import FittedTable
 from abstain.report.render.lines import inline
-from abstain.report.words import count
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,10 +28,10 @@ _PROSE: Final = {
 
 def terminal(document: doc.Document) -> "RenderableType":
     """Return what a `rich.console.Console` prints."""
-    return printed(document.brief())
+    return _printed(document.summary())
 
 
-def printed(several: Iterable[doc.Block]) -> "RenderableType":
+def _printed(several: Iterable[doc.Block]) -> "RenderableType":
     """Return blocks one after another."""
     from rich.console import Group
 
@@ -40,8 +39,13 @@ def printed(several: Iterable[doc.Block]) -> "RenderableType":
 
 
 def _blocks(several: Iterable[doc.Block]) -> Iterator[Any]:
-    for block in doc.shown_in(several, "terminal"):
+    """Yield blocks, with an empty line around each table."""
+    previous: doc.Block | None = None
+    for block in several:
+        if previous and doc.Table in {type(previous), type(block)}:
+            yield inline("")
         yield from _block(block)
+        previous = block
 
 
 @singledispatch
@@ -54,6 +58,11 @@ def _block(block: doc.Block) -> Iterator[Any]:
 @_block.register
 def _prose(block: doc.Prose) -> Iterator[Any]:
     yield inline(block.text, _PROSE.get(block.kind, ""))
+
+
+@_block.register
+def _more(block: doc.More) -> Iterator[Any]:
+    yield inline(f"{block.text}{block.command_line}", "dim")
 
 
 @_block.register
@@ -85,7 +94,7 @@ def _box(block: doc.Box) -> Iterator[Any]:
 # -------------------------------------------------------------------------------------- findings
 @_block.register
 def _findings(block: doc.Findings) -> Iterator[Any]:
-    if block.whole:
+    if block.is_complete:
         each = [one for remark in block.remarks for one in (remark, *remark.more)]
         yield from (_remark(replace(one, more=())) for one in each)
         return
@@ -109,10 +118,7 @@ def _remark(remark: doc.Remark) -> "Line":
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
 def _titled(table: doc.Table) -> Iterator[Any]:
-    """Yield a table between its title and what it leaves out, which may be wider than it."""
+    """Yield a table under its title, which may be wider than it."""
     if table.title:
         yield inline(table.title, "italic")
-    yield FittedTable(table, printed(table.instead) if table.instead else None)
-    left = max(len(table.rows) - table.most, 0) if table.most else 0
-    if left:
-        yield inline(f"{count(left)} {table.more}", "dim")
+    yield FittedTable(table.summary(), _printed(table.instead) if table.instead else None)

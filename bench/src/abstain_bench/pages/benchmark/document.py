@@ -29,7 +29,7 @@ from abstain_bench.pages.benchmark.methods import (
     calibration_section,
     methods_section,
 )
-from abstain_bench.pages.benchmark.published import published_brief, published_section
+from abstain_bench.pages.benchmark.published import published_section, published_summary
 from abstain_bench.pages.benchmark.studies import change_figure, studies_section
 from abstain_bench.pages.benchmark.verdict import verdict_of
 from abstain_bench.results import BenchmarkResults
@@ -60,8 +60,10 @@ def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Doc
     return doc.Document(
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
         "Benchmark of confidence scores",
-        lambda: _sections(board, origin),
-        lambda: _brief(board),
+        lambda: (
+            doc.Part(lambda: _summary(board), role="summary"),
+            doc.Part(lambda: _sections(board, origin), role="detail"),
+        ),
         verdict=(doc.Span(first, "strong"), *verdict),
         facts=(*facts_of(results), ("Source", origin.source)),
         findings=findings_of(results, origin.notes),
@@ -71,7 +73,7 @@ def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Doc
 def _sections(board: Leaderboard, origin: doc.Origin) -> Iterator[doc.Block]:
     """Return all of one page: what one screen shows, the tables, and every study."""
     glance = tuple(front_blocks(board, origin.pictures))
-    yield doc.Section("glance", "At a glance", glance, only=doc.PAGE)
+    yield doc.Section("glance", "At a glance", glance, role="interactive")
     yield from compared(board, origin, (studies_section(board, origin.pictures),))
 
 
@@ -121,15 +123,15 @@ def _controls(board: Leaderboard) -> doc.Controls:
 
 
 # -------------------------------------------------------------------------------------- terminal
-def _brief(board: Leaderboard) -> Iterator[doc.Block]:
+def _summary(board: Leaderboard) -> Iterator[doc.Block]:
     """Return the verdict, the leaders of each study, and the best methods over all studies."""
     results = board.results
     yield from map(doc.Prose, verdict_of(board))
     if board.metrics:
         grid = board.grid(board.metrics[0])
-        yield from (doc.Prose(""), _leaders(grid, board.baseline), doc.Prose(""))
+        yield _leaders(grid, board.baseline)
         if board.means(grid.metric):
-            yield from (_overall(board, grid), doc.Prose(""))
+            yield from _overall(board, grid)
         alpha = percent(round(1 - results.level, 10))
         yield doc.Prose(
             f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
@@ -137,10 +139,9 @@ def _brief(board: Leaderboard) -> Iterator[doc.Block]:
             "together.",
             "notes",
         )
-    yield from published_brief(results)
+    yield from published_summary(results)
     if results.left_out:
         yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
-    yield from (doc.Prose(""), doc.Findings(findings_of(results)))
     yield from front_curve(board)
 
 
@@ -168,8 +169,8 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
     return doc.Table(columns, doc.rows_of(rows), title=head_of(grid))
 
 
-def _overall(board: Leaderboard, grid: Grid) -> doc.Table:
-    """Return the methods with the best mean ranks, and in how many studies each is best."""
+def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
+    """Yield the methods with the best mean ranks, and in how many studies each is best."""
     means = {metric: board.means(metric) for metric in board.metrics}
     stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
     rows: list[tuple[doc.Cell, ...]] = [
@@ -182,13 +183,13 @@ def _overall(board: Leaderboard, grid: Grid) -> doc.Table:
         for name in means[grid.metric]
     ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
-    return doc.Table(
+    yield doc.Table(
         (doc.Column("Method"), *map(doc.numbers, heads)),
-        doc.rows_of(rows),
+        doc.rows_of(rows[:_MOST]),
         title="The best mean ranks over all studies",
-        most=_MOST,
-        more="more methods in the report",
     )
+    if (n_more := len(rows) - _MOST) > 0:
+        yield doc.More(f"{count(n_more)} more methods ", "in the report", "in the report")
 
 
 # ----------------------------------------------------------------------- facts, findings, words

@@ -1,7 +1,6 @@
 """What a benchmark says to who never heard of it: the task, its shifts, one curve, five methods."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -90,10 +89,10 @@ def front_blocks(board: Leaderboard, pictures: Pictures | None) -> Iterator[doc.
     best = best_method(board)
     shots = tuple(_shots(board.results.headline, pictures))
     if shots:
-        yield doc.Shots("", shots, look="strip", only=doc.PAGE)
+        yield doc.Shots("", shots, look="strip", role="interactive")
     elif pictures and pictures.reason:
         why = f"The pictures are not shown: {pictures.reason.rstrip('.')}."
-        yield doc.Prose(why, "about", only=doc.PAGE)
+        yield doc.Prose(why, "about", role="interactive")
     about = f"By “{best}”. "
     display = _curve(board, best)
     figures = figure(display, "front", "Wrong among the accepted", f"{about}{_CURVE}")
@@ -101,10 +100,9 @@ def front_blocks(board: Leaderboard, pictures: Pictures | None) -> Iterator[doc.
 
 
 def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
-    """Yield the one figure of a notebook: the curves of the best method."""
+    """Yield the figure of the curves of the best method."""
     display = _curve(board, best_method(board))
-    for drawn in figure(display, "front", "Wrong among the accepted", _CURVE):
-        yield replace(drawn, only=doc.NOTEBOOK)
+    yield from figure(display, "front", "Wrong among the accepted", _CURVE)
 
 
 def _shots(studies: Sequence[Study], pictures: Pictures | None) -> Iterator[doc.Shot]:

@@ -55,7 +55,7 @@ def back(*places: tuple[str, str]) -> doc.Prose:
     """Return links to what a part belongs to."""
     links = [doc.Span(words, link=f"#{place}") for place, words in places]
     return doc.Prose(
-        tuple(part for link in links for part in (" · ", link))[1:], "back", only=doc.PAGE
+        tuple(part for link in links for part in (" · ", link))[1:], "back", role="interactive"
     )
 
 

@@ -25,7 +25,7 @@ def benchmark_pages(results: BenchmarkResults, origin: doc.Origin) -> dict[str, 
     methods = replace(
         whole,
         title=f"{whole.title}: all methods",
-        sections=lambda: compared(board, origin),
+        blocks=lambda: compared(board, origin),
     )
     studies = {
         f"pages/{board.places[study.name]}.html": _of_study(board, study, whole, origin)
@@ -38,7 +38,7 @@ def _first(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> doc.D
     first, *others = first_words(board)
     return replace(
         whole,
-        sections=lambda: _front(board, whole, origin),
+        blocks=lambda: _front(board, whole, origin),
         verdict=(doc.Span(first, "strong"), *others),
         facts=(),
         findings=(),
@@ -57,7 +57,7 @@ def _of_study(
 
     eyebrow = f"{whole.title}: {kind_title(study.kind)}"
     said = (said_of(board, study),)
-    return doc.Document(study.title, eyebrow, sections, whole.brief, verdict=said)
+    return doc.Document(study.title, eyebrow, sections, verdict=said)
 
 
 def _front(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> Iterator[doc.Block]:

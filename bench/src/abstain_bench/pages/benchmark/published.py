@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.report import document as doc
-from abstain.report.words import metric_of, printed_x1000, short_title
+from abstain.report.words import count, metric_of, printed_x1000, short_title
 from abstain_bench.pages.benchmark.grids import TOP, back, wide_table
 from abstain_bench.results import BenchmarkResults, PublishedNumber
 
@@ -33,13 +33,16 @@ def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
     yield doc.Section("published", "Beside the published numbers", blocks, nav="Published")
 
 
-def published_brief(results: BenchmarkResults) -> Iterator[doc.Block]:
-    """Return the orders, and the numbers of the first metric, for a terminal."""
+def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
+    """Return the orders, and some numbers of the first metric."""
     if results.published_orders:
-        yield from (doc.Prose(""), orders_table(results))
+        yield orders_table(results)
     if results.published:
         first = numbers_tables(results)[0]
-        yield from (doc.Prose(""), replace(first, most=_MOST, more="more in the report"))
+        rows = first.rows
+        yield replace(first, groups=doc.rows_of(rows[:_MOST]))
+        if (n_more := len(rows) - _MOST) > 0:
+            yield doc.More(f"{count(n_more)} more ", "in the report", "in the report")
 
 
 def orders_table(results: BenchmarkResults) -> doc.Table:

@@ -102,7 +102,7 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
                 title,
                 (doc.Prose(about, "about"), table),
                 open=metric == board.metrics[0],
-                only=doc.PAGE,
+                role="interactive",
             )
 
 
@@ -273,6 +273,6 @@ def study_blocks(
     shots = tuple(shots_of(board, study, pictures))
     if shots:
         yield doc.Section(
-            f"{place}-shots", "Pictures that mislead most", shots, level=level, only=doc.PAGE
+            f"{place}-shots", "Pictures that mislead most", shots, level=level, role="interactive"
         )
     yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -39,8 +38,7 @@ def cascade_document(checks: CascadeChecks, origin: doc.Origin) -> doc.Document:
     return doc.Document(
         origin.title or TITLE,
         "Cascade",
-        sections=partial(_sections, known, origin.command),
-        brief=partial(_brief, known),
+        partial(_blocks, known, origin.command),
         verdict=(doc.Span(first, "strong"), *rest),
         facts=(("Calibration data", origin.source), *facts(known.cascade)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
@@ -55,9 +53,14 @@ def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
     return [("cascade", display)] if checks.frontier is not None else []
 
 
-def _sections(checks: CascadeChecks, command: str) -> list[doc.Block]:
-    figures = tuple(doc.Figure(k, d.title, d, _ABOUT) for k, d in cascade_figures(checks))
+def _blocks(checks: CascadeChecks, command: str) -> list[doc.Block]:
+    figures = tuple(
+        doc.Figure(key, display.title, display, _ABOUT, role="key")
+        for key, display in cascade_figures(checks)
+    )
+    sentences = (*cascade_sentences(checks), " ".join(checks_sentences(checks)))
     return [
+        *doc.answer(sentences, alarm=not checks.cascade.attainable),
         doc.Section("stages", "Who answers", (_stages(checks),), nav="Stages"),
         doc.Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
         *([doc.Section("figures", "The picture", (doc.Box(figures, "figures"),))] * bool(figures)),
@@ -65,19 +68,6 @@ def _sections(checks: CascadeChecks, command: str) -> list[doc.Block]:
         doc.Section("glossary", "Glossary", (doc.Glossary(cascade_words(checks)),)),
         doc.reproduce(command),
     ]
-
-
-def _brief(checks: CascadeChecks) -> Iterator[doc.Block]:
-    first, *rest = cascade_sentences(checks)
-    yield doc.Prose(first, "strong" if checks.cascade.attainable else "alarm")
-    yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
-    yield from (doc.Prose(""), _stages(checks), doc.Prose(""), _table(checks))
-    yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
-    if checks.checks:
-        level = percent(checks.level)
-        yield doc.Prose(f"In brackets: {level} intervals. Risk and load are fractions.", "notes")
-    for key, display in cascade_figures(checks):
-        yield doc.Figure(key, display.title, display, _ABOUT, only=doc.NOTEBOOK)
 
 
 def _stages(checks: CascadeChecks) -> doc.Table:
@@ -111,6 +101,7 @@ def _stages(checks: CascadeChecks) -> doc.Table:
         caption="The confidence from which each answers, what it costs a sample, and the share of "
         "the samples that it answers, with intervals.",
         look="leads",
+        role="key",
     )
 
 
@@ -127,6 +118,10 @@ def _results(checks: CascadeChecks) -> Iterator[doc.Block]:
         "lead",
     )
     yield _table(checks)
+    if checks.checks:
+        level = percent(checks.level)
+        note = f"In brackets: {level} intervals. Risk and load are fractions."
+        yield doc.Prose(note, "notes", role="summary")
     if not all(math.isnan(check.risk) for check in checks.checks):
         yield _wrong(checks)
 
@@ -166,9 +161,8 @@ def _table(checks: CascadeChecks) -> doc.Table:
         doc.Column(doc.Label("Samples", short="n"), "number"),
         doc.Column("Risk", "number"),
         doc.Column(f"To the {PERSON}", "number"),
-        doc.Column("Cost", "number", only=doc.READ),
-        doc.Column("Cost", "number", only=doc.SCREEN),
-        *([doc.Column("Days over", "number", only=doc.READ)] * (_days(checks))),
+        doc.Column("Cost", "number", detail="intervals"),
+        *([doc.Column("Days over", "number", detail="column")] * (_days(checks))),
         doc.Column("Verdict"),
     )
     said = "Risk and load are judged together. " if limited else ""
@@ -181,6 +175,7 @@ def _table(checks: CascadeChecks) -> doc.Table:
             "cost is in the unit of the costs given."
         ),
         look="leads",
+        role="key",
     )
 
 
@@ -194,8 +189,7 @@ def _row(row: dict[str, Any], *, days: bool) -> doc.Row:
         row["name"],
         doc.Number(row["n"], form="count"),
         *(_number(row, name) for name in ("risk", "reviews")),
-        cost := _number(row, "cost", "number"),
-        cost and replace(cost, low=doc.NAN, high=doc.NAN),
+        _number(row, "cost", "number"),
         *([_number(row, "days_over")] * days),
         doc.Span(verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open")),
     )

@@ -192,7 +192,7 @@ def metrics_compared(shown: Shown) -> Iterator[doc.Section]:
     yield doc.Section(
         "metrics-compared",
         "Does the ranking depend on the metric?",
-        (doc.Prose(lead, "lead", only=doc.PAGE), *changes, taus),
+        (doc.Prose(lead, "lead", role="interactive"), *changes, taus),
         nav="Metrics compared",
     )
 

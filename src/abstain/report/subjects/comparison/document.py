@@ -9,9 +9,9 @@ from abstain.plots.words import SUPPOSED, checked, metric_title, percent, ranks_
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words
 from abstain.report.subjects.comparison.across import metrics_compared, over_all, ranks, stability
-from abstain.report.subjects.comparison.brief import brief
 from abstain.report.subjects.comparison.figures import Shown, first_curve
 from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.subjects.comparison.summary import summary
 from abstain.report.subjects.comparison.tables import (
     glance_table,
     margin_table,
@@ -40,11 +40,15 @@ def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Docum
     return doc.Document(
         origin.title or _TITLE,
         _TITLE,
-        lambda: _sections(comparison, data, origin.command),
-        lambda: (*brief(comparison, full=origin.full), *first_curve(comparison)),
+        lambda: (
+            doc.Part(lambda: summary(comparison, is_complete=origin.full), role="summary"),
+            doc.Part(lambda: first_curve(comparison), role="summary"),
+            doc.Part(lambda: _sections(comparison, data, origin.command), role="detail"),
+        ),
         verdict=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, origin.source)),
-        findings=remarks(comparison.findings, [*origin.notes, *_left_out(comparison, data)]),
+        findings=remarks(comparison.findings, origin.notes),
+        is_complete=origin.full,
         longest=min(max(map(len, comparison.methods)), _NAME),
     )
 
@@ -55,17 +59,6 @@ def _most_data(comparison: Comparison) -> int:
     shown = len(comparison.pairs) * share_of_pairs(len(comparison.methods))
     pairs = max(int(shown) // len(comparison.data), 1)
     return max(min(_FIGURES // figures, _PAIRS // pairs), 1)
-
-
-def _left_out(comparison: Comparison, data: Sequence[Split]) -> list[str]:
-    if len(data) == len(comparison.data):
-        return []
-    shown = f"{len(data)} of {len(comparison.data)}"
-    words = (
-        "The first table and what is over all data sets are complete; figures and tables in "
-        f"detail are of the first {shown} data sets. `--figures svg` leaves the figures of all."
-    )
-    return [words]
 
 
 def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
@@ -94,8 +87,15 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
         f"level of {percent(comparison.level)}{adjusted}. Arrows "
         "point to where better is."
     )
-    leaders = (doc.Prose(glance, "lead"), glance_table(comparison))
-    yield doc.Section("glance", "Who leads, and how surely", leaders, nav="Who leads")
+    leaders: list[doc.Block] = [doc.Prose(glance, "lead"), glance_table(comparison)]
+    if len(data) < len(comparison.data):
+        shares = f"{len(data)} of {len(comparison.data)}"
+        note = (
+            "This table and the results over all data sets are complete; figures and tables in "
+            f"detail are of the first {shares} data sets. `--figures svg` writes all figures."
+        )
+        leaders.append(doc.Prose(note, "notes"))
+    yield doc.Section("glance", "Who leads, and how surely", tuple(leaders), nav="Who leads")
     yield from _choices(comparison, data)
     yield _values(shown)
     yield _differences(shown)
@@ -137,7 +137,7 @@ def _values(shown: Shown) -> doc.Section:
     views = shown.views(lambda p: [*shown.of("forest", p), values_table(p)])
     title = "Values and their intervals"
     return doc.Section(
-        "values", title, (doc.Prose(lead, "lead", only=doc.PAGE), *views), nav="Values"
+        "values", title, (doc.Prose(lead, "lead", role="interactive"), *views), nav="Values"
     )
 
 
@@ -151,7 +151,7 @@ def _differences(shown: Shown) -> doc.Section:
     )
     views = shown.views(lambda p: [*shown.of("significance", p), *_pairs(p)])
     title = "Which differences are more than chance"
-    blocks = (doc.Prose(lead, "lead", only=doc.PAGE), *views)
+    blocks = (doc.Prose(lead, "lead", role="interactive"), *views)
     return doc.Section("differences", title, blocks, nav="Differences")
 
 
@@ -185,7 +185,7 @@ def _ranks(shown: Shown) -> doc.Section:
     )
     nothing = doc.Prose("There are no ranks.")
     views = shown.views(lambda p: ranks(p, shown) or [nothing])
-    blocks = (doc.Prose(lead, "lead", only=doc.PAGE), *views, *stability(shown.comparison))
+    blocks = (doc.Prose(lead, "lead", role="interactive"), *views, *stability(shown.comparison))
     return doc.Section("ranks", "How firm the ranking is", blocks, nav="Ranks")
 
 
@@ -222,7 +222,7 @@ def _curves(shown: Shown) -> Iterator[doc.Section]:
         "Risk against coverage, with bands",
         (doc.Prose(lead, "lead"), doc.Controls((chips,)), *views),
         nav="Curves",
-        only=doc.PAGE,
+        role="interactive",
     )
 
 

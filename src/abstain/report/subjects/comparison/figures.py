@@ -20,7 +20,7 @@ from abstain.plots import (
 )
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import checked, sentence
-from abstain.report.document import NOTEBOOK, Block, Box, Figure
+from abstain.report.document import Block, Box, Figure
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -86,7 +86,7 @@ def comparison_figures(comparison: Comparison) -> Iterator[tuple[str, Drawable]]
 
 
 def first_curve(comparison: Comparison) -> Iterator[Figure]:
-    """Yield the one figure of a notebook: the curves of the first data set, without bands."""
+    """Yield the curves of the first data set, without bands."""
     first = comparison.data[0]
     display = RiskCoverageBandDisplay.from_comparison(
         comparison, data=first, methods=comparison.with_curves
@@ -100,7 +100,7 @@ def first_curve(comparison: Comparison) -> Iterator[Figure]:
         drawn = SeriesDisplay(lines, "Selective risk by coverage", *axes, log_x=False)
         place = f" of {split_name(first)}" if first else ""
         about = f"Selective risk by coverage{place}: how wrong the accepted are."
-        yield Figure("curve", drawn.title, drawn, about, only=NOTEBOOK)
+        yield Figure("curve", drawn.title, drawn, about)
 
 
 def figures_of(comparison: Comparison, data: Sequence[Split]) -> Iterator[Drawn]:

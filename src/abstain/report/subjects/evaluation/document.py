@@ -37,17 +37,20 @@ _BANDS: Final = 3
 
 
 def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Document:
-    """Say an evaluation; a terminal shows every metric where all is asked for."""
+    """Return the report of an evaluation; its summary is complete if the caller asks for it."""
     found = Pivot(evaluation)
     return doc.Document(
         origin.title or _TITLE,
         "Selective classification report",
-        sections=lambda: _sections(found, origin),
-        brief=lambda: _brief(found, origin.full),
+        lambda: (
+            doc.Part(lambda: _summary(found, is_complete=origin.full), role="summary"),
+            doc.Part(lambda: _sections(found, origin), role="detail"),
+        ),
         verdict=tuple(verdict(found)),
         facts=tuple(_facts(found, origin.source)),
         findings=remarks(evaluation.findings, origin.notes),
         data=lambda: chart_data(found),
+        is_complete=origin.full,
     )
 
 
@@ -67,23 +70,22 @@ def _facts(found: Pivot, source: str) -> Iterator[tuple[str, str]]:
         yield "Splits", f"{len(found.splits)}, by {', '.join(columns)}"
 
 
-def _brief(found: Pivot, full: bool) -> Iterator[doc.Block]:
-    """Yield the headline numbers and where they may lie, or every number."""
+def _summary(found: Pivot, *, is_complete: bool) -> Iterator[doc.Block]:
+    """Yield the headline metrics with some intervals, or every number, and one curve."""
     asked = bool(found.evaluation.asked)
-    if full or not found.headline or (asked and len(found.headline) < len(found.metrics)):
+    if is_complete or not found.headline or (asked and len(found.headline) < len(found.metrics)):
         yield from tables.spoken(found)
     else:
         yield tables.headline(found, whole=asked)
         yield from tables.spans(found)
-    yield doc.Findings(remarks(found.evaluation.findings), whole=full)
+    more = "" if is_complete else " --full shows every metric."
     best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
-    more = "" if full else " --full shows every metric."
-    yield from doc.by_reader(f"{best}{more}", f"{best} .frame() has every number.", "notes")
+    yield doc.More(best, more, " .frame() has every number.", "notes")
     yield from _curve(found)
 
 
 def _curve(found: Pivot) -> Iterator[doc.Figure]:
-    """Yield the one curve of a notebook: the scores of the first split, as far as they differ."""
+    """Yield the curves of the first scores on the first split."""
     split = found.splits[0] if found.splits else ()
     cases = [case for case in found.evaluation.cases if case.split == split]
     if not cases:
@@ -98,7 +100,7 @@ def _curve(found: Pivot) -> Iterator[doc.Figure]:
     place = f" of {split_name(split)}" if found.several else ""
     left = f"; the first {_DRAWN} of {len(cases)} scores" if len(cases) > _DRAWN else ""
     about = f"Selective risk by coverage{place}: how wrong the accepted are{left}."
-    yield doc.Figure("curve", display.title, display, about, only=doc.NOTEBOOK)
+    yield doc.Figure("curve", display.title, display, about)
 
 
 def _line(case: Case) -> Series:
@@ -114,7 +116,7 @@ def _sections(found: Pivot, origin: doc.Origin) -> Iterator[doc.Block]:
         *([doc.Choice("split", "Split", splits)] if found.several else []),
         doc.Choice("score", "Scores", lines, some=True),
     )
-    yield doc.Controls(chosen, "What the charts and tables show", sticky=True, only=doc.PAGE)
+    yield doc.Controls(chosen, "What the charts and tables show", sticky=True, role="interactive")
     if found.cases:
         yield _curves(found)
     yield doc.Section("numbers", "The numbers", tuple(_numbers(found)), nav="Numbers")
@@ -173,14 +175,14 @@ def _curves(found: Pivot) -> doc.Section:
             *([_points(found, bands)] if bands else []),
         ),
         nav="Curves",
-        only=doc.PAGE,
+        role="interactive",
     )
 
 
 def _dial(found: Pivot, *, zero_one: bool) -> doc.Dial:
     groups = any(case.of_groups for case in found.evaluation.cases)
     heads = _WRONG if zero_one else _LOSS
-    return doc.Dial("Move the threshold", _DIAL, heads, groups=groups, only=doc.PAGE)
+    return doc.Dial("Move the threshold", _DIAL, heads, groups=groups, role="interactive")
 
 
 def _points(found: Pivot, bands: str) -> doc.Fold:
@@ -220,7 +222,7 @@ def _reliability(found: Pivot) -> doc.Section:
         title,
         (doc.Prose(_RELIABILITY, "lead"), chart),
         nav="Reliability",
-        only=doc.PAGE,
+        role="interactive",
     )
 
 
@@ -243,25 +245,25 @@ def _cwsa(found: Pivot) -> doc.Section:
         title,
         (doc.Prose(_CWSA, "lead"), doc.Box(pair, "pair")),
         nav="Confidence-weighted accuracy",
-        only=doc.PAGE,
+        role="interactive",
     )
 
 
 # --------------------------------------------------------------------------------------- numbers
 def _numbers(found: Pivot) -> Iterator[doc.Block]:
-    yield doc.Prose(tuple(_lead(found)), "lead", only=doc.PAGE)
+    yield doc.Prose(tuple(_lead(found)), "lead", role="interactive")
     label = "Show AURC and AUGRC × 1000, as the literature prints them"
-    yield doc.Controls((doc.Switch("thousand", label),), only=doc.PAGE)
+    yield doc.Controls((doc.Switch("thousand", label),), role="interactive")
     yield doc.Section(
         "headline",
         "At a glance",
         (tables.headline_on_page(found),),
         nav=None,
         level=3,
-        only=doc.PAGE,
+        role="interactive",
     )
     yield doc.Section(
-        "all", "Every number, explained", tuple(tables.every(found)), level=3, only=doc.PAGE
+        "all", "Every number, explained", tuple(tables.every(found)), level=3, role="interactive"
     )
     yield from tables.paper(found.evaluation, None, intervals=True)
 

@@ -48,10 +48,10 @@ class SampleBrowser:
         if self.pictures.reason:
             blocks.append(doc.Prose(f"{self.pictures.reason}.", "about"))
         if choices := tuple(self._choices()):
-            blocks.append(doc.Controls(choices, only=doc.PAGE))
+            blocks.append(doc.Controls(choices, role="interactive"))
         blocks += [self._box(case) for case in self.found.cases.values()]
         return doc.Section(
-            "samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=doc.PAGE
+            "samples", "Samples worth looking at", tuple(blocks), nav="Samples", role="interactive"
         )
 
     def _choices(self) -> Iterator[doc.Choice]:

@@ -265,9 +265,9 @@ def paper(
                 _across(m, results, found, thousand, intervals) for m, results in kept.items()
             ),
             caption=doc.Span(split_name(split), "strong") if found.several else "",
-            only=doc.PAPER,
+            role="static",
         )
-    yield doc.Prose(" ".join(_conventions(shown, intervals=intervals)), "notes", only=doc.PAPER)
+    yield doc.Prose(" ".join(_conventions(shown, intervals=intervals)), "notes", role="static")
 
 
 def _across(

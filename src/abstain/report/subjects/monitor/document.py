@@ -37,8 +37,7 @@ def monitor_document(monitor: Monitor, origin: doc.Origin) -> doc.Document:
     return doc.Document(
         origin.title or TITLE,
         "Monitoring",
-        sections=partial(_sections, known, origin.command),
-        brief=partial(_brief, known),
+        partial(_blocks, known, origin.command),
         verdict=(doc.Span(first, "strong"), *rest),
         facts=tuple(_facts(known, origin.source)),
         findings=tuple(doc.Remark("note", said) for said in (*_remarks(known), *origin.notes)),
@@ -126,6 +125,7 @@ def _table(monitor: Monitor) -> doc.Table:
             "the start, 1 is the alarm. Values are fractions."
         ),
         look="leads",
+        role="key",
     )
 
 
@@ -173,6 +173,7 @@ def _estimates(monitor: Monitor) -> Iterator[doc.Block]:
             "one look, by the normal distribution; that of the watch holds at every look."
         ),
         look="leads",
+        role="key",
     )
 
 
@@ -264,13 +265,14 @@ def _banded(rows: list[dict[str, float]], name: str) -> Series:
 
 
 # ---------------------------------------------------------------------------------- the page
-def _sections(monitor: Monitor, command: str) -> list[doc.Block]:
+def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
     figures = tuple(
-        doc.Figure(key, display.title, display, _ABOUT[key])
-        for key, display in monitor_figures(monitor)
+        doc.Figure(key, display.title, display, _ABOUT[key], role="" if i else "key")
+        for i, (key, display) in enumerate(monitor_figures(monitor))
     )
     drawn = doc.Section("figures", "Over time", (doc.Box(figures, "figures"),), nav="Figures")
     return [
+        *doc.answer(_sentences(monitor), alarm=bool(monitor.standing)),
         doc.Section("watches", "The watches", (_table(monitor), *_estimates(monitor))),
         doc.Section("alarms", "Alarms", tuple(_alarms(monitor))),
         *([drawn] if figures else []),
@@ -298,14 +300,3 @@ def _words(monitor: Monitor) -> tuple[doc.Entry, ...]:
             "labels were asked for with known chances.",
         ),
     )
-
-
-def _brief(monitor: Monitor) -> Iterator[doc.Block]:
-    first, *rest = _sentences(monitor)
-    yield doc.Prose(first, "alarm" if monitor.standing else "strong")
-    yield from map(doc.Prose, rest)
-    yield from (doc.Prose(""), _table(monitor), *_estimates(monitor))
-    yield doc.Prose("")
-    yield doc.Findings(tuple(doc.Remark("note", said) for said in _remarks(monitor)))
-    for key, display in monitor_figures(monitor)[:1]:
-        yield doc.Figure(key, display.title, display, only=doc.NOTEBOOK)

@@ -61,8 +61,10 @@ def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
     return doc.Document(
         origin.title or TITLE,
         "Decision rule",
-        sections=partial(_sections, known, origin.command),
-        brief=partial(_brief, known),
+        lambda: (
+            doc.Part(partial(_summary, known), role="summary"),
+            *_sections(known, origin.command),
+        ),
         verdict=(doc.Span(first, "strong"), *rest),
         facts=(("Calibration data", origin.source), *facts_of(known)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
@@ -108,20 +110,16 @@ def _results(checks: RuleChecks) -> Iterator[doc.Block]:
 
 
 def _table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
-    """Return a row for each data set and group; a terminal shows the risk that is guaranteed."""
+    """Return a row for each data set and group; the risk without a target is a detail."""
     generalized = checks.rule.quantity == "generalized risk"
     risks = {"Selective risk": not generalized, "Generalized risk": generalized}
     columns = (
         doc.Column("Data", "name"),
         doc.Column(doc.Label("Samples", short="n"), "number"),
-        doc.Column("Answered", "number", only=doc.READ),
+        doc.Column("Answered", "number", detail="column"),
         doc.Column("Coverage", "number"),
-        *(
-            doc.Column(n, "number", only=doc.EVERYWHERE if s else doc.READ)
-            for n, s in risks.items()
-        ),
-        doc.Column("Excess", "number", only=doc.READ),
-        doc.Column("Excess", "number", only=doc.SCREEN),
+        *(doc.Column(n, "number", detail="" if s else "column") for n, s in risks.items()),
+        doc.Column("Excess", "number", detail="intervals"),
         doc.Column("Verdict"),
     )
     level = percent(checks.level)
@@ -143,8 +141,7 @@ def _row(row: dict[str, Any]) -> doc.Row:
         doc.Number(row["n"], form="count"),
         doc.Number(row["accepted"], form="count"),
         *(_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
-        excess := _number(row, "excess", "signed"),
-        excess and replace(excess, low=doc.NAN, high=doc.NAN),
+        _number(row, "excess", "signed"),
         doc.Span(
             verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open"), title=row["note"]
         ),
@@ -191,35 +188,30 @@ def _use(rule: DecisionRule) -> Iterator[doc.Block]:
     yield doc.Fold("The rule as JSON", (doc.Code(rule.to_json()),))
 
 
-def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
-    first, *rest = sentences_of(checks)
-    yield doc.Prose(first, "strong" if checks.rule.attainable else "alarm")
-    yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
+def _summary(checks: RuleChecks) -> Iterator[doc.Block]:
+    sentences = (*sentences_of(checks), " ".join(checks_sentences(checks)))
+    yield from doc.answer(sentences, alarm=not checks.rule.attainable)
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
     if checks.rule.parts:
         yield from parts_shown(checks.rule)
     rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
     if rows:
-        yield from (doc.Prose(""), replace(_table(checks, rows), title=""))
-        more = f"{count(left)} more groups, none surer to be worse: all rows are in "
-        said = doc.by_reader(f"{more}the results of --out.", f"{more}.frame().", "about")
-        yield from said if left else ()
+        yield replace(_table(checks, rows), title="")
+        if left:
+            more = f"{count(left)} more groups, none surer to be worse: all rows are in "
+            yield doc.More(more, "the results of --out.", ".frame().")
     if (apart := apart_table(checks)) is not None:
-        yield from (doc.Prose(""), replace(apart, title="", caption=""))
-    yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
+        yield replace(apart, title="")
     if checks.checks:
-        yield doc.Prose(_footer(checks), "notes")
+        level = percent(checks.level)
+        worse = {
+            "coverage": "target minus coverage",
+            "cost": "mean cost minus that of abstaining on everything",
+        }.get(checks.rule.quantity, "risk minus target")
+        yield doc.Prose(
+            f"In brackets: {level} intervals, {together_said(checks)}. Excess: {worse}; above 0 "
+            "is worse. Values are fractions.",
+            "notes",
+        )
     for key, display in rule_figures(checks)[:1]:
-        yield doc.Figure(key, display.title, display, _ABOUT[key], only=doc.NOTEBOOK)
-
-
-def _footer(checks: RuleChecks) -> str:
-    level = percent(checks.level)
-    worse = {
-        "coverage": "target minus coverage",
-        "cost": "mean cost minus that of abstaining on everything",
-    }.get(checks.rule.quantity, "risk minus target")
-    return (
-        f"In brackets: {level} intervals, {together_said(checks)}. Excess: {worse}; above 0 is "
-        "worse. Values are fractions."
-    )
+        yield doc.Figure(key, display.title, display, _ABOUT[key])

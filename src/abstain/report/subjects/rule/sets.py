@@ -1,7 +1,7 @@
 """Rules that stand together, in sentences and tables: by group, or within several limits."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -139,7 +139,7 @@ def parts_section(rule: DecisionRule) -> list[doc.Block]:
     if not rule.parts:
         return []
     title, nav = ("Its thresholds", "Thresholds") if rule.per else ("Its limits", "Limits")
-    return [doc.Section("parts", title, (parts_table(rule),), nav=nav)]
+    return [doc.Section("parts", title, (parts_table(rule, rule.parts),), nav=nav)]
 
 
 def apart_section(checks: RuleChecks) -> list[doc.Block]:
@@ -151,17 +151,16 @@ def apart_section(checks: RuleChecks) -> list[doc.Block]:
 
 
 def parts_shown(rule: DecisionRule) -> list[doc.Block]:
-    """Return the table of a terminal, and how much of it is left out."""
-    more = len(rule.parts) - _MOST
-    said = f"{more} more are in the rule: all are "
-    left = doc.by_reader(f"{said}on the page of --out.", f"{said}among its .parts.", "about")
-    table = replace(parts_table(rule, terminal=True), title="", caption="")
-    return [doc.Prose(""), table, *left * (more > 0)]
+    """Return the first rows of the table of groups or limits, and how many more there are."""
+    table = replace(parts_table(rule, rule.parts[:_MOST]), title="")
+    n_more = len(rule.parts) - _MOST
+    text = f"{n_more} more are in the rule: all are "
+    more = doc.More(text, "on the page of --out.", "among its .parts.")
+    return [table, more] if n_more > 0 else [table]
 
 
-def parts_table(rule: DecisionRule, *, terminal: bool = False) -> doc.Table:
+def parts_table(rule: DecisionRule, shown: Sequence[RulePart]) -> doc.Table:
     """Return a row for each group or limit: its threshold, and what the calibration data show."""
-    shown = rule.parts[:_MOST] if terminal else rule.parts
     own = [doc.Column("Threshold", "number")] if rule.per else [doc.Column("Limit", "number")]
     why = any(part.rule.reason for part in shown)
     columns = (
@@ -170,8 +169,8 @@ def parts_table(rule: DecisionRule, *, terminal: bool = False) -> doc.Table:
         doc.Column(doc.Label("Calibration samples", short="n"), "number"),
         doc.Column("Coverage", "number"),
         doc.Column("Selective risk", "number"),
-        doc.Column("Delta", "number", only=doc.READ),
-        *([doc.Column("Why none", only=doc.READ)] if why else []),
+        doc.Column("Delta", "number", detail="column"),
+        *([doc.Column("Why none", detail="column")] if why else []),
     )
     what = "threshold and promise" if rule.per else "limit"
     return doc.Table(

@@ -1,4 +1,4 @@
-"""A comparison in brief, for a terminal of 60 columns or more."""
+"""The summary of a comparison."""
 
 import math
 from collections.abc import Iterator
@@ -9,12 +9,11 @@ from abstain.report.document import (
     METHOD,
     Block,
     Cell,
-    Findings,
+    More,
     Number,
     Prose,
     Range,
     Table,
-    by_reader,
     numbers,
     rows_of,
 )
@@ -22,7 +21,7 @@ from abstain.report.render.lines import narrow
 from abstain.report.subjects.comparison.across import independence_said
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_lines
-from abstain.report.words import first_of, remarks
+from abstain.report.words import first_of
 
 #: More tables than this are lines instead.
 _TABLES = 6
@@ -30,31 +29,29 @@ _TABLES = 6
 #: Methods named in a line before the rest is only counted.
 _NAMED = 4
 
-_GAP = Prose("")
 
-
-def brief(comparison: Comparison, *, full: bool) -> Iterator[Block]:
-    """Yield the verdict, a table or a line for each metric and data set, and the findings."""
+def summary(comparison: Comparison, *, is_complete: bool) -> Iterator[Block]:
+    """Yield the verdict, and a table or a line for each metric and data set."""
     places = list(places_of(comparison))
-    tables = full or len(places) <= _TABLES
+    tables = is_complete or len(places) <= _TABLES
     yield from map(Prose, comparison_verdict(comparison))
     if said := independence_said(comparison):
         yield Prose(said, "about")
-    yield _GAP
     if tables:
-        for place in places:
-            yield from (_table(place), _GAP)
+        yield from map(_table, places)
     else:
         yield from (Prose(_line(place)) for place in places)
-        where = "--full prints a table of each; --out leaves all of them."
-        yield from by_reader(where, '.frame("standings") has each.', "about")
-        yield _GAP
-    if lines := margin_lines(places, short=not tables):
-        yield from (*map(Prose, lines), _GAP)
-    yield Findings(remarks(comparison.findings), whole=full)
+        command_line = "--full prints a table of each; --out writes all of them."
+        yield More("", command_line, '.frame("standings") has each.')
+    yield from map(Prose, margin_lines(places, short=not tables))
     if comparison.bootstrap:
-        yield from _drawn(comparison)
-    yield Prose(_footer(comparison, tables=tables), "about")
+        drawn = f"{comparison.bootstrap:,} resamples drawn."
+        if all(pair.valid for pair in comparison.pairs):
+            yield Prose(drawn, "notes")
+        else:
+            test = f"{drawn} The test of the literature, on the replicates, is "
+            yield More(test, "in the report only (--out).", "among the .pairs.", "notes")
+    yield Prose(_footer(comparison, tables=tables), "notes")
 
 
 def _line(place: Place) -> str:
@@ -70,15 +67,6 @@ def _line(place: Place) -> str:
     ends = "" if math.isnan(top.low) else f" [{narrow(top.low)}, {narrow(top.high)}]"
     rest = f"; not told from it: {alike}" if alike else ""
     return f"{place.label}: best {best} {narrow(top.value)}{ends}{rest}"
-
-
-def _drawn(comparison: Comparison) -> tuple[Prose, ...]:
-    """Say how much was resampled, and where the test of the literature is."""
-    said = f"{comparison.bootstrap:,} resamples drawn."
-    if all(pair.valid for pair in comparison.pairs):
-        return (Prose(said, "about"),)
-    more = f"{said} The test of the literature, on the replicates, is "
-    return by_reader(f"{more}in the report only (--out).", f"{more}among the .pairs.", "about")
 
 
 def _table(place: Place) -> Table:
