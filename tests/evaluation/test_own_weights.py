@@ -16,7 +16,7 @@ from abstain.evaluation.comparison.units import Roles, units_of
 from abstain.inference.aggregates import improvements, probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
-from abstain.metrics.bins import ece_replicates
+from abstain.metrics.calibration import ece_replicates
 from abstain.metrics.replicates import replicates
 
 METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")

@@ -13,7 +13,7 @@ import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.uncertainty import of_replicates
 from abstain.metrics import METRICS
-from abstain.metrics.areas.rare_classes import few_failures_of_class, late_start_of_class
+from abstain.metrics.classes import few_failures_of_class, late_start_of_class
 from abstain.metrics.intervals import difference_of, influence_of, interval_of
 
 NAMES = ("aurc_ba", "augrc_ba")

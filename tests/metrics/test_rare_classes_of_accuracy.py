@@ -12,7 +12,7 @@ import pytest
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.metrics import METRICS
-from abstain.metrics.areas.rare_classes import few_of_either_kind_of_class
+from abstain.metrics.classes import few_of_either_kind_of_class
 from abstain.metrics.intervals import difference_of, interval_of
 
 BALANCED = METRICS["balanced_accuracy"]

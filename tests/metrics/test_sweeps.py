@@ -91,12 +91,12 @@ def test_together_they_are_what_each_is_alone(weighted):
 
 
 def test_what_is_shared_is_done_once(monkeypatch):
-    from abstain.metrics.confidence_weighted import threshold
+    from abstain.metrics.confidence_weighted import cwsa
 
     calls = []
-    passes = threshold.sums_at_each
-    monkeypatch.setattr(threshold, "sums_at_each", lambda *given: calls.append(1) or passes(*given))
-    monkeypatch.setattr(threshold, "sums_at", lambda *_: pytest.fail("a pass for one threshold"))
+    passes = cwsa.sums_at_each
+    monkeypatch.setattr(cwsa, "sums_at_each", lambda *given: calls.append(1) or passes(*given))
+    monkeypatch.setattr(cwsa, "sums_at", lambda *_: pytest.fail("a pass for one threshold"))
     p = ab.Predictions(confidence=[0.9, 0.8, 0.7], loss=[0.0, 1.0, 0.0])
     found = ab.evaluate(
         p, metrics=[SWEPT, SWEPT.replace("@", "_plus@")], interval="none", curves=False

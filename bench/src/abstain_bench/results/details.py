@@ -13,7 +13,7 @@ from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
-from abstain.metrics.bins import ece_of
+from abstain.metrics.calibration import ece_of
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule, check
 from abstain.typing import BoolArray, FloatArray, IntArray

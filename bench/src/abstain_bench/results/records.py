@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from abstain._foundation.frames import AnyFrame, Backend, in_library, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, in_library, of_rows
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Note
 from abstain.evaluation.comparison import MEAN

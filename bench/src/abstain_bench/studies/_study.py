@@ -8,8 +8,7 @@ from typing import Any, Final, ParamSpec
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
 from abstain._foundation.notes import Note
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
