@@ -16,7 +16,7 @@ from abstain_bench.runs.store import Store
 
 COVARIATE = ("iid", "corruption", "sub-class")
 NEW = ("new-class", "far-new-class")
-LOGITS = ("mls", "energy", "mcd-mls")
+LOGITS = ("mls", "energy", "mcd_mls")
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ CONFIG, STUDY = (Path(__file__).with_name(name) for name in ("demo.toml", "glyph
 #: Instead, where nobody reads the numbers.
 SMALL = (
     "--epochs 2 --corruptions fog --severities 3 "
-    "--methods msr mcd-pe confidnet devries dg-res knn ens-msr"
+    "--methods msr mcd_pe confidnet devries dg_res knn ens_msr"
 )
 
 

@@ -227,13 +227,13 @@ def test_of_more_rows_than_fit_the_areas_are_computed(graded):
     whole = ab.evaluate(ab.scan_predictions(graded))
     options = StreamOptions(memory=1 << 16)
     found = ab.evaluate(ab.scan_predictions(graded), stream=options)
-    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric for r in found}
+    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric.name for r in found}
     for result in found:
-        assert result.value == pytest.approx(whole.value(result.metric), rel=1e-9)
+        assert result.value == pytest.approx(whole.value(result.metric.name), rel=1e-9)
         (same,) = [r for r in whole if r.metric == result.metric]
         assert (result.n, result.failures) == (same.n, same.failures)
         assert result.tied_share == same.tied_share
-        assert result.interval_note == "an interval needs all rows in memory"
+        assert result.interval.note == "an interval needs all rows in memory"
     assert found.skipped["e_aurc"].startswith("needs all 900 rows in memory")
     assert not found.cases
 

@@ -156,11 +156,11 @@ def test_the_configuration_is_printed_to_be_edited(folder, faked, capsys):
 def test_jobs_are_told_as_they_end(folder, faked, capsys):
     first = {
         "msr": {"augrc": 0.0123, "accuracy": 0.9},
-        "mcd-msr": {"augrc": 0.0111, "accuracy": 0.91},
+        "mcd_msr": {"augrc": 0.0111, "accuracy": 0.91},
     }
     own = {
-        "dg-res": {"augrc": 0.03, "accuracy": 0.8},
-        "dg-msr": {"augrc": None, "accuracy": 0.8},
+        "dg_res": {"augrc": 0.03, "accuracy": 0.8},
+        "dg_msr": {"augrc": None, "accuracy": 0.8},
     }
     faked(
         Outcome(Job("train-x", {}), "begun"),
@@ -310,7 +310,7 @@ def test_status_of_a_run_that_goes_on(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "cross-entropy 4 4 4 2 2" in printed
     assert "Settings chosen by accuracy on validation data" in printed
-    assert "dg-res dg dropout0-reward6 0.95 2" in printed
+    assert "dg_res dg dropout0-reward6 0.95 2" in printed
     assert "All is done" in printed
 
 
@@ -476,8 +476,8 @@ def test_methods_that_cannot_be_computed_have_one_line(folder, capsys):
     (line,) = [line for line in lines if "cannot be computed" in line]
     assert line.startswith("Note: 17 methods cannot be computed: ")
     assert line.count("(it is fitted on validation data, and there are none)") == 1
-    assert "devries-mcd-msr, devries-mcd-pe" in line
-    assert sum("devries-knn-1000" in line for line in lines) == 1
+    assert "devries_mcd_msr, devries_mcd_pe" in line
+    assert sum("devries_knn_1000" in line for line in lines) == 1
 
 
 def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):

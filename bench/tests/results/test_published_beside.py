@@ -98,12 +98,12 @@ def test_a_transformer_is_beside_transformers(results):
 
 def test_a_score_that_papers_call_otherwise_is_beside_their_number(tmp_path):
     """TEMP-MLS is the softmax response with a temperature."""
-    methods = ("msr", "temp-msr", "pe")
+    methods = ("msr", "temp_msr", "pe")
     found = with_published(
         results_of(make_runs(tmp_path, task="cifar10", methods=methods), metrics=["augrc"])
     )
     own = {n.method: n.published for n in found.published if n.study == "iid"}
-    assert own["temp-msr"] == cell("augrc_table_3", "temp-mls", "iid")
+    assert own["temp_msr"] == cell("augrc_table_3", "temp_mls", "iid")
     assert len(own) == 3
 
 

@@ -16,7 +16,7 @@ from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.selection import choose
 from abstain_bench.runs.store import VALIDATION, RunScores, Store, packed, write_manifest
 
-AVERAGES = {"mcd-msr", "ens-msr"}
+AVERAGES = {"mcd_msr", "ens_msr"}
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +85,12 @@ def test_every_study_method_and_seed_has_the_value_of_the_concatenated_arrays(st
 def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
     """FD-Shifts, eq. 26: new classes against all i.i.d. pictures, whatever was said of them."""
     found = results_of(store, metrics=["failure_auroc"], studies=["digits-outlier"])
-    one = next(own for own in found.chosen if own.method == "mcd-msr")
+    one = next(own for own in found.chosen if own.method == "mcd_msr")
     run = run_of(store, one, 1)
-    said = [store.scores(run, key).confidence["mcd-msr"] for key in ("iid", "digits")]
+    said = [store.scores(run, key).confidence["mcd_msr"] for key in ("iid", "digits")]
     above = said[0][:, None] - said[1]
     expected = (above > 0).mean() + (above == 0).mean() / 2
-    value = values(found, "failure_auroc")["digits-outlier", "1", "mcd-msr"]
+    value = values(found, "failure_auroc")["digits-outlier", "1", "mcd_msr"]
     assert value == pytest.approx(expected, abs=1e-12)
 
 
@@ -247,34 +247,41 @@ def test_thresholds_are_set_on_validation_data_and_meet_all_pictures(store, resu
                 row = rows[name, one.method, str(seed)]
                 confidence, loss, _ = by_hand(store, run, kept[name], one.method)
                 seen.add(row.verdict)
-                assert row.threshold == rule.threshold
+                assert row.row()["threshold"] == rule.threshold
                 if rule.threshold is None:
-                    assert (row.verdict, row.note) == ("unattainable", rule.reason)
+                    assert (row.verdict, row.row()["note"]) == ("unattainable", rule.reason)
                     continue
                 accepted = confidence >= rule.threshold
-                assert row.accepted == accepted.sum()
+                assert row.row()["accepted"] == accepted.sum()
                 assert row.coverage == pytest.approx(accepted.mean())
                 assert row.selective_risk == pytest.approx(loss[accepted].mean())
                 assert row.excess == pytest.approx(loss[accepted].mean() - 0.15)
-                assert row.selective_risk_low <= row.selective_risk <= row.selective_risk_high
+                assert (
+                    row.row()["selective_risk_low"]
+                    <= row.selective_risk
+                    <= row.row()["selective_risk_high"]
+                )
     assert {"unattainable", "broken"} < seen
     mean, each = rows["iid", "confidnet", "mean"], [rows["iid", "confidnet", s] for s in "12"]
     assert mean.coverage == pytest.approx(np.mean([row.coverage for row in each]))
-    assert (mean.runs, mean.holds) == (2, sum(row.verdict == "holds" for row in each))
+    assert (len(mean.checks), mean.count("holds")) == (
+        2,
+        sum(row.verdict == "holds" for row in each),
+    )
     assert not any(row.study.endswith(("-kept", "-scod", "-outlier")) for row in results.thresholds)
 
 
 def test_the_most_extreme_pictures_are_found_where_they_lie(store, results):
-    one = next(o for o in results.chosen if (o.metric, o.method) == ("augrc", "mcd-msr"))
+    one = next(o for o in results.chosen if (o.metric, o.method) == ("augrc", "mcd_msr"))
     run = run_of(store, one, 1)
     for name in ("digits", "corruption"):
         study = next(study for study in results.studies if study.name == name)
-        confidence, loss, counts = by_hand(store, run, study, "mcd-msr")
+        confidence, loss, counts = by_hand(store, run, study, "mcd_msr")
         for kind, failed, sign in (("overconfident", True, -1), ("underconfident", False, 1)):
             own = [
                 e
                 for e in results.extremes
-                if (e.study, e.method, e.kind) == (name, "mcd-msr", kind)
+                if (e.study, e.method, e.kind) == (name, "mcd_msr", kind)
             ]
             among = confidence[counts & ((loss > 0) == failed)]
             expected = sign * np.sort(sign * among)[:8]
@@ -282,7 +289,7 @@ def test_the_most_extreme_pictures_are_found_where_they_lie(store, results):
             assert [e.rank for e in own] == list(range(1, 9))
             for e in own:
                 part = store.scores(run, e.exposure)
-                assert part.confidence["mcd-msr"][e.row] == e.confidence
+                assert part.confidence["mcd_msr"][e.row] == e.confidence
                 assert (part.labels[e.row], part.averaged[e.row]) == (e.label, e.prediction)
                 assert (e.label != e.prediction) == failed
                 below = (confidence[counts] < e.confidence).mean()

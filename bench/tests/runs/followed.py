@@ -13,7 +13,7 @@ EXPOSURES = (ExposureFacts("iid", "iid", "iid", "iid"),)
 SMALL = {
     "task": "glyphs",
     "seeds": 2,
-    "methods": ["msr", "mcd-msr", "dg-res", "ens-msr"],
+    "methods": ["msr", "mcd_msr", "dg_res", "ens_msr"],
     "metrics": ["augrc", "accuracy"],
     "arms": {
         "cross-entropy": {"dropout": [0.0, 0.3]},

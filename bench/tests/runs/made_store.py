@@ -29,13 +29,13 @@ METHODS: Final[Mapping[str, Mapping[str, tuple[float, bool]]]] = {
         "msr": (1.6, False),
         "mls": (1.2, False),
         "pe": (1.5, False),
-        "mcd-msr": (1.8, True),
+        "mcd_msr": (1.8, True),
         "knn": (0.9, False),
     },
     "confidnet": {"confidnet": (2.2, False)},
     "devries": {"devries": (0.5, False)},
 }
-ENSEMBLE: Final[Mapping[str, tuple[float, bool]]] = {"ens-msr": (2.0, True)}
+ENSEMBLE: Final[Mapping[str, tuple[float, bool]]] = {"ens_msr": (2.0, True)}
 SETTINGS: Final = ("dropout0", "dropout0.3")
 
 #: The share of wrong answers, and what accepting seems worth where no class is known.
@@ -195,7 +195,7 @@ class _Maker:
             name: self._confidence((other if own and self.passes else wrong), apart, hard)
             for name, (apart, own) in self.methods.items()
         }
-        reasons = {} if self.passes else {"mcd-msr": "needs passes with dropout on (`samples`)"}
+        reasons = {} if self.passes else {"mcd_msr": "needs passes with dropout on (`samples`)"}
         logits = self.rng.normal(size=(n, len(CLASSES))).astype(np.float32)
         return RunScores(key, labels, places, prediction, averaged, confidence, logits, reasons)
 

@@ -24,7 +24,7 @@ TOOK = {
     "train-test-b": None,
     "validate-a": {"passes": 2.0, "evaluation": 0.5, "scores": {"msr": 0.25, "knn": 0.75}},
     "test-a": {"passes": 4.0, "scores": {"msr": 1.0}},
-    "ensemble-test-a": {"scores": {"ens-msr": 0.5}, "unheard of": 3.0},
+    "ensemble-test-a": {"scores": {"ens_msr": 0.5}, "unheard of": 3.0},
     "before-x": {"training": 1.0},
 }
 
@@ -58,7 +58,7 @@ def test_the_seconds_of_all_jobs_add_up(folder):
         ("validate", "evaluation", ""): (1, 0.5),
         ("validate", "other", ""): (1, 3.5),
         ("test", "passes", ""): (1, 4.0),
-        ("test", "scores", "ens-msr"): (1, 0.5),
+        ("test", "scores", "ens_msr"): (1, 0.5),
         ("test", "scores", "msr"): (1, 1.0),
         ("test", "other", ""): (2, 8.5),
     }
@@ -77,7 +77,7 @@ def test_tables_add_up_stages_and_scores(folder):
     assert [(row.words, row.jobs, row.seconds) for row in scores] == [
         (("msr",), 2, 1.25),
         (("knn",), 1, 0.75),
-        (("ens-msr",), 1, 0.5),
+        (("ens_msr",), 1, 0.5),
     ]
 
 

@@ -42,7 +42,7 @@ def test_a_folder_becomes_a_store(tmp_path, folder):
     assert np.array_equal(iid.labels, table[rows, -2])
     assert np.array_equal(iid.prediction, table[rows, :CLASSES].argmax(axis=1))
     assert any("float16" in note for note in run.facts["notes"])
-    assert {"msr", "temp-msr", "mcd-mi", "mahalanobis", "vim", "react"} <= set(found.methods)
+    assert {"msr", "temp_msr", "mcd_mi", "mahalanobis", "vim", "react"} <= set(found.methods)
     assert set(iid.confidence) == set(found.methods) == set(store.validated(run))
 
 
@@ -83,9 +83,9 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
 @pytest.mark.parametrize(
     ("arm", "own"),
     [
-        ("confidnet", {"confidnet": "external_confids", "mcd-confidnet": "external_confids_dist"}),
-        ("dg", {"dg-res": "external_confids", "dg-res-mcd": "external_confids_dist"}),
-        ("devries", {"devries": "external_confids", "mcd-devries": "external_confids_dist"}),
+        ("confidnet", {"confidnet": "external_confids", "mcd_confidnet": "external_confids_dist"}),
+        ("dg", {"dg_res": "external_confids", "dg_res_mcd": "external_confids_dist"}),
+        ("devries", {"devries": "external_confids", "mcd_devries": "external_confids_dist"}),
     ],
 )
 def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, own):
@@ -103,8 +103,8 @@ def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, ow
 def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path, folder):
     both = import_fd_shifts(folder, tmp_path / "both", arm="tcp", seed=0, exposures=SHORT)
     plain = import_fd_shifts(folder, tmp_path / "plain", arm="vit", seed=0, exposures=SHORT)
-    assert set(both.methods) == {*plain.methods, "confidnet", "mcd-confidnet", "confidnet-waic"}
-    assert {"msr", "temp-msr", "mcd-pe", "mahalanobis", "vim", "react"} <= set(both.methods)
+    assert set(both.methods) == {*plain.methods, "confidnet", "mcd_confidnet", "confidnet_waic"}
+    assert {"msr", "temp_msr", "mcd_pe", "mahalanobis", "vim", "react"} <= set(both.methods)
     stores = [Store.read(tmp_path / name) for name in ("both", "plain")]
     for key in ("validation", "iid", "svhn"):
         one, other = (store.scores(store.runs[0], key).confidence for store in stores)
@@ -125,7 +125,7 @@ def test_a_score_under_another_name_is_not_imported_twice(tmp_path, arm):
 def test_the_last_layer_of_deep_gamblers_has_a_row_for_abstention(tmp_path):
     folder = make_folder(tmp_path / "x", 1, abstains=True)
     found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
-    assert {"dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-msr"} <= set(found.methods)
+    assert {"dg_res", "dg_msr", "dg_pe", "dg_mcd_msr", "dg_temp_msr"} <= set(found.methods)
     told = told_by(folder, SHORT, abstains=True)
     assert [len(part) for part in told.layer] == [CLASSES, CLASSES]
     layer = np.load(folder / "last_layer.npz")
@@ -215,8 +215,8 @@ def test_what_cannot_be_computed_has_a_reason(tmp_path):
     )
     assert found.methods == ("msr", "mls", "pe", "energy", "margin", "gini", "gen")
     assert "train_features.npz" in found.reasons["mahalanobis"]
-    assert "validation data" in found.reasons["temp-msr"]
-    assert "dropout" in found.reasons["mcd-pe"]
+    assert "validation data" in found.reasons["temp_msr"]
+    assert "dropout" in found.reasons["mcd_pe"]
     store = Store.read(tmp_path / "runs")
     assert not store.kept[0].validation
     assert store.validated(store.runs[0])["msr"] == {}

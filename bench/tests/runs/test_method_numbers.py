@@ -29,7 +29,7 @@ def fitted():
 
 def test_what_was_fitted_can_be_sent_to_another_process(fitted):
     again = pickle.loads(pickle.dumps(fitted.functions))
-    for name in ("temp-msr", "vim", "pnorm", "mcd-pe", "dg-res"):
+    for name in ("temp_msr", "vim", "pnorm", "mcd_pe", "dg_res"):
         assert np.array_equal(again[name](NETWORK), fitted.score(NETWORK)[name])
 
 
@@ -39,14 +39,14 @@ def test_numbers_are_those_of_the_scores(fitted):
     for name in ("msr", "mls", "pe", "energy", "margin", "gini", "gen"):
         assert np.array_equal(found[name], score(name, p).values)
     for name in ("mcd_msr", "mcd_mls", "mcd_pe", "mcd_ee", "mcd_mi"):
-        assert np.array_equal(found[name.replace("_", "-")], score(name, p).values)
-    for name in ("mcd-msr", "mcd-pe", "mcd-ee"):
-        assert np.array_equal(found[f"dg-{name}"], found[name])
+        assert np.array_equal(found[name], score(name, p).values)
+    for name in ("mcd_msr", "mcd_pe", "mcd_ee"):
+        assert np.array_equal(found[f"dg_{name}"], found[name])
     held = KNOWN.validation.predictions()
     tempered = ab.fit_score("temperature", held, by="nll")
-    assert np.array_equal(found["temp-msr"], score(tempered, p).values)
-    for name in ("temp-mls", "dg-temp-mls", "dg-temp-msr"):
-        assert np.array_equal(found[name], found["temp-msr"]), name
+    assert np.array_equal(found["temp_msr"], score(tempered, p).values)
+    for name in ("temp_mls", "dg_temp_mls", "dg_temp_msr"):
+        assert np.array_equal(found[name], found["temp_msr"]), name
     chosen = ab.fit_score("pnorm", held, metric="augrc")
     assert np.array_equal(found["pnorm"], score(chosen, p).values)
     for name, options in (
@@ -55,22 +55,22 @@ def test_numbers_are_those_of_the_scores(fitted):
         ("react", {"last_layer": (WEIGHT, BIAS)}),
     ):
         state = fit(name, KNOWN.train.predictions(), **options)
-        assert np.array_equal(found[name.replace("_", "-")], score(state, p).values)
+        assert np.array_equal(found[name], score(state, p).values)
 
 
 def test_temp_mls_is_the_largest_tempered_probability_and_no_logit(fitted):
     found = fitted.score(NETWORK)
-    tempered = NETWORK.logits / fitted.functions["temp-mls"].temperature
+    tempered = NETWORK.logits / fitted.functions["temp_mls"].temperature
     p = np.exp(tempered) / np.exp(tempered).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(1 / (1 + np.exp(-found["temp-mls"])), p.max(axis=1), rtol=1e-5)
-    ranks = {name: np.argsort(np.argsort(found[name])) for name in ("mls", "temp-mls")}
-    assert not np.array_equal(ranks["mls"], ranks["temp-mls"])
+    np.testing.assert_allclose(1 / (1 + np.exp(-found["temp_mls"])), p.max(axis=1), rtol=1e-5)
+    ranks = {name: np.argsort(np.argsort(found[name])) for name in ("mls", "temp_mls")}
+    assert not np.array_equal(ranks["mls"], ranks["temp_mls"])
 
 
 def test_another_name_gives_the_same_numbers_and_is_no_row_of_its_own(fitted):
     found = fitted.score(NETWORK)
     others = {m.name: METHODS[m.same_as] for m in METHODS.values() if m.same_as}
-    assert set(others) == {"temp-mls", "dg-temp-mls"}
+    assert set(others) == {"temp_mls", "dg_temp_mls"}
     for name, method in others.items():
         assert np.array_equal(found[name], found[method.name])
         assert not method.same_as
@@ -84,7 +84,7 @@ def published_augrc(method):
 
 
 def test_the_published_temp_mls_tracks_the_softmax_response():
-    msr, mls, tempered = (published_augrc(name) for name in ("msr", "mls", "temp-mls"))
+    msr, mls, tempered = (published_augrc(name) for name in ("msr", "mls", "temp_mls"))
     assert len(msr) == len(tempered) == 21
     apart = {
         name: [abs(own[c] / msr[c] - 1) for c in msr]
@@ -113,9 +113,9 @@ def test_ours_tracks_it_too():
         return outputs_of(network, objective, seen.pictures, seen.labels, seen.places)
 
     held = said(task.validation)
-    fitted = fit_all(["msr", "mls", "temp-mls"], Known(held, held))
-    assert abs(fitted.functions["temp-mls"].temperature - 1) > 0.05
-    apart = {"mls": [], "temp-mls": []}
+    fitted = fit_all(["msr", "mls", "temp_mls"], Known(held, held))
+    assert abs(fitted.functions["temp_mls"].temperature - 1) > 0.05
+    apart = {"mls": [], "temp_mls": []}
     for exposure in task.parts.exposures:
         if exposure.severity in {0, 1, 3, 5}:
             outputs = said(task.exposed(exposure))
@@ -124,20 +124,20 @@ def test_ours_tracks_it_too():
             for name, own in apart.items():
                 own.append(abs(ab.augrc(scores[name], wrong) / base - 1))
     assert len(apart["mls"]) == 48
-    assert np.median(apart["temp-mls"]) < 0.01
+    assert np.median(apart["temp_mls"]) < 0.01
     assert np.median(apart["mls"]) > 0.1
 
 
 def test_own_confidences_and_their_mean(fitted):
     found = fitted.score(NETWORK)
-    for name in ("confidnet", "dg-res", "devries"):
+    for name in ("confidnet", "dg_res", "devries"):
         assert np.array_equal(found[name], NETWORK.confidence)
-    assert np.array_equal(found["dg-res-mcd"], found["mcd-confidnet"])
+    assert np.array_equal(found["dg_res_mcd"], found["mcd_confidnet"])
     p = (1 / (1 + np.exp(-NETWORK.sample_confidence))).mean(axis=1)
     fair = p < 1 - 1e-6
     assert fair.sum() > 50
     expected = np.log(p / (1 - p))[fair]
-    np.testing.assert_allclose(found["mcd-confidnet"][fair], expected, rtol=1e-6)
+    np.testing.assert_allclose(found["mcd_confidnet"][fair], expected, rtol=1e-6)
 
 
 def test_the_variants_of_the_mahalanobis_distance(fitted):
@@ -157,19 +157,19 @@ def test_the_variants_of_the_mahalanobis_distance(fitted):
 
     plain = np.sort(distances(x, seen, shared(x)), axis=1)
     np.testing.assert_allclose(found["mahalanobis"], -plain[:, 0], rtol=1e-9)
-    np.testing.assert_allclose(found["mahalanobis-margin"], plain[:, 1] - plain[:, 0], rtol=1e-7)
+    np.testing.assert_allclose(found["mahalanobis_margin"], plain[:, 1] - plain[:, 0], rtol=1e-7)
     unit, near = (y / np.linalg.norm(y, axis=1, keepdims=True) for y in (x, seen))
     lengthless = distances(unit, near, shared(unit)).min(axis=1)
-    np.testing.assert_allclose(found["mahalanobis-normalized"], -lengthless, rtol=1e-8)
+    np.testing.assert_allclose(found["mahalanobis_normalized"], -lengthless, rtol=1e-8)
     # FD-Shifts divides by n - 1, and inverts in single precision.
     total = distances(x, seen, np.linalg.pinv(np.cov(x.T)))
     expected = -total[np.arange(len(seen)), predicted] * len(x) / (len(x) - 1)
-    np.testing.assert_allclose(found["mahalanobis-predicted"], expected, rtol=1e-9)
+    np.testing.assert_allclose(found["mahalanobis_predicted"], expected, rtol=1e-9)
 
 
 def test_sure_passes_stay_in_order():
     sure = replace(NETWORK, sample_confidence=np.linspace(30, 90, NETWORK.n)[:, None] + np.zeros(8))
-    values = score_all(["mcd-confidnet"], KNOWN, sure)["mcd-confidnet"]
+    values = score_all(["mcd_confidnet"], KNOWN, sure)["mcd_confidnet"]
     assert (np.diff(values) > 0).all()
 
 
@@ -177,9 +177,9 @@ def test_ensembles_score_the_mean(fitted):
     found = fitted.score(ENSEMBLE)
     e = np.exp(ENSEMBLE.samples.astype(float))
     p = (e / e.sum(axis=2, keepdims=True)).mean(axis=1)
-    np.testing.assert_allclose(found["ens-pe"], (p * np.log(p)).sum(axis=1), atol=1e-9)
+    np.testing.assert_allclose(found["ens_pe"], (p * np.log(p)).sum(axis=1), atol=1e-9)
     each = -(e / e.sum(2, keepdims=True) * np.log(e / e.sum(2, keepdims=True))).sum(2).mean(1)
-    np.testing.assert_allclose(found["ens-mi"], (p * np.log(p)).sum(1) + each, atol=1e-9)
+    np.testing.assert_allclose(found["ens_mi"], (p * np.log(p)).sum(1) + each, atol=1e-9)
 
 
 def test_features_that_are_never_active_do_no_harm(fitted):
@@ -237,13 +237,13 @@ def test_names_that_are_not_there():
 
 
 def test_all_methods_of_the_papers_are_there():
-    logit = {"msr", "mls", "pe", "temp-msr", "temp-mls", "energy", "margin", "gini", "pnorm", "gen"}
-    passes = {f"mcd-{name}" for name in ("msr", "mls", "pe", "ee", "mi")}
-    learned = {"confidnet", "devries", "dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-msr"}
-    learned |= {"dg-temp-mls", "dg-mcd-pe", "dg-mcd-ee", "dg-res-mcd"}
-    seen = {f"mahalanobis{also}" for also in ("", "-normalized", "-margin", "-predicted")}
-    seen |= {"relative-mahalanobis", "knn", "vim", "react"}
-    assert logit | passes | learned | seen | {"ens-msr", "ens-pe", "ens-mi"} <= set(METHODS)
+    logit = {"msr", "mls", "pe", "temp_msr", "temp_mls", "energy", "margin", "gini", "pnorm", "gen"}
+    passes = {f"mcd_{name}" for name in ("msr", "mls", "pe", "ee", "mi")}
+    learned = {"confidnet", "devries", "dg_res", "dg_msr", "dg_pe", "dg_mcd_msr", "dg_temp_msr"}
+    learned |= {"dg_temp_mls", "dg_mcd_pe", "dg_mcd_ee", "dg_res_mcd"}
+    seen = {f"mahalanobis{also}" for also in ("", "_normalized", "_margin", "_predicted")}
+    seen |= {"relative_mahalanobis", "knn", "vim", "react"}
+    assert logit | passes | learned | seen | {"ens_msr", "ens_pe", "ens_mi"} <= set(METHODS)
 
 
 def test_networks_are_objectives():

@@ -25,12 +25,12 @@ from abstain_bench.runs.outputs import Outputs
 #: Methods that order failures among the toy's known classes no better than chance, and why.
 NO_BETTER = {
     "mahalanobis": "how far a picture is from every class says nothing of which of two near ones",
-    "mahalanobis-predicted": "nor does how far it is from the predicted one",
-    "knn-1000": "nor does the distance to its neighbors, unless the features have one length",
+    "mahalanobis_predicted": "nor does how far it is from the predicted one",
+    "knn_1000": "nor does the distance to its neighbors, unless the features have one length",
 }
 NO_BETTER |= {
-    f"{prefix}-{name}": NO_BETTER[name]
-    for name in ("mahalanobis-predicted", "knn-1000")
+    f"{prefix}_{name}": NO_BETTER[name]
+    for name in ("mahalanobis_predicted", "knn_1000")
     for prefix in ("dg", "devries")
 }
 
@@ -100,7 +100,7 @@ def test_higher_is_more_trusted(fitted, name):
     assert (found > 0.5) == (name not in NO_BETTER), found
 
 
-@pytest.mark.parametrize("name", [*NO_BETTER, "knn", "vim", "ens-mi"])
+@pytest.mark.parametrize("name", [*NO_BETTER, "knn", "vim", "ens_mi"])
 def test_far_pictures_are_trusted_less(fitted, name):
     near = values(fitted, name, given(name))
     far = values(fitted, name, given(name, FAR, FAR_ENSEMBLE))
@@ -128,12 +128,12 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
     for part in entry.fitted_parts:
         # Chosen from a grid, a parameter may well be the same on other pictures. The features
         # above the 99th percentile have a weight of 0 in this toy.
-        is_same = name == "pnorm" or ("react-99" in name and part == "train")
+        is_same = name == "pnorm" or ("react_99" in name and part == "train")
         assert changed[part] or is_same
 
 
 def test_what_a_method_is_fitted_on_must_be_known():
-    found = score_all(["knn", "temp-msr", "msr"], replace(KNOWN, train=None), given("msr"))
+    found = score_all(["knn", "temp_msr", "msr"], replace(KNOWN, train=None), given("msr"))
     assert "what the network said of the train pictures" in found.reasons["knn"]
     assert list(found.reasons) == ["knn"]
     with pytest.raises(MissingInputError, match="nothing is known of the validation pictures"):
@@ -185,8 +185,8 @@ def test_a_missing_need_is_said_by_name(name, need):
 
 @pytest.mark.parametrize("part", ["train", "validation"])
 def test_an_ensemble_is_not_fitted_since_it_would_be_on_what_it_is_judged_by(part):
-    with pytest.raises(InputError, match="ensembles must not be fitted; 'ens-msr' is"):
-        replace(METHODS["ens-msr"], fitted_on=part)
+    with pytest.raises(InputError, match="ensembles must not be fitted; 'ens_msr' is"):
+        replace(METHODS["ens_msr"], fitted_on=part)
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])

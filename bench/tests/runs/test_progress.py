@@ -46,7 +46,7 @@ def test_from_the_first_job_to_the_last(tmp_path):
     assert counts(found)["dg"] == (4, 1, 0, 0, 0)
     assert {(one.method, one.setting) for one in found.chosen} == {
         ("msr", "dropout0"),
-        ("mcd-msr", "dropout0"),
+        ("mcd_msr", "dropout0"),
     }
     before(tmp_path, config)
     found = progress_of(tmp_path)
@@ -58,9 +58,9 @@ def test_from_the_first_job_to_the_last(tmp_path):
         for metric in ("augrc", "accuracy")
         for method, setting in (
             ("msr", "dropout0"),
-            ("mcd-msr", "dropout0"),
-            ("dg-res", "dropout0-reward6"),
-            ("ens-msr", "dropout0"),
+            ("mcd_msr", "dropout0"),
+            ("dg_res", "dropout0-reward6"),
+            ("ens_msr", "dropout0"),
         )
     }
     after(tmp_path, config, jobs=slice(3))
@@ -83,7 +83,7 @@ def test_from_the_first_job_to_the_last(tmp_path):
         ({}, (4, 4)),
         ({"recipe": {"epochs": 3}}, (0, 0)),
         ({"metrics": ["aurc"]}, (4, 0)),
-        ({"methods": ["msr", "dg-res"]}, (4, 0)),
+        ({"methods": ["msr", "dg_res"]}, (4, 0)),
         ({"seeds": 3}, (4, 4)),
         ({"model": "tiny-conv"}, (0, 0)),
         ({"folder": "elsewhere"}, (4, 4)),
@@ -94,10 +94,10 @@ def test_from_the_first_job_to_the_last(tmp_path):
     ],
 )
 def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
-    config = small(methods=["msr", "mcd-msr", "dg-res"])
+    config = small(methods=["msr", "mcd_msr", "dg_res"])
     before(tmp_path, config)
     changed = small(
-        **{"methods": ["msr", "mcd-msr"] if "arms" in changes else config.methods} | changes
+        **{"methods": ["msr", "mcd_msr"] if "arms" in changes else config.methods} | changes
     )
     begin(tmp_path, changed)
     first = progress_of(tmp_path).arms[0]

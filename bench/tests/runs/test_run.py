@@ -45,7 +45,7 @@ def miniature(**changes):
 def smallest():
     """Return a benchmark with every kind of job and as few of each as possible."""
     config = miniature(samples=2)
-    return replace(config, arms=config.arms[:1], methods=("msr", "mcd-pe", "ens-msr"))
+    return replace(config, arms=config.arms[:1], methods=("msr", "mcd_pe", "ens_msr"))
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_ensembles_are_the_mean_of_their_members(run):
     np.testing.assert_array_equal(found.prediction, mean.argmax(axis=1))
     largest = mean.max(axis=1)
     np.testing.assert_allclose(
-        found.confidence["ens-msr"], np.log(largest / (1 - largest)), rtol=1e-4, atol=1e-4
+        found.confidence["ens_msr"], np.log(largest / (1 - largest)), rtol=1e-4, atol=1e-4
     )
 
 
@@ -263,7 +263,7 @@ class StopError(Exception):
 
 
 def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_path, capsys):
-    config = miniature(samples=0, methods=("msr", "ens-msr"), corruptions=())
+    config = miniature(samples=0, methods=("msr", "ens_msr"), corruptions=())
     config = replace(config, arms=(replace(config.arms[0], dropout=(0.0,)),))
 
     def told(outcome, *_):
@@ -276,13 +276,13 @@ def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_pat
     asked = ["--metrics", "augrc", "--studies", "iid"]
     assert main(["benchmark", "report", str(tmp_path), *asked]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "ens-msr is left out by augrc: no run of ensemble dropout0 was tested" in said
+    assert "ens_msr is left out by augrc: no run of ensemble dropout0 was tested" in said
     assert "This run is not over: 3 of 4 networks whose settings were chosen are not tested" in said
     assert "This run is not over" in (tmp_path / "report" / "benchmark.html").read_text()
 
 
 def test_one_seed_that_fails_in_all_settings_stops_no_other_test(tmp_path, monkeypatch):
-    config = replace(miniature(samples=2), methods=("msr", "ens-msr", "confidnet"))
+    config = replace(miniature(samples=2), methods=("msr", "ens_msr", "confidnet"))
     failing(monkeypatch, lambda name, seed: seed == 1 and name == "ConfidNet")
     store, outcomes = run_benchmark(config, tmp_path)
     tested = {(one.arm, one.seed) for one in store.tested}
@@ -329,7 +329,7 @@ def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):
     [
         # Pictures and passes: the validation job, then what a test job asks beside the exposures.
         (("devries",), [("validation", 0)]),
-        (("temp-msr", "mcd-pe"), [("validation", 2), ("validation", 0)]),
+        (("temp_msr", "mcd_pe"), [("validation", 2), ("validation", 0)]),
         (("knn",), [("validation", 0), ("train", 0), ("train", 0)]),
     ],
 )
@@ -363,7 +363,7 @@ def test_every_job_says_what_its_parts_took(run):
     assert {("train", "training"), ("test", "pictures"), ("test", "passes")} <= parts
     assert all(one.part for one in costs)
     scores = {one.score for one in costs if one.part == "scores"}
-    assert {"msr", "knn", "confidnet", "ens-msr"} <= scores
+    assert {"msr", "knn", "confidnet", "ens_msr"} <= scores
     passes = next(one for one in costs if (one.stage, one.part) == ("train", "training"))
     assert passes.jobs == sum(outcome.job.name.startswith("train-") for outcome in jobs)
 
@@ -375,7 +375,7 @@ def test_every_job_says_how_far_it_is_to_its_end(tmp_path, monkeypatch):
         told.setdefault((self.name, self.unit, self.total), []).append(done)
 
     monkeypatch.setattr(Steps, "__call__", heard)
-    config = miniature(samples=2, methods=("msr", "temp-msr", "knn", "confidnet"))
+    config = miniature(samples=2, methods=("msr", "temp_msr", "knn", "confidnet"))
     arms = tuple(replace(arm, dropout=(0.1,)) for arm in config.arms)
     run_benchmark(replace(config, arms=arms, seeds=(0,)), tmp_path)
     # Two or one of the pictures that scores are fitted on, and five exposures.

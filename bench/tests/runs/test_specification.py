@@ -98,7 +98,7 @@ def starts(plan):
 
 def with_options(plan, **options):
     arms = (replace(arm, options=options) for arm in plan.config.arms if "gamblers" in arm.name)
-    return plan_of(arms=tuple(arms), methods=("dg-res",))
+    return plan_of(arms=tuple(arms), methods=("dg_res",))
 
 
 def test_settings_that_differ_in_what_comes_after_a_warm_up_begin_alike():
@@ -117,7 +117,7 @@ def test_settings_that_differ_in_what_comes_after_a_warm_up_begin_alike():
 
 def test_a_setting_that_is_alone_leaves_nothing_for_others():
     arm = Arm("deep-gamblers", "deep-gamblers", Recipe(), grid={"reward": (3.0,)})
-    assert set(starts(plan_of(arms=(arm,), methods=("dg-res",))).values()) == {""}
+    assert set(starts(plan_of(arms=(arm,), methods=("dg_res",))).values()) == {""}
 
 
 def test_what_is_known_of_warm_ups_is_so():

@@ -27,7 +27,7 @@ def test_the_published_tables():
     assert "at 6 of 6 coverages" in found.verdict[0]
     auroc = found.frame("auroc")
     (row,) = auroc.filter(
-        configuration="table 16: ours", score="mahalanobis-predicted", study="CIFAR-10, s-ncs:c100"
+        configuration="table 16: ours", score="mahalanobis_predicted", study="CIFAR-10, s-ncs:c100"
     ).rows(named=True)
     assert [row[k] for k in ("mean", "spread", "best_run")] == pytest.approx(
         [0.9799, 0.0031, 0.9849]

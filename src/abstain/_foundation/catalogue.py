@@ -20,7 +20,7 @@ EntryT = TypeVar("EntryT", bound=Named)
 def spelled_as(name: str, names: Iterable[str]) -> str:
     """Return the one of the names that differs at most in hyphens and underscores, else the name.
 
-    Scores have underscores (mcd_msr), methods of the benchmark hyphens (mcd-msr).
+    Names of scores have underscores; files of earlier versions have hyphens.
 
     Examples
     --------
@@ -42,13 +42,14 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     listed : str, optional
         The command that prints them all: what follows `abstain`, where that is not `list` and
         `kind` with an s.
-    either_spelling : bool, default=False
-        Whether hyphens and underscores mean the same when an entry is looked up.
+
+    Notes
+    -----
+    Hyphens and underscores mean the same when an entry is looked up.
     """
 
-    def __init__(self, kind: str, *, listed: str = "", either_spelling: bool = False) -> None:
+    def __init__(self, kind: str, *, listed: str = "") -> None:
         self._kind = kind
-        self._either_spelling = either_spelling
         self._listed = listed or f"list {kind}s"
         self._entries: dict[str, EntryT] = {}
         self._elsewhere: list[tuple[Mapping[str, Any], str]] = []
@@ -69,11 +70,12 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
 
     def __getitem__(self, name: str) -> EntryT:
         """Return the entry of that name, or an error that names the nearest one."""
-        if self._either_spelling:
-            name = spelled_as(name, self._entries)
         try:
             return self._entries[name]
         except KeyError:
+            match = spelled_as(str(name), self._entries)
+            if match in self._entries:
+                return self._entries[match]
             for other, words in self._elsewhere:
                 if name in other:
                     raise UnknownNameError(words.format(name)) from None

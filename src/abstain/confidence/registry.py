@@ -15,7 +15,7 @@ from abstain.typing import Array, FloatArray
 _MARK = "@T="
 
 #: Every built-in confidence score, in the order reports show them.
-SCORES: Catalogue[Score] = Catalogue("score", either_spelling=True)
+SCORES: Catalogue[Score] = Catalogue("score")
 for _entry in (
     softmax_scores.MSR,
     logit_scores.MLS,

@@ -49,7 +49,7 @@ class Assembly:
     def evaluation(self, loss: str, own: frozenset[str]) -> Evaluation:
         """Return all of it; refuse a metric that was asked for by name and applies nowhere."""
         _refuse_inapplicable(self.chosen, self.results, self.skipped)
-        for name in {result.metric for result in self.results}:
+        for name in {result.metric.name for result in self.results}:
             # It applied to another score or split.
             self.skipped.pop(name, None)
         asked = tuple(metric.name for metric in self.chosen or ())
@@ -81,7 +81,7 @@ class Assembly:
             found = zip(own, measured_at_once(own, s), strict=True)
             out += [_result(part, m, value, orders) for m, value in found]
         place = {metric.name: i for i, metric in enumerate(apply)}
-        return sorted(out, key=lambda result: place[result.metric])
+        return sorted(out, key=lambda result: place[result.metric.name])
 
 
 def _result(
@@ -99,7 +99,7 @@ def _result(
     return Result(
         split=part.split,
         score=part.score,
-        metric=metric.name,
+        metric=metric,
         value=float(measured.value),
         n=s.samples,
         failures=s.failures,
@@ -107,8 +107,6 @@ def _result(
         tied_share=tied / s.samples,
         tie_low=float(low),
         tie_high=float(high),
-        convention=metric.identity.convention,
-        lower_is_better=metric.lower_is_better,
         reason=measured.reason,
     )
 
@@ -117,7 +115,7 @@ def _refuse_inapplicable(
     chosen: list[Metric] | None, results: list[Result], skipped: Mapping[str, str]
 ) -> None:
     """Refuse a metric that was asked for by name and applies nowhere."""
-    measured = {result.metric for result in results}
+    measured = {result.metric.name for result in results}
     for metric in chosen or ():
         if metric.name not in measured:
             raise InputError(

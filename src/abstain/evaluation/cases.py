@@ -11,7 +11,7 @@ from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of, thin
 from abstain.evaluation.records import Case
 from abstain.evaluation.uncertainty import EvaluatedPart
-from abstain.metrics.confidence_weighted.sweep import sweep_of
+from abstain.metrics.confidence_weighted.areas import sweep_of
 
 #: Vertices of a curve at most. A page draws up to 400 of them, whose steps of coverage these are
 #: parts of: it draws the same as from all, but for coverages on the very end of a step.

@@ -40,7 +40,7 @@ def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()
 def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
-    values = {result.metric: result for result in results}
+    values = {result.metric.name: result for result in results}
     said = (
         *_counts(s, part.unknown),
         *_saturation(s, part.sure.shown),

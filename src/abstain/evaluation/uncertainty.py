@@ -28,7 +28,7 @@ from abstain.inference.draws import Draws
 from abstain.inference.influence import shares
 from abstain.inference.intervals import Interval, level_of, no_interval
 from abstain.inference.small_samples import few_clusters
-from abstain.metrics import Metric, Need, metric_named
+from abstain.metrics import Metric, Need
 from abstain.metrics.intervals import bounds_of, influence_of, interval_of
 from abstain.metrics.replicates import replicates as replicates_of
 from abstain.metrics.resampling import central
@@ -199,31 +199,21 @@ def with_intervals(results: Sequence[Result], part: EvaluatedPart) -> list[Resul
     how = part.how
     if how.kind == "none":
         return list(results)
-    known = {i: result for i, result in enumerate(results) if not result.reason}
+    defined = [result for result in results if not result.reason]
     make = _analytic if how.kind == "analytic" else _resampled
-    intervals = dict(zip(known, make(list(known.values()), part), strict=True))
-    return [_told(result, intervals.get(i), how) for i, result in enumerate(results)]
-
-
-def _told(result: Result, interval: Interval | None, how: Uncertainty) -> Result:
-    if interval is None:
-        return replace(result, level=how.level, interval_note="the value itself is undefined")
-    return replace(
-        result,
-        low=interval.low,
-        high=interval.high,
-        standard_error=interval.standard_error,
-        level=interval.level,
-        interval="" if np.isnan(interval.low) else interval.method,
-        interval_note=interval.note,
-    )
+    intervals = iter(make(defined, part))
+    undefined = no_interval(how.level, "the value itself is undefined")
+    return [
+        replace(result, interval=undefined if result.reason else next(intervals))
+        for result in results
+    ]
 
 
 def _analytic(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
     return [
         interval_of(
-            metric := metric_named(result.metric),
-            part.of(metric),
+            result.metric,
+            part.of(result.metric),
             level=part.how.level,
             cluster=part.cluster,
             measured=Measured(result.value),
@@ -233,7 +223,7 @@ def _analytic(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
 
 
 def _resampled(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
-    metrics = [metric_named(result.metric) for result in results]
+    metrics = [result.metric for result in results]
     draws = Draws(part.s.n, part.how.resamples, rng=part.how.seed, cluster=part.cluster)
     table = replicates_of([part.s], metrics, draws)[:, 0]
     return [

@@ -30,7 +30,7 @@ class BackboneValue:
     Examples
     --------
     >>> from abstain.plots.backbones import BackboneValue
-    >>> BackboneValue("VGG-13", "iid", "AURC", 12.5, 11.0, "mcd-pe").best
+    >>> BackboneValue("VGG-13", "iid", "AURC", 12.5, 11.0, "mcd_pe").best
     11.0
     """
 
@@ -60,9 +60,9 @@ class BackboneDisplay(Panels):
     Examples
     --------
     >>> from abstain.plots.backbones import BackboneDisplay, BackboneValue
-    >>> values = (BackboneValue("VGG-13", "iid", "AURC", 12.5, 11.0, "mcd-pe"),)
+    >>> values = (BackboneValue("VGG-13", "iid", "AURC", 12.5, 11.0, "mcd_pe"),)
     >>> BackboneDisplay(values, "msr", "Backbones").frame().rows()
-    [('AURC', 'iid', 'VGG-13', 12.5, 11.0, 'mcd-pe')]
+    [('AURC', 'iid', 'VGG-13', 12.5, 11.0, 'mcd_pe')]
     """
 
     values: tuple[BackboneValue, ...]

@@ -70,7 +70,8 @@ def in_order(names: Sequence[str]) -> list[str]:
 def never_scored(store: Store, chosen: Sequence[Chosen]) -> Iterator[tuple[str, str]]:
     """Return the methods of the configuration that scored no run, and why."""
     seen = {one.method for one in chosen}
-    lacking = [name for name in store.config.get("methods", ()) if name not in seen]
+    configured = (spelled_as(name, METHODS) for name in store.config.get("methods", ()))
+    lacking = [name for name in configured if name not in seen]
     reasons: dict[str, str] = {}
     if lacking:
         for kept in store.kept:

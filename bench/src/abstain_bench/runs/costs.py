@@ -13,6 +13,7 @@ from abstain._foundation.files import write_atomically
 from abstain._foundation.input_files import fields
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import Receipt, receipts_in
+from abstain_bench.runs.methods import by_method
 from abstain_bench.runs.specification.jobs import stage_named
 from abstain_bench.runs.store import JOBS
 
@@ -218,7 +219,7 @@ def _parts(receipt: Receipt) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for part, own in took.items():
         if part in PARTS:
-            each = own if isinstance(own, Mapping) else {"": own}
+            each = by_method(own) if isinstance(own, Mapping) else {"": own}
             found |= {(part, name): float(seconds) for name, seconds in each.items()}
     return found | {("other", ""): max(0.0, receipt.seconds - sum(found.values()))}
 

@@ -22,9 +22,9 @@ SCORES: Final = (
     "msr",
     "mls",
     "mahalanobis",
-    "mahalanobis-predicted",
+    "mahalanobis_predicted",
     "confidnet",
-    "dg-res",
+    "dg_res",
     "devries",
 )
 

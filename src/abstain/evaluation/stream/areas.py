@@ -6,8 +6,9 @@ import numpy as np
 
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, UncountedError
-from abstain.evaluation.records import Result
+from abstain.evaluation.records import NOT_REQUESTED, Result
 from abstain.evaluation.uncertainty import Uncertainty
+from abstain.inference.intervals import no_interval
 from abstain.metrics import METRICS, Metric
 from abstain.streaming import SortedRuns, compute
 from abstain.typing import Split
@@ -30,6 +31,8 @@ class RankAreas:
             f"needs all {self.state.n:,} rows in memory, for losses or weights that differ; more "
             f"{option('memory')}, or fewer rows, would do"
         )
+        is_requested = self.how.kind != "none"
+        interval = no_interval(self.how.level, _NO_INTERVAL) if is_requested else NOT_REQUESTED
         for metric in METRICS.values() if metrics is None else metrics:
             try:
                 value = compute(self.state, metric.name).value
@@ -39,7 +42,7 @@ class RankAreas:
             yield Result(
                 split=self.split,
                 score=self.name,
-                metric=metric.name,
+                metric=metric,
                 value=value,
                 n=self.state.n,
                 failures=failures,
@@ -47,11 +50,8 @@ class RankAreas:
                 tied_share=tied / self.state.n,
                 tie_low=np.nan,
                 tie_high=np.nan,
-                convention=metric.identity.convention,
-                lower_is_better=metric.lower_is_better,
                 reason="",
-                level=np.nan if self.how.kind == "none" else self.how.level,
-                interval_note="" if self.how.kind == "none" else _NO_INTERVAL,
+                interval=interval,
             )
 
     def _seen(self) -> tuple[int, int]:

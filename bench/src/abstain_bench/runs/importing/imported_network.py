@@ -16,7 +16,7 @@ from abstain_bench.runs.store import VALIDATION, RunScores, Store
 #: External confidences, by the names of the reader.
 _EXTERNAL: Final = ("ext", "ext_mcd", "ext_waic")
 #: Scores of the level of the logits, which logits known up to a constant do not have.
-LEVEL_SCORES: Final = frozenset({"dg-mls", "dg-energy"})
+LEVEL_SCORES: Final = frozenset({"dg_mls", "dg_energy"})
 
 
 def scored(

@@ -153,9 +153,9 @@ def import_fd_shifts(
     Each network has all scores that FD-Shifts computes for it, and the other methods of its
     objective. They are computed from the logits and features here, but for external confidences:
     of ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods
-    "confidnet", "dg-res" and "devries", their means over passes "mcd-confidnet", "dg-res-mcd" and
-    "mcd-devries", and these less their standard deviations "confidnet-waic", "dg-res-waic" and
-    "devries-waic". They stay probabilities, which rank as their log-odds do. Logits of float16
+    "confidnet", "dg_res" and "devries", their means over passes "mcd_confidnet", "dg_res_mcd" and
+    "mcd_devries", and these less their standard deviations "confidnet_waic", "dg_res_waic" and
+    "devries_waic". They stay probabilities, which rank as their log-odds do. Logits of float16
     are widened; differences that float16 cannot hold are lost.
 
     Examples

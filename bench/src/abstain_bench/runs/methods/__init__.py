@@ -12,6 +12,7 @@ from abstain_bench.runs.methods.entry import Known as Known
 from abstain_bench.runs.methods.entry import Method as Method
 from abstain_bench.runs.methods.entry import ScoreFunction as ScoreFunction
 from abstain_bench.runs.methods.entry import Scores as Scores
+from abstain_bench.runs.methods.entry import by_method as by_method
 from abstain_bench.runs.methods.entry import fit_all as fit_all
 from abstain_bench.runs.methods.entry import methods_of as methods_of
 from abstain_bench.runs.methods.entry import score_all as score_all

@@ -42,7 +42,7 @@ def _renamed(method: Method, name: str, title: str, source: str) -> Method:
 
 _MSR = SCORES["msr"]
 _TEMP_MSR = Method(
-    "temp-msr",
+    "temp_msr",
     f"{_MSR.title}, with a temperature",
     f"{_MSR.source}; {_GUO}",
     _PLAIN,
@@ -56,7 +56,7 @@ _NORM = FITTED["pnorm"]
 _POST_HOC = (
     *map(_named, ("msr", "mls", "pe")),
     _TEMP_MSR,
-    _renamed(_TEMP_MSR, "temp-mls", "TEMP-MLS of FD-Shifts", f"{_TRAUB}; {_GUO}"),
+    _renamed(_TEMP_MSR, "temp_mls", "TEMP-MLS of FD-Shifts", f"{_TRAUB}; {_GUO}"),
     *map(_named, ("energy", "margin", "gini")),
     Method(
         "pnorm",
@@ -78,7 +78,7 @@ _GAL = "dropout: Gal & Ghahramani (2016), https://arxiv.org/abs/1506.02142"
 def _of_passes(short: str) -> Method:
     known = SCORES[f"mcd_{short}"]
     return Method(
-        f"mcd-{short}",
+        known.name,
         known.title if "Monte-Carlo" in known.title else f"Monte-Carlo {known.title.lower()}",
         f"{known.source}; {_GAL}",
         _PLAIN,
@@ -103,7 +103,7 @@ _RENORMALIZED = "of the classes without abstention"
 def _gamblers(name: str, title: str) -> Method:
     known = SCORES[name]
     return Method(
-        f"dg-{name.replace('_', '-')}",
+        f"dg_{name}",
         f"DeepGamblers, {title}",
         f"{_LIU}; {_JAEGER}",
         _GAMBLERS,
@@ -114,7 +114,7 @@ def _gamblers(name: str, title: str) -> Method:
 
 
 _DG_TEMP_MSR = Method(
-    "dg-temp-msr",
+    "dg_temp_msr",
     "DeepGamblers, maximum softmax response, with a temperature",
     f"{_LIU}; {_JAEGER}",
     _GAMBLERS,
@@ -136,7 +136,7 @@ _LEARNED = (
         external="ext",
     ),
     Method(
-        "mcd-confidnet",
+        "mcd_confidnet",
         "Monte-Carlo ConfidNet",
         f"{_CORBIERE}; {_JAEGER} (in the code only: tcp_mcd)",
         "confidnet",
@@ -146,7 +146,7 @@ _LEARNED = (
         external="ext_mcd",
     ),
     Method(
-        "dg-res",
+        "dg_res",
         "DeepGamblers, reservation score",
         _LIU,
         _GAMBLERS,
@@ -161,7 +161,7 @@ _LEARNED = (
     _gamblers("mcd_pe", "Monte-Carlo predictive entropy"),
     _gamblers("mcd_ee", "Monte-Carlo expected entropy"),
     Method(
-        "dg-res-mcd",
+        "dg_res_mcd",
         "DeepGamblers, Monte-Carlo reservation score",
         f"{_LIU}; {_JAEGER} (in the code only: dg_mcd)",
         _GAMBLERS,
@@ -171,7 +171,7 @@ _LEARNED = (
         external="ext_mcd",
     ),
     _DG_TEMP_MSR,
-    _renamed(_DG_TEMP_MSR, "dg-temp-mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
+    _renamed(_DG_TEMP_MSR, "dg_temp_mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
     Method(
         "devries",
         "DeVries & Taylor",
@@ -192,7 +192,7 @@ _SHRUNK: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
 def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **options: Any) -> Method:
     known = FITTED[kind]
     return Method(
-        kind.replace("_", "-"),
+        kind,
         known.title,
         known.source,
         _PLAIN,
@@ -213,7 +213,7 @@ def _variant(name: str, title: str, meaning: str, source: str = "", **options: A
     plain = _of_features("mahalanobis", **options)
     return replace(
         plain,
-        name=f"mahalanobis-{name}",
+        name=f"mahalanobis_{name}",
         title=f"{plain.title}, {title}",
         source=source or plain.source,
         meaning=meaning,
@@ -262,7 +262,7 @@ _FEATURE_SPACE = (
 _LAKSHMINARAYANAN = "Lakshminarayanan et al. (2017), https://arxiv.org/abs/1612.01474"
 _ENSEMBLES = tuple(
     Method(
-        f"ens-{short}",
+        f"ens_{short}",
         f"Ensemble, {title}",
         source,
         _PLAIN,

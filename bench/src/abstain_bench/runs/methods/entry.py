@@ -6,18 +6,20 @@ They are fitted once, and none that fails stops the others.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.catalogue import Catalogue, spelled_as
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.typing import Array, FloatArray
 from abstain_bench.runs.outputs import Outputs
 
 #: From the outputs for n pictures to their confidences (n,), float64, higher is more trusted.
 ScoreFunction: TypeAlias = Callable[[Outputs], FloatArray]
+
+ValueT = TypeVar("ValueT")
 
 #: What a method can need, and what is missing where it is not there.
 NEEDS: dict[str, str] = {
@@ -175,7 +177,12 @@ def _said(name: str, lacking: list[str]) -> str:
 
 
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list scores", either_spelling=True)
+METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
+
+
+def by_method(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
+    """Return values of stored files by method; earlier versions wrote names with hyphens."""
+    return {spelled_as(name, METHODS): value for name, value in values.items()}
 
 
 def methods_of(
@@ -332,11 +339,11 @@ def score_all(methods: Iterable[str | Method], known: Known, outputs: Outputs) -
     >>> from abstain_bench.runs.methods import Known, score_all
     >>> from abstain_bench.runs.outputs import Outputs
     >>> said = Outputs([[2.0, 0.0], [0.0, 1.0]], labels=[0, 0], places=[0, 1])
-    >>> found = score_all(["msr", "mcd-pe"], Known(said, said), said)
+    >>> found = score_all(["msr", "mcd_pe"], Known(said, said), said)
     >>> found["msr"].tolist()
     [2.0, 1.0]
     >>> found.reasons
-    {'mcd-pe': "the method 'mcd-pe' needs passes with dropout on (`samples`)"}
+    {'mcd_pe': "the method 'mcd_pe' needs passes with dropout on (`samples`)"}
     """
     return fit_all(methods, known).score(outputs)
 

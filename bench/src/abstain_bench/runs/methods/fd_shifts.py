@@ -31,34 +31,34 @@ _NAMES: Final[Mapping[str, str]] = {
     "det_mcp": "msr",
     "det_pe": "pe",
     "det_mls": "mls",
-    "temp_mls": "temp-msr",
+    "temp_mls": "temp_msr",
     "energy_mls": "energy",
-    "mcd_mcp": "mcd-msr",
-    "mcd_pe": "mcd-pe",
-    "mcd_ee": "mcd-ee",
-    "mcd_mi": "mcd-mi",
-    "mcd_sv": "mcd-sv",
-    "mcd_waic": "mcd-waic",
-    "mcd_mls": "mcd-mls",
-    "maha": "mahalanobis-predicted",
-    "dknn": "knn-1000",
-    "vim": "vim-centered",
-    "react_det_mcp": "react-99-msr",
-    "react_det_mls": "react-99-mls",
-    "react_temp_mls": "react-99-temp-msr",
-    "react_energy_mls": "react-99-energy",
+    "mcd_mcp": "mcd_msr",
+    "mcd_pe": "mcd_pe",
+    "mcd_ee": "mcd_ee",
+    "mcd_mi": "mcd_mi",
+    "mcd_sv": "mcd_sv",
+    "mcd_waic": "mcd_waic",
+    "mcd_mls": "mcd_mls",
+    "maha": "mahalanobis_predicted",
+    "dknn": "knn_1000",
+    "vim": "vim_centered",
+    "react_det_mcp": "react_99_msr",
+    "react_det_mls": "react_99_mls",
+    "react_temp_mls": "react_99_temp_msr",
+    "react_energy_mls": "react_99_energy",
 }
 #: The same for the confidence that a network learned.
 _EXTERNAL: Final[Mapping[str, Mapping[str, str]]] = {
-    "confidnet": {"ext": "confidnet", "ext_mcd": "mcd-confidnet", "ext_waic": "confidnet-waic"},
-    "deep-gamblers": {"ext": "dg-res", "ext_mcd": "dg-res-mcd", "ext_waic": "dg-res-waic"},
-    "devries": {"ext": "devries", "ext_mcd": "mcd-devries", "ext_waic": "devries-waic"},
+    "confidnet": {"ext": "confidnet", "ext_mcd": "mcd_confidnet", "ext_waic": "confidnet_waic"},
+    "deep-gamblers": {"ext": "dg_res", "ext_mcd": "dg_res_mcd", "ext_waic": "dg_res_waic"},
+    "devries": {"ext": "devries", "ext_mcd": "mcd_devries", "ext_waic": "devries_waic"},
 }
 #: Objectives whose networks have a classifier of their own: prefixes of the names and titles of its
 #: scores, and what their descriptions end with.
 _PREFIXES: Final[Mapping[str, tuple[str, str, str]]] = {
-    "deep-gamblers": ("dg-", "DeepGamblers", "; of the classes without abstention"),
-    "devries": ("devries-", "DeVries & Taylor", ""),
+    "deep-gamblers": ("dg_", "DeepGamblers", "; of the classes without abstention"),
+    "devries": ("devries_", "DeVries & Taylor", ""),
 }
 #: First words of titles that are names.
 _PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
@@ -72,7 +72,7 @@ def fd_shifts_scores(objective: str) -> dict[str, str]:
     >>> from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
     >>> found = fd_shifts_scores("devries")
     >>> len(found), found["react_det_mls"], found["ext_waic"]
-    (22, 'devries-react-99-mls', 'devries-waic')
+    (22, 'devries_react_99_mls', 'devries_waic')
     """
     prefix = _PREFIXES[objective][0] if objective in _PREFIXES else ""
     own = {name: prefix + method for name, method in _NAMES.items()}
@@ -88,11 +88,11 @@ def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
         for name in _NAMES.values():
             if prefix + name not in by_name:
                 yield _of_objective(plain[name], objective)
-    for own in ("confidnet", "dg-res", "devries"):
+    for own in ("confidnet", "dg_res", "devries"):
         yield _waic(by_name[own])
     yield replace(
         by_name["devries"],
-        name="mcd-devries",
+        name="mcd_devries",
         title="Monte-Carlo DeVries & Taylor",
         source=f"{by_name['devries'].source}; {_CODE}",
         needs=by_name["devries"].needs | {"samples"},
@@ -107,7 +107,7 @@ def _of_features(objective: str) -> Iterator[Method]:
     """Yield the scores of features, with the options that FD-Shifts gives them."""
     knn, vim = FITTED["knn"], FITTED["vim"]
     yield Method(
-        "knn-1000",
+        "knn_1000",
         "Distance to the 50th neighbor among 1,000",
         f"{knn.source}; as in {_CODE}",
         objective,
@@ -118,7 +118,7 @@ def _of_features(objective: str) -> Iterator[Method]:
         is_default=False,
     )
     yield Method(
-        "vim-centered",
+        "vim_centered",
         "Virtual-logit matching (ViM), centered",
         f"{vim.source}; as in {_CODE}",
         objective,
@@ -134,7 +134,7 @@ def _of_features(objective: str) -> Iterator[Method]:
 def _of_rectified_features(objective: str) -> Iterator[Method]:
     """Yield the scores of the logits of features that are cut off at a percentile."""
     rectified = Method(
-        "react-99",
+        "react_99",
         f"ReAct at {_PERCENTILE}%",
         f"{FITTED['react'].source}; as in {_CODE}",
         objective,
@@ -150,7 +150,7 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
     ):
         yield replace(
             rectified,
-            name=f"{rectified.name}-{base}",
+            name=f"{rectified.name}_{base}",
             title=f"{rectified.title}, {title}",
             fit=on_training("react", last_layer=True, base=base, percentile=_PERCENTILE),
             fitted_on="train",
@@ -158,7 +158,7 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
         )
     yield replace(
         rectified,
-        name=f"{rectified.name}-temp-msr",
+        name=f"{rectified.name}_temp_msr",
         title=f"{rectified.title}, maximum softmax response, with a temperature",
         fitted_on="train and validation",
         meaning=f"the maximum softmax response {logits}, divided by their most likely temperature",
@@ -185,7 +185,7 @@ def _waic(method: Method) -> Method:
     """Return the mean of a learned confidence over passes less its standard deviation."""
     return replace(
         method,
-        name=f"{method.name}-waic",
+        name=f"{method.name}_waic",
         title=f"{method.title}, WAIC",
         source=f"{method.source}; as in {_CODE} (ext_waic)",
         needs=method.needs | {"samples"},

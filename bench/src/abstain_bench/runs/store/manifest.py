@@ -12,6 +12,7 @@ from abstain._foundation import json_records, records
 from abstain._foundation.files import write_atomically
 from abstain._foundation.input_files import HEADER, fields
 from abstain.errors import FileFormatError, InputError
+from abstain_bench.runs.methods import by_method
 from abstain_bench.runs.store.additions import AddedFacts, Additions
 from abstain_bench.runs.store.runs import VALIDATION, Run, RunScores, ScoreFile
 
@@ -90,7 +91,7 @@ class _Row(Run):
         # Not every version wrote these two.
         self = records.read(cls, {"model": "", "facts": {}, **found}, "a run")
         run = Run(*(getattr(self, one.name) for one in dataclass_fields(Run)))
-        return StoredRun(run, self.validation, self.tested, self.validated)
+        return StoredRun(run, self.validation, self.tested, by_method(self.validated))
 
 
 @dataclass(frozen=True)

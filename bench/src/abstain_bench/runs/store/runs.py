@@ -20,6 +20,7 @@ from abstain._foundation.json_records import parsed
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
+from abstain_bench.runs.methods import by_method
 from abstain_bench.runs.outputs import Outputs
 
 __all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "packed"]
@@ -270,11 +271,11 @@ def _scores(exposure: str, found: dict[str, Any]) -> RunScores:
         alike = name in _BY_METHOD or rows == n
         if array.ndim != axes or array.dtype.kind not in kinds or not alike:
             raise ValueError(name)
-    reasons = parsed(str(found.pop("reasons")))
+    reasons = by_method(parsed(str(found.pop("reasons"))))
     names, table = found.pop("methods").tolist(), found.pop("confidence")
     return RunScores(
         exposure=exposure,
-        confidence=dict(zip(names, table, strict=True)),
+        confidence=by_method(dict(zip(names, table, strict=True))),
         reasons=reasons,
         averaged=found.pop("averaged", None),
         **found,
