@@ -10,6 +10,7 @@ A study is a file with a function and its entry; one that outgrows a file is a f
 from abstain_bench.studies._sources import SoftmaxNorm as SoftmaxNorm
 from abstain_bench.studies._study import STUDIES as STUDIES
 from abstain_bench.studies._study import StudyEntry as StudyEntry
+from abstain_bench.studies._study import StudyOption as StudyOption
 from abstain_bench.studies._study import StudyResult as StudyResult
 from abstain_bench.studies.backbones import BACKBONES
 from abstain_bench.studies.backbones import study_backbones as study_backbones

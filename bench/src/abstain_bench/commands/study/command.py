@@ -19,8 +19,7 @@ from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import read_named
 from abstain.errors import InputError
 from abstain_bench.commands.job_lines import JobLines
-from abstain_bench.studies import StudyEntry, StudyResult
-from abstain_bench.studies._study import StudyOption
+from abstain_bench.studies import StudyEntry, StudyOption, StudyResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +126,7 @@ def _run(
     # A folder that cannot be written to is rejected before the work and not after it.
     target = place(output.out, [*RESULTS, REPORT], inputs)
     result = found_by(entry, output.out, arguments, data)
-    result = replace(result, notes=(*result.notes, *map(str, notes)))
+    result = replace(result, notes=(*result.notes, *notes))
     kept = () if output.out is None else [output.out / name for name in entry.keeps]
     finish(
         lambda: study_terminal(result),
