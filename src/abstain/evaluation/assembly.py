@@ -88,7 +88,7 @@ def _result(
     part: EvaluatedPart, metric: Metric, measured: Measured, orders: UntiedOrders
 ) -> Result:
     s = part.s
-    tied = s.events.tied
+    tied = s.merged_groups.tied
     bounded = (
         metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
     )

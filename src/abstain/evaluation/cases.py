@@ -34,8 +34,8 @@ def case_of(part: EvaluatedPart) -> Case:
         score=part.score,
         n=s.samples,
         failures=s.failures,
-        risk=s.events.risk,
-        tied_share=s.events.tied / s.samples,
+        risk=s.merged_groups.risk,
+        tied_share=s.merged_groups.tied / s.samples,
         selective=selective,
         generalized=replace(
             selective, kind="generalized", risk=selective.failures / selective.total
@@ -59,7 +59,7 @@ def _band(part: EvaluatedPart) -> RiskCoverageBand:
     coarse = cluster is not None and s.samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
-    kept = coverage[coverage >= min(1.0, 1 / s.events.n)]
+    kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
     return band_of(s, "selective", level=how.level, coverage=kept, cluster=cluster, rng=how.seed)
 
 
