@@ -185,7 +185,7 @@ def test_evaluate_takes_it_as_a_score(method):
     check = calibration_check(calibrated, test)
     assert [r.score for r in found.results] == [calibrated.name] * 2
     for result in found.results:
-        assert result.value == pytest.approx(check.number(result.metric).after, abs=1e-15)
+        assert result.value == pytest.approx(check.number(result.metric.name).after, abs=1e-15)
 
 
 # ----------------------------------------------------------------------------------- refusals

@@ -8,7 +8,7 @@ from abstain._foundation.scored import Scored
 from abstain.curves import bin_sums as module
 from abstain.curves.bin_sums import bin_sums, mass_edges
 from abstain.metrics import METRICS
-from abstain.metrics.bins import ece_right_open_of
+from abstain.metrics.calibration import ece_right_open_of
 
 
 def samples(seed, dtype, *, weighted, n=700):

@@ -5,8 +5,8 @@ import pytest
 
 from abstain.curves.metric_coverage import DEFAULT_THRESHOLDS, metric_coverage_curve
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.metrics.confidence_weighted.sweep import cwsa_area
-from abstain.metrics.confidence_weighted.threshold import cwsa, cwsa_plus
+from abstain.metrics.confidence_weighted.areas import cwsa_area
+from abstain.metrics.confidence_weighted.cwsa import cwsa, cwsa_plus
 
 
 def draw(seed, n=80):

@@ -36,7 +36,7 @@ def test_every_number_equals_the_plain_function(evaluation: Evaluation) -> None:
 
 
 def test_every_metric_is_there_or_has_a_reason(evaluation: Evaluation) -> None:
-    measured = {result.metric for result in evaluation}
+    measured = {result.metric.name for result in evaluation}
     assert measured | set(evaluation.skipped) == set(METRICS)
     assert not measured & set(evaluation.skipped)
     assert "two classes" in evaluation.skipped["oc_auc"]
@@ -62,7 +62,7 @@ def test_splits_lead_the_rows() -> None:
 
 def test_metrics_with_a_number_of_your_own() -> None:
     evaluation = ab.evaluate(tossed(), scores=["msr"], metrics=["coverage@7risk", "cwsa@0.75"])
-    assert [result.metric for result in evaluation] == ["coverage@7risk", "cwsa@0.75"]
+    assert [result.metric.name for result in evaluation] == ["coverage@7risk", "cwsa@0.75"]
 
 
 def test_own_loss_and_named_losses() -> None:
@@ -80,7 +80,7 @@ def test_ties_come_with_their_range() -> None:
     p = ab.Predictions(
         prediction=[0, 1, 1, 0], labels=[0, 1, 0, 0], confidence=[0.5, 0.5, 0.5, 0.9]
     )
-    result = next(r for r in ab.evaluate(p) if r.metric == "augrc")
+    result = next(r for r in ab.evaluate(p) if r.metric.name == "augrc")
     bounds = ab.tie_bounds([0.5, 0.5, 0.5, 0.9], [0, 0, 1, 0])
     assert (result.tie_low, result.tie_high) == (bounds.low, bounds.high)
     assert result.tied_share == 0.75
@@ -103,7 +103,7 @@ def test_ties_are_a_warning_where_their_order_decides_much(decimals, level) -> N
     wrong = rng.random(3000) < 0.4 * (1 - c)
     found = ab.evaluate(ab.Predictions(confidence=c.round(decimals), loss=wrong))
     (said,) = (f for f in found.findings if f.kind == "ties")
-    (augrc,) = (r for r in found.results if r.metric == "augrc")
+    (augrc,) = (r for r in found.results if r.metric.name == "augrc")
     assert (augrc.tie_high - augrc.tie_low > 0.05 * augrc.value) == (level == "warning")
     assert said.level == level
 
@@ -142,7 +142,7 @@ def test_all_right_or_all_wrong_gives_reasons_not_errors(wrong: int) -> None:
     p = ab.Predictions(prediction=[0] * 5, labels=[wrong] * 5, confidence=[0.1, 0.2, 0.3, 0.4, 0.5])
     evaluation = ab.evaluate(p)
     undefined = [r for r in evaluation if np.isnan(r.value)]
-    assert "failure_auroc" in {r.metric for r in undefined}
+    assert "failure_auroc" in {r.metric.name for r in undefined}
     assert all(r.reason for r in undefined)
     assert ("all_wrong" if wrong else "all_right") in kinds(evaluation)
 
@@ -262,12 +262,12 @@ def test_resampling_where_nothing_fails_says_why_there_is_no_interval() -> None:
     for loss in (np.zeros(80), np.ones(80)):
         data = ab.Predictions(confidence={"a": rng.random(80)}, loss=loss)
         found = ab.evaluate(data, interval="bootstrap", bootstrap=60)
-        exact = {r.metric: r for r in ab.evaluate(data)}
+        exact = {r.metric.name: r for r in ab.evaluate(data)}
         for result in found:
-            if np.isnan(result.low):
-                assert result.interval_note
-            elif result.metric == "augrc":
-                assert (result.low, result.high) == (exact["augrc"].low, exact["augrc"].high)
+            if np.isnan(result.interval.low):
+                assert result.interval.note
+            elif result.metric.name == "augrc":
+                assert result.interval == exact["augrc"].interval
 
 
 def test_a_seed_of_any_integer_type_is_the_seed() -> None:
@@ -276,7 +276,7 @@ def test_a_seed_of_any_integer_type_is_the_seed() -> None:
         ab.evaluate(data, interval="bootstrap", bootstrap=20, rng=rng, metrics=["augrc"])
         for rng in (5, np.int64(5))
     )
-    assert [r.low for r in one] == [r.low for r in two]
+    assert [r.interval.low for r in one] == [r.interval.low for r in two]
 
 
 def test_one_resample_is_refused() -> None:

@@ -16,7 +16,7 @@ COLUMNS = {"label": LABELS, "prediction": [0, 1, 0, 0, 1], "confidence": BOTH.ma
 
 
 def numbers(evaluation):
-    return {(r.score, r.metric): r.value for r in evaluation}
+    return {(r.score, r.metric.name): r.value for r in evaluation}
 
 
 def same(first, second):

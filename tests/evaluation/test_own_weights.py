@@ -16,7 +16,7 @@ from abstain.evaluation.comparison.units import Roles, units_of
 from abstain.inference.aggregates import improvements, probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
-from abstain.metrics.bins import ece_replicates
+from abstain.metrics.calibration import ece_replicates
 from abstain.metrics.replicates import replicates
 
 METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
@@ -118,11 +118,11 @@ def test_estimates_are_those_of_the_kept_rows_alone(clustered):
     for split, part in parts.items():
         alone = ab.evaluate(kept_of(part), metrics=METRICS, clustered=clustered)
         for result in alone.results:
-            estimate = only(found.estimates, metric=result.metric, method=split[0][1])
+            estimate = only(found.estimates, metric=result.metric.name, method=split[0][1])
             assert (estimate.n, estimate.failures) == (result.n, result.failures)
             for name in ("value", "low", "high", "standard_error"):
-                told, expected = getattr(estimate, name), getattr(result, name)
-                assert told == pytest.approx(expected, abs=1e-12)
+                expected = result.row()[name]
+                assert getattr(estimate, name) == pytest.approx(expected, abs=1e-12)
 
 
 def test_bands_are_those_of_the_kept_rows_alone():
@@ -342,8 +342,8 @@ def test_a_perfect_order_is_as_sure_as_the_samples_that_count():
     weighted = ab.Predictions(confidence={"own": values}, loss=~right, weight=kept.astype(float))
     alone = ab.Predictions(confidence={"own": values[kept]}, loss=~right[kept])
     one, two = (ab.evaluate(p, metrics=["failure_auroc"]).results[0] for p in (weighted, alone))
-    assert (one.low, one.high) == (two.low, two.high)
-    assert one.low < 1.0
+    assert (one.interval.low, one.interval.high) == (two.interval.low, two.interval.high)
+    assert one.interval.low < 1.0
 
 
 def test_without_bands_nothing_else_changes():

@@ -8,13 +8,13 @@ import pytest
 
 import abstain as ab
 from abstain.errors import FileFormatError, InputError
+from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
 from abstain.evaluation.stream import evaluation as engine
 from abstain.evaluation.stream.counts import Question
-from abstain.evaluation.uncertainty import Uncertainty
 from abstain.tables.scan import pieces
 
-_HOW = Uncertainty.checked("analytic", level=0.95, bootstrap=1000, clustered=False, rng=0)
+_HOW = IntervalOptions.checked("analytic", level=0.95, bootstrap=1000, clustered=False, rng=0)
 
 
 class _StoppedError(Exception):
@@ -227,13 +227,13 @@ def test_of_more_rows_than_fit_the_areas_are_computed(graded):
     whole = ab.evaluate(ab.scan_predictions(graded))
     options = StreamOptions(memory=1 << 16)
     found = ab.evaluate(ab.scan_predictions(graded), stream=options)
-    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric for r in found}
+    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric.name for r in found}
     for result in found:
-        assert result.value == pytest.approx(whole.value(result.metric), rel=1e-9)
+        assert result.value == pytest.approx(whole.value(result.metric.name), rel=1e-9)
         (same,) = [r for r in whole if r.metric == result.metric]
         assert (result.n, result.failures) == (same.n, same.failures)
         assert result.tied_share == same.tied_share
-        assert result.interval_note == "an interval needs all rows in memory"
+        assert result.interval.note == "an interval needs all rows in memory"
     assert found.skipped["e_aurc"].startswith("needs all 900 rows in memory")
     assert not found.cases
 

@@ -71,7 +71,7 @@ def test_every_metric_that_needs_no_more_than_a_classifier():
     evaluation = ab.evaluate(
         ab.Predictions(probabilities=p, labels=y), scores=["msr"], interval="none"
     )
-    names = [r.metric for r in evaluation.results if np.isfinite(r.value)]
+    names = [r.metric.name for r in evaluation.results if np.isfinite(r.value)]
     assert len(names) > 30
     for name in names:
         sign = -1 if ab.metric_named(name).lower_is_better else 1

@@ -110,7 +110,7 @@ def test_outputs_of_a_classifier(inputs, score):
     p = ab.Predictions(**{inputs: given, "labels": target})
     evaluation = ab.evaluate(p, scores=[score], metrics=["augrc", "failure_auroc"], interval="none")
     for result in evaluation:
-        metric = tm.SelectiveMetric(result.metric, inputs=inputs, score=score)
+        metric = tm.SelectiveMetric(result.metric.name, inputs=inputs, score=score)
         assert added(metric, given, target).compute().item() == pytest.approx(
             result.value, abs=1e-12
         )

@@ -9,7 +9,7 @@ import pytest
 
 import abstain as ab
 from abstain.evaluation.stream import evaluation as engine
-from abstain.metrics import METRICS, Need
+from abstain.metrics import Need
 from abstain.tables.scan import pieces
 
 #: What takes the classes or class scores of every sample, and so is not computed of counts.
@@ -50,23 +50,21 @@ def _same(one: object, two: object) -> bool:
 
 def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -> None:
     """Compare every column of every result, and what stands beside them."""
-    mine = {(r.split, r.score, r.metric): r for r in counted}
+    mine = {(r.split, r.score, r.metric.name): r for r in counted}
     assert len(mine) > (30 if named else 12)
     for result in whole:
-        key = (result.split, result.score, result.metric)
+        key = (result.split, result.score, result.metric.name)
         if key in mine:
             own = mine[key]
-            off = [
-                f.name
-                for f in fields(own)
-                if not _same(*(getattr(x, f.name) for x in (result, own)))
-            ]
+            row, own_row = result.row(), own.row()
+            off = [name for name in row if not _same(row[name], own_row[name])]
+            assert row.keys() == own_row.keys()
             assert not off, (key, off)
         else:
-            assert METRICS[result.metric].measurement.needs & _BEYOND, key
-            assert "which a stream does not keep" in counted.skipped[result.metric]
-    assert [r.metric for r in counted] == [
-        r.metric for r in whole if (r.split, r.score, r.metric) in mine
+            assert result.metric.measurement.needs & _BEYOND, key
+            assert "which a stream does not keep" in counted.skipped[result.metric.name]
+    assert [r.metric.name for r in counted] == [
+        r.metric.name for r in whole if (r.split, r.score, r.metric.name) in mine
     ]
     assert (counted.loss, counted.binary, counted.own) == (whole.loss, whole.binary, whole.own)
     told = {(f.kind, f.split, f.score, f.message) for f in whole.findings}
@@ -113,8 +111,8 @@ def test_parts_are_what_they_are_together(tmp_path):
         whole[300 * i : 300 * (i + 1)].write_ndjson(tmp_path / f"part-{i}.jsonl")
     one = ab.evaluate(ab.read_predictions(tmp_path / "whole.jsonl"), curves=False)
     two = ab.evaluate(ab.scan_predictions(str(tmp_path / "part-*.jsonl")), curves=False)
-    values = {(r.score, r.metric): r.value for r in one}
-    assert all(_same(r.value, values[r.score, r.metric]) for r in two)
+    values = {(r.score, r.metric.name): r.value for r in one}
+    assert all(_same(r.value, values[r.score, r.metric.name]) for r in two)
 
 
 @pytest.mark.parametrize("n", [700, 9_000])

@@ -272,8 +272,9 @@ def test_a_file_with_only_zeros_is_valid_if_others_have_weight(tmp_path) -> None
     assert_equal(alone.results, together.results)
     read = ab.evaluate(ab.read_predictions(tmp_path / "b.csv", **options))
     for one, two in zip(read.results, alone.results, strict=True):
-        assert (one.metric, one.n, one.failures) == (two.metric, two.n, two.failures)
-        assert_equal([one.value, one.low, one.high], [two.value, two.low, two.high], rtol=1e-9)
+        assert (one.metric.name, one.n, one.failures) == (two.metric.name, two.n, two.failures)
+        numbers = [[r.value, r.interval.low, r.interval.high] for r in (one, two)]
+        assert_equal(*numbers, rtol=1e-9)
     both = {(("file", f),): ab.read_predictions(tmp_path / f"{f}.csv", **options) for f in "ab"}
     parts = {split: found[()] for split, found in both.items()}
     assert_equal([r.value for r in ab.evaluate(parts).results], [r.value for r in read.results])
@@ -327,7 +328,7 @@ def test_an_evaluation_is_the_same_on_every_scale(make, scale: float) -> None:
         for k in (1.0, scale)
     )
     for one, two in zip(first.results, second.results, strict=True):
-        if one.metric in names:
+        if one.metric.name in names:
             assert_equal(one, two, rtol=1e-9)
     assert [f.message for f in first.findings] == [f.message for f in second.findings]
 

@@ -17,9 +17,14 @@ from abstain.metrics import (
     sample_contributions,
 )
 from abstain.metrics.catalogue import FAMILIES
-from abstain.metrics.confidence_weighted.auc_mcc import auc_mcc, auc_mcc_plus
-from abstain.metrics.confidence_weighted.sweep import cwsa_area, cwsa_plus_area, cwsa_sweep
-from abstain.metrics.confidence_weighted.threshold import cwsa, cwsa_entry, cwsa_plus
+from abstain.metrics.confidence_weighted.areas import (
+    auc_mcc,
+    auc_mcc_plus,
+    cwsa_area,
+    cwsa_plus_area,
+    cwsa_sweep,
+)
+from abstain.metrics.confidence_weighted.cwsa import cwsa, cwsa_entry, cwsa_plus
 
 #: As the catalogue holds them.
 ENTRIES = tuple(metric for metric in METRICS.values() if metric.identity.family == "cwsa")

@@ -8,9 +8,8 @@ import pytest
 from abstain._foundation import blockwise, scored
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS
-from abstain.metrics.confidence_weighted import moments, sums
-from abstain.metrics.confidence_weighted.moments import sums_at_each
-from abstain.metrics.confidence_weighted.sums import RAMPS, sums_at
+from abstain.metrics.confidence_weighted import cwsa as cwsa_module
+from abstain.metrics.confidence_weighted.cwsa import RAMPS, sums_at, sums_at_each
 
 
 def samples(seed, dtype, *, weighted, n=300):
@@ -40,8 +39,8 @@ def defined(s, threshold, ramp):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, weighted, seed):
-    monkeypatch.setattr(moments, "BLOCK", 32)
-    monkeypatch.setattr(sums, "_BLOCK", 32)
+    monkeypatch.setattr(cwsa_module, "BLOCK", 32)
+    monkeypatch.setattr(cwsa_module, "_BLOCK", 32)
     s = samples(seed, dtype, weighted=weighted)
     # Values that confidences have, values beside them, twice the same, out of order, one of which
     # nothing reaches.
@@ -60,8 +59,8 @@ def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, 
 
 
 def test_a_sweep_passes_over_the_samples_once_and_sorts_nothing(monkeypatch):
-    passes, between = [], moments._between
-    monkeypatch.setattr(moments, "_between", lambda *a: passes.append(a) or between(*a))
+    passes, between = [], cwsa_module._between
+    monkeypatch.setattr(cwsa_module, "_between", lambda *a: passes.append(a) or between(*a))
     s = samples(0, "float32", weighted=False)
     sums_at_each(s, np.linspace(0.0, 0.99, 500), RAMPS["linear"])
     assert len(passes) == 1

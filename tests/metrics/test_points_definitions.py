@@ -6,7 +6,7 @@ import pytest
 import abstain as ab
 from abstain._foundation.scored import scored
 from abstain.metrics.working_points.points import _describe
-from abstain.metrics.working_points.vertices import at_threshold, parted_at
+from abstain.metrics.working_points.quantities import at_threshold, parted_at
 
 
 def samples(seed, n=60):

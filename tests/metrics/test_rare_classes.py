@@ -11,9 +11,9 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.intervals import of_replicates
 from abstain.metrics import METRICS
-from abstain.metrics.areas.rare_classes import few_failures_of_class, late_start_of_class
+from abstain.metrics.classes import few_failures_of_class, late_start_of_class
 from abstain.metrics.intervals import difference_of, influence_of, interval_of
 
 NAMES = ("aurc_ba", "augrc_ba")
@@ -153,8 +153,8 @@ def test_evaluate_gives_the_reason_instead_of_an_interval(interval):
     found = ab.evaluate(predictions(), metrics=list(NAMES), interval=interval, bootstrap=100)
     for result in found.results:
         assert np.isfinite(result.value)
-        assert np.isnan(result.low)
-        assert result.interval_note.startswith("a class is too rare")
+        assert np.isnan(result.interval.low)
+        assert result.interval.note.startswith("a class is too rare")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.metrics import METRICS
-from abstain.metrics.areas.rare_classes import few_of_either_kind_of_class
+from abstain.metrics.classes import few_of_either_kind_of_class
 from abstain.metrics.intervals import difference_of, interval_of
 
 BALANCED = METRICS["balanced_accuracy"]
@@ -116,8 +116,8 @@ def test_evaluate_gives_the_reason_instead_of_an_interval(interval):
     found = ab.evaluate(p, metrics=["balanced_accuracy"], interval=interval, bootstrap=100)
     (result,) = found.results
     assert np.isfinite(result.value)
-    assert np.isnan(result.low)
-    assert result.interval_note.startswith(REASON)
+    assert np.isnan(result.interval.low)
+    assert result.interval.note.startswith(REASON)
 
 
 @pytest.mark.parametrize(("failed", "given"), [(2, False), (18, False), (10, True)])
@@ -129,10 +129,10 @@ def test_a_stream_gives_the_same_reason_or_interval(tmp_path, failed, given):
     streamed, read = (
         ab.evaluate(data, metrics=["balanced_accuracy"]).results[0] for data in (scan, p)
     )
-    assert streamed.interval_note == read.interval_note
-    assert read.interval_note.startswith(REASON) is not given
-    assert (streamed.low > 0) is given
-    assert streamed.low == pytest.approx(read.low, rel=1e-12, nan_ok=True)
+    assert streamed.interval.note == read.interval.note
+    assert read.interval.note.startswith(REASON) is not given
+    assert (streamed.interval.low > 0) is given
+    assert streamed.interval.low == pytest.approx(read.interval.low, rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(

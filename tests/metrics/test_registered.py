@@ -190,7 +190,7 @@ def test_a_name_alone_makes_it_another(name):
         rng = np.random.default_rng(0)
         samples = ab.Predictions(confidence=rng.random(60), loss=rng.random(60) < 0.3)
         found = ab.evaluate(samples, metrics=[name, mine.name])
-        assert [result.metric for result in found.results] == [name, mine.name]
+        assert [result.metric.name for result in found.results] == [name, mine.name]
         assert found.value(mine.name) == found.value(name)
         assert f"<code>{mine.name}</code>" in html_report(found)
         two = ab.Predictions(

@@ -91,12 +91,12 @@ def test_together_they_are_what_each_is_alone(weighted):
 
 
 def test_what_is_shared_is_done_once(monkeypatch):
-    from abstain.metrics.confidence_weighted import threshold
+    from abstain.metrics.confidence_weighted import cwsa
 
     calls = []
-    passes = threshold.sums_at_each
-    monkeypatch.setattr(threshold, "sums_at_each", lambda *given: calls.append(1) or passes(*given))
-    monkeypatch.setattr(threshold, "sums_at", lambda *_: pytest.fail("a pass for one threshold"))
+    passes = cwsa.sums_at_each
+    monkeypatch.setattr(cwsa, "sums_at_each", lambda *given: calls.append(1) or passes(*given))
+    monkeypatch.setattr(cwsa, "sums_at", lambda *_: pytest.fail("a pass for one threshold"))
     p = ab.Predictions(confidence=[0.9, 0.8, 0.7], loss=[0.0, 1.0, 0.0])
     found = ab.evaluate(
         p, metrics=[SWEPT, SWEPT.replace("@", "_plus@")], interval="none", curves=False
@@ -120,10 +120,10 @@ def test_evaluate_sweeps_as_cwsa_sweep_does():
     found = ab.evaluate(p, metrics=[SWEPT], interval="none")
     values = [result.value for result in found.results]
     np.testing.assert_allclose(values, ab.cwsa_sweep(s.confidence, s.loss).cwsa, atol=1e-9)
-    assert found.results[0].metric == "cwsa@0.5"
+    assert found.results[0].metric.name == "cwsa@0.5"
     # A metric that is named twice comes once.
     again = ab.evaluate(p, metrics=["cwsa@0.5:0.9:2", "cwsa@0.90"], interval="none")
-    assert [result.metric for result in again.results] == ["cwsa@0.5", "cwsa@0.9"]
+    assert [result.metric.name for result in again.results] == ["cwsa@0.5", "cwsa@0.9"]
 
 
 def test_compare_takes_a_range():

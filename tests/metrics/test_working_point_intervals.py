@@ -11,11 +11,11 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.intervals import of_replicates
 from abstain.inference.reach import OPEN, STRETCH
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
-from abstain.metrics.working_points import quantities, vertices
+from abstain.metrics.working_points import quantities
 
 RISK = metric_named("selective_risk@80cov")
 
@@ -171,8 +171,8 @@ def test_many_coverages_at_once() -> None:
         c = rng.integers(0, rng.integers(1, 30), n).astype(float)
         groups = Scored(c, (rng.random(n) < 0.3).astype(float)).groups
         asked = np.concatenate((rng.random(5), [0, 0.5, 1], groups.through / groups.total))
-        one_by_one = [vertices.at_coverage(groups, float(share)) for share in asked]
-        assert vertices.at_coverages(groups, asked).tolist() == one_by_one
+        one_by_one = [quantities.at_coverage(groups, float(share)) for share in asked]
+        assert quantities.at_coverages(groups, asked).tolist() == one_by_one
 
 
 def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from tests.report.pages import DISARMED, EVALUATED, HOSTILE, steering
 
 import abstain as ab
 from abstain.errors import InputError
+from abstain.evaluation.records import NOT_REQUESTED
 from abstain.report import html_report, write_html
 from abstain.report.render.html import resource
 from abstain.report.subjects.evaluation.charts import chart_data
@@ -271,19 +271,18 @@ def test_bands_cost_little_room(large):
 
 def test_notes_on_intervals_need_no_mouse(plain, parse):
     text = " ".join("".join(parse(html_report(plain)).text).split())
-    noted = [r for r in plain if r.interval_note and not r.reason]
-    assert {bool(r.interval) for r in noted} == {True, False}
+    noted = [r for r in plain if r.interval.note and not r.reason]
+    assert {r.interval.exists for r in noted} == {True, False}
     for result in noted:
-        lead = "Interval" if result.interval else "No interval"
-        assert f"{lead}: {result.interval_note}." in text
-    for form in {r.interval.partition(", t with ")[0] for r in plain if r.interval}:
+        lead = "Interval" if result.interval.exists else "No interval"
+        assert f"{lead}: {result.interval.note}." in text
+    for form in {r.interval.form for r in plain if r.interval.exists}:
         assert form[1:] in text
     assert "it holds the true value in 95 % of studies" in text
 
 
 def test_without_intervals_nothing_is_said_of_them(plain):
-    kept = {"low": math.nan, "high": math.nan, "level": math.nan, "interval": ""}
-    bare = tuple(replace(r, **kept, interval_note="") for r in plain)
+    bare = tuple(replace(r, interval=NOT_REQUESTED) for r in plain)
     page = html_report(replace(without_bands(plain), results=bare))
     assert 'interval">' not in page
     assert "Intervals in this report" not in page

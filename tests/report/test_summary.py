@@ -9,6 +9,7 @@ from rich.console import Console
 import abstain as ab
 from abstain.confidence import SCORES
 from abstain.evaluation import Evaluation, Note
+from abstain.evaluation.records import NOT_REQUESTED
 from abstain.predictions import LOSSES
 from abstain.report import html_report, terminal_table
 from abstain.report.document import Document, Glossary, Origin, Section, Table, joined
@@ -64,9 +65,9 @@ def test_best_is_the_best(plain):
     found = Pivot(plain)
     for result in plain:
         rivals = [r.value for r in plain if r.metric == result.metric]
-        marked = (result.split, result.score, result.metric) in found.best
+        marked = (result.split, result.score, result.metric.name) in found.best
         if marked:
-            extreme = min(rivals) if result.lower_is_better else max(rivals)
+            extreme = min(rivals) if result.metric.lower_is_better else max(rivals)
             assert result.value == pytest.approx(extreme, rel=1e-11)
             assert len(set(rivals)) > 1
 
@@ -87,8 +88,8 @@ def test_verdict_takes_its_numbers_from_the_results(plain):
 def test_verdict_gives_the_interval_of_the_leader(plain):
     sentences = " ".join(verdict(Pivot(plain)))
     leader = Pivot(plain).leaders((), "augrc")[0]
-    found = next(r for r in plain if r.metric == "augrc" and r.score == leader)
-    said = f"95 % interval {number(found.low)} to {number(found.high)})"
+    found = next(r for r in plain if r.metric.name == "augrc" and r.score == leader)
+    said = f"95 % interval {number(found.interval.low)} to {number(found.interval.high)})"
     assert said in sentences
     assert "more than chance, abstain compare tells" in sentences
 
@@ -100,7 +101,7 @@ def test_verdict_of_one_score_compares_nothing(graded):
 
 
 def test_verdict_without_an_interval(plain):
-    bare = tuple(replace(r, low=float("nan"), high=float("nan")) for r in plain)
+    bare = tuple(replace(r, interval=NOT_REQUESTED) for r in plain)
     sentences = " ".join(verdict(Pivot(replace(plain, results=bare))))
     assert "interval" not in sentences
     assert "nan" not in sentences
@@ -111,7 +112,7 @@ def test_verdict_of_a_graded_loss_speaks_of_loss(graded):
 
 
 def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
-    only = tuple(r for r in plain if r.metric == "augrc")
+    only = tuple(r for r in plain if r.metric.name == "augrc")
     assert "of 1000 are wrong" in " ".join(said(replace(plain, results=only)).verdict)
     # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
     assert "the mean loss is" in " ".join(said(replace(plain, binary=False)).verdict)
@@ -227,9 +228,12 @@ def test_findings_are_grouped_and_warnings_come_first(plain):
     assert [one.text for one in found[1].more] == ["two"]
 
 
-def test_unknown_metric_is_printed_by_its_name(plain):
-    odd = tuple(replace(r, metric="no such metric") for r in plain.results[:1])
-    assert explained(replace(plain, results=odd)).rows[0].cells[0].text == "no such metric"
+def test_a_metric_that_is_not_registered_is_printed_with_its_title(plain):
+    result = plain.results[0]
+    identity = replace(result.metric.identity, name="mine", title="My metric")
+    unregistered = replace(result, metric=replace(result.metric, identity=identity))
+    page = explained(replace(plain, results=(unregistered,)))
+    assert page.rows[0].cells[0].text == "My metric"
 
 
 def test_tie_range_is_shown_only_when_the_digits_differ(plain):

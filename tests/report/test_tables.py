@@ -11,6 +11,7 @@ from tests.report.pages import DISARMED, HOSTILE, steering
 
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import evaluate
+from abstain.evaluation.records import NOT_REQUESTED
 from abstain.report import html_report, latex_table, markdown_table, terminal_table
 from abstain.report.render.latex import escape as latex_escape
 from abstain.report.render.markdown import escape as markdown_escape
@@ -35,7 +36,9 @@ def test_terminal_table_cuts_no_number(large, plain):
     for evaluation in (large, plain):
         text = printed(terminal_table(evaluation))
         assert "…" not in text
-        auroc = next(r.value for r in evaluation if r.metric == "failure_auroc" and not r.reason)
+        auroc = next(
+            r.value for r in evaluation if r.metric.name == "failure_auroc" and not r.reason
+        )
         assert number(auroc) in text
 
 
@@ -76,7 +79,7 @@ def test_markdown_cells_line_up(hostile):
 
 def test_markdown_bold_is_the_best(plain):
     line = next(x for x in markdown_table(plain, metrics=["augrc"]).splitlines() if "AUGRC" in x)
-    best = min(r.value for r in plain if r.metric == "augrc")
+    best = min(r.value for r in plain if r.metric.name == "augrc")
     assert f"**{number(best)}**" in line
 
 
@@ -116,9 +119,12 @@ def test_latex_thousand_says_so(plain):
 
 def test_markdown_intervals(plain):
     text = markdown_table(plain, metrics=["augrc", "ece"], intervals=True)
-    best = min((r for r in plain if r.metric == "augrc"), key=lambda r: r.value)
-    assert f"**{number(best.value)}** [{number(best.low)}, {number(best.high)}] |" in text
-    worse = max(r.value for r in plain if r.metric == "ece")
+    best = min((r for r in plain if r.metric.name == "augrc"), key=lambda r: r.value)
+    assert (
+        f"**{number(best.value)}** [{number(best.interval.low)}, {number(best.interval.high)}] |"
+        in text
+    )
+    worse = max(r.value for r in plain if r.metric.name == "ece")
     assert f" {number(worse)} |" in text  # it has none, and nothing stands for it
     assert "In brackets: 95 % intervals. Forms: influence function, logit scale" in text
     assert "No interval: ECE has no analytic interval" in text
@@ -127,8 +133,8 @@ def test_markdown_intervals(plain):
 
 def test_latex_intervals(plain):
     text = latex_table(plain, metrics=["augrc", "accuracy"], thousand=True, intervals=True)
-    found = next(r for r in plain if r.metric == "augrc" and r.score == "first")
-    low, high = number(1000 * found.low), number(1000 * found.high)
+    found = next(r for r in plain if r.metric.name == "augrc" and r.score == "first")
+    low, high = number(1000 * found.interval.low), number(1000 * found.interval.high)
     assert rf"{{\scriptsize [{low}, {high}]}}" in text
     assert r"95 \% intervals" in text
     assert "Wilson (Accuracy)" in text
@@ -136,7 +142,7 @@ def test_latex_intervals(plain):
 
 
 def test_tables_of_results_without_intervals_say_so(plain):
-    bare = tuple(replace(r, low=float("nan"), high=float("nan"), interval="") for r in plain)
+    bare = tuple(replace(r, interval=NOT_REQUESTED) for r in plain)
     for write in (markdown_table, latex_table):
         text = write(replace(plain, results=bare), metrics=["augrc"], intervals=True)
         assert "No number has an interval." in text
@@ -144,7 +150,7 @@ def test_tables_of_results_without_intervals_say_so(plain):
 
 
 def test_cautions_of_intervals_are_printed(plain):
-    few = tuple(replace(r, interval_note="only 3 failures") for r in plain)
+    few = tuple(replace(r, interval=replace(r.interval, note="only 3 failures")) for r in plain)
     text = markdown_table(replace(plain, results=few), metrics=["augrc"], intervals=True)
     assert "With care: only 3 failures." in text
 

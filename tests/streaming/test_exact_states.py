@@ -6,7 +6,7 @@ import pytest
 import abstain as ab
 from abstain import streaming
 from abstain.errors import DomainError, FileFormatError, InputError, UncountedError
-from abstain.metrics.working_points.vertices import parted_at
+from abstain.metrics.working_points.quantities import parted_at
 from abstain.streaming import tally
 
 C = np.array([0.9, 0.8, 0.8, 0.6, 0.5, 0.5, 0.2], np.float32)

@@ -94,4 +94,4 @@ def test_accuracy_is_reported_for_grades_of_0_and_1():
     result = ab.evaluate(read_predictions({"confidence": confidence, "correct": right}))
     assert result.value("accuracy") == pytest.approx(right.mean())
     graded = ab.evaluate(read_predictions({"confidence": confidence, "correct": right / 2}))
-    assert "accuracy" not in {r.metric for r in graded.results}
+    assert "accuracy" not in {r.metric.name for r in graded.results}

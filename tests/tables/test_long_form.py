@@ -29,7 +29,7 @@ WIDE = ab.Predictions(
 
 
 def numbers(predictions):
-    return {(r.score, r.metric): r.value for r in ab.evaluate(predictions, interval="none")}
+    return {(r.score, r.metric.name): r.value for r in ab.evaluate(predictions, interval="none")}
 
 
 def test_it_is_the_same_as_wide(tmp_path):

@@ -11,8 +11,8 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Result
-from abstain.evaluation.uncertainty import EvaluatedPart
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions
@@ -40,7 +40,7 @@ def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()
 def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
-    values = {result.metric: result for result in results}
+    values = {result.metric.name: result for result in results}
     said = (
         *_counts(s, part.unknown),
         *_saturation(s, part.sure.shown),

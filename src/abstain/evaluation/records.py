@@ -4,26 +4,54 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
 from abstain._foundation.notes import Note
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve
+from abstain.inference.intervals import Interval, no_interval
+from abstain.metrics import Metric
 from abstain.typing import Split
 
+#: The interval of a result for which none was requested.
+NOT_REQUESTED = no_interval(float("nan"), "")
 
-@dataclass(frozen=True)
+#: The columns of a table of results, after those that split the data.
+RESULT_COLUMNS = (
+    "score",
+    "metric",
+    "value",
+    "n",
+    "failures",
+    "accepted",
+    "tied_share",
+    "tie_low",
+    "tie_high",
+    "convention",
+    "lower_is_better",
+    "reason",
+    "low",
+    "high",
+    "standard_error",
+    "level",
+    "interval",
+    "interval_note",
+)
+
+
+@dataclass(frozen=True, repr=False)
 class Result:
-    """One number.
+    """The value of one metric for one score on one part of the data.
 
     Attributes
     ----------
     split : tuple of (column, value)
-        Which part of the data; empty for all of them.
-    score, metric : str
-        Names in the catalogues, or the name of a confidence column.
+        The part of the data; empty for all of them.
+    score : str
+        The name in the catalogue or of a confidence column.
+    metric : Metric
+        The entry of the catalogue.
     value : float
         A fraction in double precision; NaN when undefined, then `reason` says why.
     n, failures : int
@@ -35,25 +63,16 @@ class Result:
     tie_low, tie_high : float
         The least and the largest value over all orders of tied samples; NaN for metrics that
         do not depend on ranks only.
-    convention : str
-        The named convention among several in use, or empty.
-    lower_is_better : bool
-        The direction.
     reason : str
         Why the value is NaN, or empty.
-    low, high, standard_error : float
-        Where the value may lie on new data, at `level`; NaN when there is no interval.
-    level : float
-        Of the interval; NaN when none was asked for.
-    interval : str
-        The form of the interval, in words; empty when there is none.
-    interval_note : str
-        Why there is no interval, or what to be careful about, or empty.
+    interval : Interval
+        The confidence interval. If there is none, its ends are NaN; its level is NaN if no
+        intervals were requested.
     """
 
     split: Split
     score: str
-    metric: str
+    metric: Metric
     value: float
     n: int
     failures: int
@@ -61,23 +80,36 @@ class Result:
     tied_share: float
     tie_low: float
     tie_high: float
-    convention: str
-    lower_is_better: bool
     reason: str
-    low: float = float("nan")
-    high: float = float("nan")
-    standard_error: float = float("nan")
-    level: float = float("nan")
-    interval: str = ""
-    interval_note: str = ""
+    interval: Interval = NOT_REQUESTED
 
     def row(self) -> dict[str, Any]:
         """Return the result as a flat row: split columns first."""
-        return {**dict(self.split), **{name: getattr(self, name) for name in RESULT_COLUMNS}}
+        values = (
+            self.score,
+            self.metric.name,
+            self.value,
+            self.n,
+            self.failures,
+            self.accepted,
+            self.tied_share,
+            self.tie_low,
+            self.tie_high,
+            self.metric.identity.convention,
+            self.metric.lower_is_better,
+            self.reason,
+            self.interval.low,
+            self.interval.high,
+            self.interval.standard_error,
+            self.interval.level,
+            self.interval.method if self.interval.exists else "",
+            self.interval.note,
+        )
+        return {**dict(self.split), **dict(zip(RESULT_COLUMNS, values, strict=True))}
 
-
-#: The columns of a tidy table of results, behind those that split the data.
-RESULT_COLUMNS = tuple(name for name in Result.__dataclass_fields__ if name != "split")
+    def __repr__(self) -> str:
+        """Write the columns of the result."""
+        return f"Result({', '.join(f'{name}={value!r}' for name, value in self.row().items())})"
 
 
 @dataclass(frozen=True)
@@ -195,7 +227,7 @@ class Evaluation(InNotebook):
         counts = {
             "split": len({r.split for r in self.results}),
             "score": len({r.score for r in self.results}),
-            "metric": len({r.metric for r in self.results}),
+            "metric": len({r.metric.name for r in self.results}),
             "warning": sum(finding.level == "warning" for finding in self.findings),
         }
         return f"Evaluation({counted(counts)}; .frame() has the numbers)"
@@ -213,7 +245,7 @@ class Evaluation(InNotebook):
         found = [
             r
             for r in self.results
-            if r.metric == metric
+            if r.metric.name == metric
             and score in {None, r.score}
             and (split is None or r.split == split)
         ]
@@ -246,7 +278,7 @@ def _single(
         return found[0].value
     asked = f"metric {metric!r}, score {score!r}, split {split!r}"
     if not found:
-        hint = suggest(metric, {r.metric for r in among})
+        hint = suggest(metric, {r.metric.name for r in among})
         raise UnknownNameError(f"there is no result for {asked}.{hint}")
     raise UnknownNameError(f"{len(found)} results match {asked}; {_to_add(metric, found)}")
 

@@ -78,10 +78,10 @@ def debiased(replicates: AnyArray, value: float, *, level: float = 0.95) -> Inte
         return plain
     added = float(np.mean(kept**2)) - value**2
     low, high = np.sqrt(np.maximum(0.0, np.square([plain.low, plain.high]) - 2 * added))
-    method = plain.method.replace("percentile", "percentile less twice the bias")
+    form = f"bootstrap, percentile less twice the bias, {np.size(replicates)} resamples"
     # Even less than chance alone makes is no proof of none at all.
     high = max(float(high), plain.high - plain.low)
-    return replace(plain, low=float(low), high=high, method=method)
+    return replace(plain, low=float(low), high=high, form=form)
 
 
 def bias_note(replicates: AnyArray, value: float) -> str:

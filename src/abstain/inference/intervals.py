@@ -45,20 +45,34 @@ class Interval:
         The ends; NaN when there is no interval, then `note` says why.
     level : float
         The share of repetitions of the study whose interval should hold the true value.
-    method : str
+    form : str
         How it was made, in words: "influence function, logit scale".
     standard_error : float
         On the scale of the number itself; NaN where the method has none.
     note : str
         A warning for the reader, such as of few failures; empty when there is none.
+    degrees : float
+        The degrees of freedom of its t quantile; NaN for other methods.
     """
 
     low: float
     high: float
     level: float
-    method: str
+    form: str
     standard_error: float = NAN
     note: str = ""
+    degrees: float = NAN
+
+    @property
+    def method(self) -> str:
+        """The form and the degrees of freedom, in words."""
+        is_t = not np.isnan(self.degrees)
+        return f"{self.form}, {quantile_words(self.degrees)}" if is_t else self.form
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is an interval."""
+        return not np.isnan(self.low)
 
 
 def no_interval(level: float, note: str, standard_error: float = NAN) -> Interval:
@@ -172,8 +186,7 @@ def interval_from(
         variance, degrees = moderated(variance, degrees, expected)
     reach = float(np.sqrt(variance)) * t_quantile(level, degrees)
     scale, low, high = _on_scale(value, reach, bounds)
-    method = f"{source}, {scale}, {quantile_words(degrees)}"
-    return Interval(low, high, level, method, error, note)
+    return Interval(low, high, level, f"{source}, {scale}", error, note, degrees)
 
 
 def widened(

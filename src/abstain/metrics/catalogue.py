@@ -24,7 +24,8 @@ from abstain.metrics.areas import (
     partial,
     sparsification,
 )
-from abstain.metrics.confidence_weighted import auc_mcc, sweep, threshold
+from abstain.metrics.confidence_weighted import areas as cwsa_areas
+from abstain.metrics.confidence_weighted import cwsa
 from abstain.metrics.entry import METRICS, Family, Metric
 from abstain.metrics.working_points import accuracy
 from abstain.metrics.working_points import entries as working_points
@@ -45,9 +46,8 @@ for _entry in (
     *classifier.ENTRIES,
     *calibration.ENTRIES,
     *smooth_calibration.ENTRIES,
-    *threshold.ENTRIES,
-    *sweep.ENTRIES,
-    *auc_mcc.ENTRIES,
+    *cwsa.ENTRIES,
+    *cwsa_areas.ENTRIES,
     *review.ENTRIES,
     *binary.ENTRIES,
     *open_set.ENTRIES,
@@ -67,7 +67,7 @@ OF_POPULATION: Final = aurc.PLUG_IN.name
 FAMILIES: tuple[Family, ...] = (
     *working_points.FAMILIES,
     *partial.FAMILIES,
-    *threshold.FAMILIES,
+    *cwsa.FAMILIES,
     *accuracy.FAMILIES,
     *collaboration.FAMILIES,
     *open_set.FAMILIES,

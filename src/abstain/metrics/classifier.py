@@ -8,8 +8,8 @@ from abstain._foundation.foreign import double
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import ClassView, Scored
 from abstain._foundation.segments import sums_by
-from abstain.metrics.areas.rare_classes import few_of_either_kind_of_class
-from abstain.metrics.class_views import (
+from abstain.metrics.classes import (
+    few_of_either_kind_of_class,
     is_class,
     log_likelihood,
     of_predictions,

@@ -10,11 +10,11 @@ from abstain._foundation.foreign import double, scalar, without_gradient
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated
-from abstain.metrics.class_views import joined, of_probabilities, probabilities_of, view_of
+from abstain.metrics.classes import joined, of_probabilities, probabilities_of, view_of
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.influences import of_mean, of_turns
 from abstain.metrics.review import BinaryTask, log_odds, oc_ap_of, oc_auc_of, of_no_class
-from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
+from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
 from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"

@@ -31,7 +31,7 @@ from abstain.metrics.small_samples import (
     share_interval,
     with_variance_of_each_kind,
 )
-from abstain.metrics.working_points.open_thresholds import over_thresholds
+from abstain.metrics.working_points.intervals import over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 

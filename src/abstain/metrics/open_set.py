@@ -17,7 +17,7 @@ from abstain.inference.intervals import Interval, no_interval
 from abstain.inference.small_samples import Failures, warning
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.class_views import joined, of_predictions, view_of, weighted_mean
+from abstain.metrics.classes import joined, of_predictions, view_of, weighted_mean
 from abstain.metrics.entry import (
     DisplayOptions,
     Family,

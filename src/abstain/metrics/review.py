@@ -14,7 +14,7 @@ from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import ClassView, Scored
 from abstain._foundation.weights import counted
-from abstain.metrics.class_views import probabilities_of, view_of
+from abstain.metrics.classes import probabilities_of, view_of
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.roc import area_under_roc, average_precision, no_less_than_zero, some
 from abstain.typing import AnyArray, Array, FloatArray

@@ -216,8 +216,7 @@ def meaning(result: Result) -> str:
     """Say what a number means, or why there is none."""
     if result.reason:
         return f"Undefined here: {result.reason}."
-    metric = metric_of(result.metric)
-    return metric.identity.meaning.format(value=_Shown(result.value)) if metric else ""
+    return result.metric.identity.meaning.format(value=_Shown(result.value))
 
 
 def place(finding: Note) -> str:

@@ -118,13 +118,13 @@ def _values(
         # A score by its column alone: one of the catalogue may have the same name.
         found = evaluate(predictions, scores=list(names), metrics=plain, interval="none")
         for result in found.results:
-            out[result.score][result.metric] = _plain(result.value)
+            out[result.score][result.metric.name] = _plain(result.value)
     calibrated = [metric.name for metric in asked if on_probabilities(metric)]
     if calibrated:
         fitted = [calibrate(name, predictions, name=name + _CALIBRATED) for name in names]
         found = evaluate(predictions, scores=fitted, metrics=calibrated, interval="none")
         for result in found.results:
-            out[result.score.removesuffix(_CALIBRATED)][result.metric] = _plain(result.value)
+            out[result.score.removesuffix(_CALIBRATED)][result.metric.name] = _plain(result.value)
     return out
 
 

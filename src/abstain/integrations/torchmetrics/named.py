@@ -5,7 +5,7 @@ from typing import Any
 
 from abstain._foundation import checks
 from abstain.integrations.torchmetrics.metric import SelectiveMetric
-from abstain.metrics.confidence_weighted.sums import threshold_of
+from abstain.metrics.confidence_weighted.cwsa import threshold_of
 from abstain.typing import AurcEstimator
 
 _AURC = {

@@ -13,9 +13,13 @@ from abstain._foundation.ranks import group_index, group_ties
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
 from abstain.inference.influence import tail_sums, trapezoid_steps
-from abstain.metrics.areas.class_cells import ClassCells, class_cells
-from abstain.metrics.areas.rare_classes import few_failures_of_class, late_start_of_class
-from abstain.metrics.class_views import view_of
+from abstain.metrics.classes import (
+    ClassCells,
+    class_cells,
+    few_failures_of_class,
+    late_start_of_class,
+    view_of,
+)
 from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, Need, value_of
 from abstain.metrics.influences import of_classes, of_mean
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area

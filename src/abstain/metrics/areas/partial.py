@@ -24,7 +24,7 @@ from abstain.metrics.rank_weights import (
     rank_weighted_risk,
     trapezoids,
 )
-from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
+from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
 from abstain.typing import AnyArray, FloatArray, Scalar
 
 Interpolation = Literal["linear", "hyperbolic"]

@@ -1,13 +1,37 @@
-"""The measurement that areas under CWSA and CWSA+ against coverage share."""
+"""Areas under CWSA and CWSA+ against coverage: of the whole curve, and AUC-MCC."""
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Final
 
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.foreign import double, joined, scalar
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.measurement import Measured
-from abstain.metrics.confidence_weighted.sums import NEEDS
-from abstain.metrics.entry import Measurement
-from abstain.metrics.influences import of_kinds
-from abstain.typing import FloatArray
+from abstain._foundation.scored import Scored, kind_of
+from abstain.curves.quadrature import trapezoid
+from abstain.errors import UndefinedMetricWarning
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.metrics.confidence_weighted.cwsa import (
+    NEEDS,
+    RAMPS,
+    SOURCE,
+    Ramp,
+    RampName,
+    Sums,
+    checked,
+    ramp_of,
+    sums_at_each,
+)
+from abstain.metrics.entry import Identity, Measurement, Metric, value_of
+from abstain.metrics.influences import of_kinds, of_mean
+from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
 def area_measurement(
@@ -27,3 +51,519 @@ def area_measurement(
         influence=of_kinds(partial(influence, plus=plus)),
         n_failures=None,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class CwsaSweep:
+    """CWSA, CWSA+ and the selective accuracy at each threshold, in the order they were given.
+
+    Attributes
+    ----------
+    threshold : array of shape (t,)
+        Accept when confidence >= threshold.
+    coverage : array of shape (t,)
+        Weighted share accepted.
+    accepted : array of shape (t,)
+        Number of samples accepted.
+    selective_accuracy : array of shape (t,)
+        One minus the mean loss of the accepted; NaN where nothing is accepted.
+    cwsa : array of shape (t,)
+        CWSA, divided by the weight of all samples.
+    cwsa_plus : array of shape (t,)
+        CWSA+, divided by the weight accepted; NaN where nothing is accepted.
+    """
+
+    threshold: FloatArray
+    coverage: FloatArray
+    accepted: IntArray
+    selective_accuracy: FloatArray
+    cwsa: FloatArray
+    cwsa_plus: FloatArray
+
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the sweep as a dataframe, one row a threshold; undefined values are null."""
+        import polars as pl
+
+        columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
+        return in_library(pl.DataFrame(columns, nan_to_null=True), backend)
+
+    def __len__(self) -> int:
+        """Count the thresholds."""
+        return len(self.threshold)
+
+    def auc_mcc(self, metric: str = "cwsa_plus") -> float:
+        """Compute the area under a metric against coverage over these thresholds, the AUC-MCC.
+
+        Answers: which number does the paper make of this sweep?
+
+        Parameters
+        ----------
+        metric : {"cwsa", "cwsa_plus", "selective_accuracy"}, default="cwsa_plus"
+            Which column.
+
+        Returns
+        -------
+        float
+            Straight lines between the thresholds, from the coverage of the highest to that of the
+            lowest. What lies outside of these two coverages counts nothing, and so does a threshold
+            without a value (no sample is accepted). So the value is at most the difference of the
+            two coverages, and 0 for a model that is certain of all samples: it compares no models
+            whose confidences are spread differently. `cwsa_area` has no such ends.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+
+        References
+        ----------
+        .. [1] Shahnazari et al. (2025), sections 4.3 and A.4, https://arxiv.org/abs/2505.18622
+
+        Examples
+        --------
+        >>> from abstain.metrics import cwsa_sweep
+        >>> round(cwsa_sweep([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]).auc_mcc("cwsa"), 4)
+        0.2408
+        >>> cwsa_sweep([1.0, 1.0, 1.0], [0, 0, 0]).auc_mcc()
+        0.0
+        """
+        column = checks.one_of(metric, "metric", ("cwsa", "cwsa_plus", "selective_accuracy"))
+        coverage = to_numpy(self.coverage, "coverage").astype(np.float64)
+        value = to_numpy(getattr(self, column), column).astype(np.float64)
+        order = np.argsort(coverage[known := np.isfinite(value)], kind="stable")
+        return float(trapezoid(value[known][order], coverage[known][order]))
+
+
+def cwsa_sweep(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    thresholds: AnyArray | None = None,
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> CwsaSweep:
+    """Compute CWSA, CWSA+ and the selective accuracy at many thresholds.
+
+    Answers: which threshold makes the accepted predictions both right and confident?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `cwsa`.
+    thresholds : array of shape (t,), optional
+        Each in [0, 1). By default the 20 of the published tables, even from 0.5 to 0.99.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        As in `cwsa`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    CwsaSweep
+        Arrays of the caller's kind, one entry for each threshold; for all of them **higher is
+        better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `cwsa`.
+
+    Notes
+    -----
+    Normalized as in the published tables; see `cwsa`. NaN, with one `UndefinedMetricWarning`,
+    where nothing is accepted. Ties do not matter. Cost: one pass for all thresholds with the
+    linear, quadratic and step ramps, one for each threshold with others.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_sweep
+    >>> sweep = cwsa_sweep([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], thresholds=[0.5, 0.85])
+    >>> sweep.coverage.tolist(), sweep.cwsa.round(3).tolist()
+    ([0.75, 0.5], [0.3, 0.333])
+    """
+    s = checked(confidence, loss, weight)
+    swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _thresholds(thresholds)
+    sweep = sweep_of(s, swept, ramp_of(ramp))
+    if not sweep.accepted.all():
+        msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
+        warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
+    reference = kind_of(s, confidence)
+    arrays = {f.name: like(getattr(sweep, f.name), reference) for f in fields(sweep)}
+    return CwsaSweep(**arrays)
+
+
+def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
+    """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
+    at = sums_at_each(s, swept, ramp)
+    weight = np.array([sums.weight for sums in at])
+    # A few numbers for each threshold, set side by side once they are known.
+    right = [sums.right / sums.weight if sums.weight > 0 else float("nan") for sums in at]
+    return CwsaSweep(
+        threshold=swept,
+        coverage=weight / s.total,
+        accepted=np.array([sums.count for sums in at], dtype=np.int64),
+        selective_accuracy=joined(right),
+        cwsa=joined([sums.cwsa("all").value for sums in at]),
+        cwsa_plus=joined([sums.cwsa_plus("accepted").value for sums in at]),
+    )
+
+
+def _thresholds(x: AnyArray) -> FloatArray:
+    given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
+    checks.refuse("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
+    return given.astype(np.float64)
+
+
+def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the area under CWSA against coverage.
+
+    Answers: averaged over coverages, do confident successes outweigh confident failures?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [-0.5, 0.5]; **higher is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
+    the limit from below), joined by straight lines from the origin: no grid of thresholds to
+    choose. abstain defines this area. It is not the paper's AUC-MCC (`auc_mcc`), which counts only
+    the coverages between those of 20 thresholds. Linear ramp, divided by the weight of all
+    samples. Ties share a vertex. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, section 3.2 (CWSA), https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_area
+    >>> round(cwsa_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
+    0.2545
+    """
+    return value_of(_area_of(checked(confidence, loss, weight), plus=False), "cwsa_area")
+
+
+def cwsa_plus_area(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> float:
+    """Compute the area under CWSA+ against coverage.
+
+    Answers: averaged over coverages, how right and how confident are the accepted at once?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    As `cwsa_area`, but divided by the weight accepted, and flat from the first vertex to coverage
+    0. It is not the paper's AUC-MCC (`auc_mcc_plus`). Ties share a vertex. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, section 3.3 (CWSA+), https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_plus_area
+    >>> round(cwsa_plus_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
+    0.683
+    """
+    return value_of(_area_of(checked(confidence, loss, weight), plus=True), "cwsa_plus_area")
+
+
+def _area_of(s: Scored, *, plus: bool) -> Measured:
+    """Area over coverage, by the trapezoid rule between the distinct confidences."""
+    xp, factor = s.xp, 1.0 if plus else 2.0
+    area, away, last = 0.0, 0.0, None
+    for block in s.probability_vertices():
+        below_one = 1.0 - double(block.confidence)
+        # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
+        # limit from below is 1, and only the first group can be there: nothing is away then.
+        missing = xp.cumulative_sum((block.weight - factor * block.loss) * below_one) + away
+        away = missing[-1]
+        if not below_one[0] > 0:
+            below_one = xp.concat((xp.ones_like(below_one[:1]), below_one[1:]))
+        missing = missing / below_one
+        reached = block.through - factor * block.loss_through - missing
+        value = reached / (block.through if plus else s.total)
+        # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted and has no such end.
+        before = last if last is not None else value[:1] * float(plus)
+        area = area + xp.sum(block.weight * (value + xp.concat((before, value[:-1]))))
+        last = value[-1:]
+    return Measured(scalar(area) / (2.0 * s.total))
+
+
+def _influence(s: Scored, *, plus: bool) -> FloatArray:
+    """Areas under CWSA and CWSA+ against coverage."""
+    groups = s.probability_groups
+    below_one = 1.0 - groups.confidence.astype(np.float64)
+    factor = 1.0 if plus else 2.0
+    score = groups.weight - factor * groups.loss
+    inverse = np.divide(1.0, below_one, out=np.zeros_like(below_one), where=below_one > 0)
+    reached = np.cumsum(score) - np.cumsum(score * below_one) * inverse
+    by = groups.through if plus else np.full_like(score, groups.total)
+    value = reached / by
+    area = vertex_area(groups) if plus else vertex_area_rising(groups)
+    moved = trapezoid_steps(value, flat=plus) / groups.total
+    if plus:
+        moved = moved - area * value / by
+    on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)
+    gradient = Gradient(tail_sums(moved) + on_score, -factor * on_score)
+    return gradient.influence(groups, s.probability_home, s.loss)
+
+
+#: The thresholds of the paper's tables and released code.
+THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
+
+#: If fewer samples reach the last threshold, the area under CWSA+ has no valid interval: whether
+#: any do, and so whether the threshold counts, differs between samples of one population.
+_FEWEST: Final = 10
+
+
+def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the AUC-MCC of CWSA: the paper's area under CWSA against coverage.
+
+    Answers: which single number does the paper compute from its sweep of CWSA?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [-0.5, 0.5]; **higher is better**. 0 if all 20 thresholds accept the same samples.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    Trapezoids between the coverages of 20 evenly spaced thresholds from 0.5 to 0.99. Coverages
+    below that of the last threshold and above that of the first do not count, so a model that is
+    right and certain of every sample has the value 0. `cwsa_area` covers all coverages. For other
+    thresholds, use `CwsaSweep.auc_mcc`. Linear ramp, divided by the weight of all samples. Cost:
+    one pass.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC), https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import auc_mcc
+    >>> round(auc_mcc([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
+    0.2374
+    """
+    return value_of(_auc_mcc_of(checked(confidence, loss, weight), plus=False), "auc_mcc")
+
+
+def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the AUC-MCC of CWSA+: the paper's area under CWSA+ against coverage.
+
+    Answers: which single number does the paper compute from its sweep of CWSA+?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `auc_mcc`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. 0 if all 20 thresholds accept the same samples.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `auc_mcc`.
+
+    Notes
+    -----
+    As `auc_mcc`, but divided by the weight accepted. A threshold that accepts no sample has no
+    CWSA+ and is left out. If fewer than 10 samples reach the threshold 0.99, there is no analytic
+    interval, since other samples may decide whether it counts. Cost: one pass.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC), https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import auc_mcc_plus
+    >>> round(auc_mcc_plus([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
+    0.4806
+    """
+    return value_of(_auc_mcc_of(checked(confidence, loss, weight), plus=True), "auc_mcc_plus")
+
+
+def _auc_mcc_of(s: Scored, *, plus: bool) -> Measured:
+    sums = _sums_where_defined(s, plus=plus)
+    values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
+    widths = _trapezoid_widths(_coverages(sums)).tolist()
+    # Scalars of the caller's library, so that gradients reach confidences and losses.
+    return Measured(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
+
+
+def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
+    """Compute the influence of each sample on the AUC-MCC.
+
+    The area A depends on the coverages C_k and on the mean scores N_k at the thresholds t_k, where
+    CWSA is N_k and CWSA+ is N_k/C_k. A sample that is accepted at the first j thresholds adds
+    dA/dC_k + dA/dN_k (p - t_k)/(1 - t_k) score for each of them.
+    """
+    sums = _sums_where_defined(s, plus=plus)
+    if not sums:
+        return np.zeros(s.n)
+    coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
+    value = np.array([_value_at(at_threshold, plus=plus) for at_threshold in sums])
+    by_coverage, by_score = _slopes_by_coverage(value), _trapezoid_widths(coverage)
+    if plus:
+        by_coverage = by_coverage - by_score * value / coverage
+        by_score = by_score / coverage
+    constant, slope, intercept = (
+        np.concatenate(([0.0], np.cumsum(terms)))
+        for terms in (
+            by_coverage,
+            by_score / (1 - thresholds),
+            by_score * thresholds / (1 - thresholds),
+        )
+    )
+    p = s.shown
+    n_accepting = np.searchsorted(thresholds.astype(p.dtype), p, side="right")
+    score = 1.0 - (1.0 if plus else 2.0) * s.loss
+    ramps = slope[n_accepting] * p.astype(np.float64) - intercept[n_accepting]
+    return of_mean(s, constant[n_accepting] + ramps * score)
+
+
+def _few_accepted(s: Scored) -> str:
+    """Return why CWSA+ at these thresholds allows no interval, or an empty string."""
+    last = THRESHOLDS[-1]
+    [sums] = sums_at_each(s, THRESHOLDS[-1:], RAMPS["linear"])
+    if sums.count >= _FEWEST:
+        return ""
+    return (
+        f"{sums.count} samples reach the threshold {last:g}; with fewer than {_FEWEST}, other "
+        "samples may decide whether it counts"
+    )
+
+
+def _sums_where_defined(s: Scored, *, plus: bool) -> list[Sums]:
+    """Return the sums at each threshold; for CWSA+ those that accept a sample, which come first."""
+    every = sums_at_each(s, THRESHOLDS, RAMPS["linear"])
+    return [sums for sums in every if sums.count] if plus else every
+
+
+def _value_at(sums: Sums, *, plus: bool) -> Scalar:
+    return (sums.cwsa_plus("accepted") if plus else sums.cwsa("all")).value
+
+
+def _coverages(sums: list[Sums]) -> FloatArray:
+    return np.array([at_threshold.weight / at_threshold.total for at_threshold in sums])
+
+
+def _trapezoid_widths(coverage: FloatArray) -> FloatArray:
+    """Return the derivative of the area with respect to the value at each threshold."""
+    padded = np.pad(coverage, 1, mode="edge") if coverage.size else coverage
+    return (padded[:-2] - padded[2:]) / 2
+
+
+def _slopes_by_coverage(value: FloatArray) -> FloatArray:
+    """Return the derivative of the area with respect to the coverage at each threshold."""
+    return np.diff(np.pad((value[1:] + value[:-1]) / 2, 1))
+
+
+ENTRIES = (
+    Metric(
+        Identity(
+            name="cwsa_area",
+            title="area under CWSA",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
+            source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
+            convention="linear ramp, divided by the number of samples",
+            function="cwsa_area(confidence, loss)",
+        ),
+        area_measurement(_area_of, _influence, plus=False),
+    ),
+    Metric(
+        Identity(
+            name="cwsa_plus_area",
+            title="area under CWSA+",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="Averaged over coverages, the accepted are {value} right and confident at "
+            "once.",
+            source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
+            convention="linear ramp, divided by the number accepted",
+            function="cwsa_plus_area(confidence, loss)",
+        ),
+        area_measurement(_area_of, _influence, plus=True),
+    ),
+    Metric(
+        Identity(
+            name="auc_mcc",
+            title="AUC-MCC of CWSA",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is "
+            "{value}.",
+            source=SOURCE.format("4.3, AUC-MCC"),
+            convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
+            function="auc_mcc(confidence, loss)",
+        ),
+        area_measurement(_auc_mcc_of, _auc_mcc_influence, plus=False),
+    ),
+    Metric(
+        Identity(
+            name="auc_mcc_plus",
+            title="AUC-MCC of CWSA+",
+            family="cwsa",
+            lower_is_better=False,
+            meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is "
+            "{value}.",
+            source=SOURCE.format("4.3, AUC-MCC"),
+            convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number accepted",
+            function="auc_mcc_plus(confidence, loss)",
+        ),
+        replace(
+            area_measurement(_auc_mcc_of, _auc_mcc_influence, plus=True),
+            unreliable_reason=_few_accepted,
+        ),
+    ),
+)

@@ -8,7 +8,7 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored
 from abstain.metrics.blocks import Binned, FilledBins, Limits
-from abstain.metrics.confidence_weighted.sums import NEEDS, RAMPS, checked, sums_at, threshold_of
+from abstain.metrics.confidence_weighted.cwsa import NEEDS, RAMPS, checked, sums_at, threshold_of
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import of_kinds, weights_of
 from abstain.typing import AnyArray, FloatArray

@@ -23,23 +23,24 @@ from abstain.metrics.entry import (
     OneOfMany,
 )
 from abstain.metrics.influences import of_bends
-from abstain.metrics.working_points.inversion import inverted_interval
-from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
+from abstain.metrics.working_points.intervals import (
+    inverted_interval,
+    open_at_coverage,
+    open_at_risk,
+)
 from abstain.metrics.working_points.quantities import (
     CLASSIFICATION,
     GENERALIZED_RISK,
     REJECTION,
     SELECTIVE_RISK,
     Quantity,
-    influence_at_coverage,
-    influence_at_risk,
-)
-from abstain.metrics.working_points.vertices import (
     accepted_failures,
     at_coverage,
     at_coverages,
     at_risk,
     coverage_of,
+    influence_at_coverage,
+    influence_at_risk,
 )
 
 _CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"

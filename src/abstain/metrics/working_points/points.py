@@ -15,18 +15,16 @@ from abstain._foundation.segments import from_zero, interpolated
 from abstain.errors import InputError
 from abstain.metrics.entry import value_of
 from abstain.metrics.working_points.quantities import (
-    classification_quality_at,
-    generalized_risk_of,
-    rejection_quality_at,
-    selective_risk_of,
-)
-from abstain.metrics.working_points.vertices import (
     accepted,
     at_coverage,
     at_risk,
+    classification_quality_at,
     coverage_of,
+    generalized_risk_of,
     least_accepted,
     parted_at,
+    rejection_quality_at,
+    selective_risk_of,
 )
 from abstain.typing import AnyArray, Scalar
 

@@ -224,7 +224,7 @@ def _validated(choose_by: str, network: Network, parts: _Parts) -> Mapping[str, 
     wanted = dict.fromkeys((choose_by, *_VALIDATED))
     told = evaluate(found, scores=[BASELINE], metrics=list(wanted), interval="none")
     # JSON has no NaN.
-    return {r.metric: None if math.isnan(r.value) else r.value for r in told.results}
+    return {r.metric.name: None if math.isnan(r.value) else r.value for r in told.results}
 
 
 def _predicted(network: Network, parts: _Parts, images: Images, copies: int) -> Predictions:

@@ -108,7 +108,7 @@ def values(finals: Finals) -> list[dict[str, Any]]:
                     "objective": name,
                     "seed": seed,
                     "loss": loss,
-                    "metric": result.metric,
+                    "metric": result.metric.name,
                     "value": result.value,
                 }
                 for result in told.results

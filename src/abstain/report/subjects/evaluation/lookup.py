@@ -26,7 +26,7 @@ class Pivot:
     @cached_property
     def results(self) -> dict[Key, Result]:
         """From (split, score, metric) to the result."""
-        return {(r.split, r.score, r.metric): r for r in self.evaluation.results}
+        return {(r.split, r.score, r.metric.name): r for r in self.evaluation.results}
 
     @cached_property
     def cases(self) -> dict[tuple[Split, str], Case]:
@@ -100,13 +100,13 @@ def _best(results: dict[Key, Result]) -> frozenset[Key]:
     rivals: dict[tuple[Split, str], list[Result]] = {}
     for result in results.values():
         if not math.isnan(result.value):
-            rivals.setdefault((result.split, result.metric), []).append(result)
+            rivals.setdefault((result.split, result.metric.name), []).append(result)
     marked: set[Key] = set()
     for group in rivals.values():
         values = {_compared(r) for r in group}
         if len(values) > 1:
-            best = min(values) if group[0].lower_is_better else max(values)
-            marked.update((r.split, r.score, r.metric) for r in group if _compared(r) == best)
+            best = min(values) if group[0].metric.lower_is_better else max(values)
+            marked.update((r.split, r.score, r.metric.name) for r in group if _compared(r) == best)
     return frozenset(marked)
 
 
@@ -115,13 +115,9 @@ def _compared(result: Result) -> float:
     return float(f"{result.value:.12g}")
 
 
-#: What follows is different for every number: the degrees of freedom.
-_OF_ONE = ", t with "
-
-
 def level_of(results: Iterable[Result]) -> str:
     """Return the level of the intervals in words, or an empty string where there are none."""
-    return next((percent(r.level) for r in results if r.interval), "")
+    return next((percent(r.interval.level) for r in results if r.interval.exists), "")
 
 
 def note_of(result: Result) -> str:
@@ -129,33 +125,31 @@ def note_of(result: Result) -> str:
 
     Nothing for an undefined number: the reason stands in its place.
     """
-    if result.reason or not result.interval_note:
+    if result.reason or not result.interval.note:
         return ""
-    lead = "Interval" if result.interval else "No interval"
-    return f"{lead}: {result.interval_note}."
+    lead = "Interval" if result.interval.exists else "No interval"
+    return f"{lead}: {result.interval.note}."
 
 
 def said_with(result: Result) -> str:
     """Return a value's interval as it stands inside a sentence, or an empty string."""
-    found = between(result.low, result.high)
-    return f", {percent(result.level)} interval {found}" if found else ""
+    ends = between(result.interval.low, result.interval.high)
+    return f", {percent(result.interval.level)} interval {ends}" if ends else ""
 
 
 def forms(results: Iterable[Result]) -> dict[str, list[str]]:
     """Return the forms of interval with the metrics that have them, in order of appearance."""
     found: dict[str, list[str]] = {}
     for result in results:
-        if result.interval:
-            found.setdefault(result.interval.partition(_OF_ONE)[0], []).append(
-                metric_title(result.metric)
-            )
+        if result.interval.exists:
+            found.setdefault(result.interval.form, []).append(metric_title(result.metric.name))
     return {form: unique(titles) for form, titles in found.items()}
 
 
 def without(results: Iterable[Result]) -> list[str]:
     """List why numbers have no interval, each reason once."""
-    bare = [r for r in results if not (r.reason or r.interval)]
-    return unique(r.interval_note for r in bare if r.interval_note)
+    bare = [r for r in results if not (r.reason or r.interval.exists)]
+    return unique(r.interval.note for r in bare if r.interval.note)
 
 
 def footnotes(results: Iterable[Result]) -> list[str]:
@@ -169,7 +163,7 @@ def footnotes(results: Iterable[Result]) -> list[str]:
     reasons = without(told)
     if reasons:
         sentences.append(f"No interval: {'; '.join(reasons)}.")
-    cautions = unique(r.interval_note for r in told if r.interval and r.interval_note)
+    cautions = unique(r.interval.note for r in told if r.interval.exists and r.interval.note)
     if cautions:
         sentences.append(f"With care: {'; '.join(cautions)}.")
     return sentences

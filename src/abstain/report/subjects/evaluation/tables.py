@@ -7,24 +7,21 @@ from typing import Final, Literal
 
 from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.records import Evaluation, Result
-from abstain.plots.words import metric_title
+from abstain.plots.words import metric_title, sentence
 from abstain.report import document as doc
 from abstain.report.subjects.evaluation.lookup import Pivot, footnotes, note_of
 from abstain.report.words import (
     between,
     count,
     meaning,
-    metric_of,
     narrow_title,
+    number,
     printed_x1000,
     short_title,
     unique,
 )
 from abstain.tables import split_name
 from abstain.typing import Split
-
-#: What a metric of no family in the catalogue is filed under.
-_OTHER: Final = "other"
 
 #: The metrics whose intervals a terminal prints: as many as fit beside the names.
 _MOST: Final = 3
@@ -37,26 +34,28 @@ def value(result: Result | None, found: Pivot) -> doc.Number | None:
     """Return a result as a number, with its interval and how it stands to the other scores."""
     if result is None:
         return None
-    best = (result.split, result.score, result.metric) in found.best
+    interval = result.interval
+    form = interval.method if interval.exists else ""
+    best = (result.split, result.score, result.metric.name) in found.best
     return doc.Number(
         doc.NAN if result.reason else result.value,
-        result.low,
-        result.high,
-        per_thousand=printed_x1000(result.metric),
+        interval.low,
+        interval.high,
+        per_thousand=result.metric.display.per_thousand,
         stands="best" if best else "",
-        note=". ".join(words for words in (result.interval, result.interval_note) if words),
+        note=". ".join(text for text in (form, interval.note) if text),
         reason=result.reason,
     )
 
 
 def _label(name: str, found: Pivot, title: str) -> doc.Label:
-    sample = next(r for r in found.results.values() if r.metric == name)
+    sample = next(r for r in found.results.values() if r.metric.name == name)
     better = _better(sample)
     return doc.Label(title, better, short=narrow_title(name), title=f"{better} is better")
 
 
 def _better(result: Result) -> Literal["lower", "higher"]:
-    return "lower" if result.lower_is_better else "higher"
+    return "lower" if result.metric.lower_is_better else "higher"
 
 
 # ---------------------------------------------------------------------------------------- a page
@@ -92,7 +91,7 @@ def headline_on_page(found: Pivot) -> doc.Table:
 
 def every(found: Pivot) -> Iterator[doc.Block]:
     """Yield what is chosen of all numbers, and all of them with what they mean."""
-    families = unique(_family(r.metric) for r in found.results.values())
+    families = unique(r.metric.identity.family for r in found.results.values())
     options = [doc.Option("headline", "headline metrics"), doc.Option("", "all metrics")]
     options += [doc.Option(_key(family), family) for family in families]
     family = doc.Choice("family", "Show", tuple(options), chosen="headline")
@@ -127,11 +126,6 @@ def _key(family: str) -> str:
     return family.replace(" ", "-")
 
 
-def _family(name: str) -> str:
-    metric = metric_of(name)
-    return metric.identity.family if metric else _OTHER
-
-
 def _ordered(found: Pivot, split: Split) -> list[Result]:
     """Return the results of one split, metric by metric so that scores stand together."""
     keys = [(split, score, metric) for metric in found.metrics for score in found.scores]
@@ -140,26 +134,28 @@ def _ordered(found: Pivot, split: Split) -> list[Result]:
 
 def _explained(result: Result, found: Pivot) -> doc.Row:
     ties = between(result.tie_low, result.tie_high)
-    moved = ties and len(set(ties.split(" to "))) > 1
+    depends_on_ties = ties and number(result.tie_low) != number(result.tie_high)
     shown = value(result, found)
+    tie_range = f"{ties} over all orders of ties" if depends_on_ties else ""
     accepted = result.n if result.accepted is None else result.accepted
     samples = doc.Number(accepted, form="count")
     if result.accepted is not None:
         samples = replace(samples, said=f"{count(accepted)} of {count(result.n)}")
     note = note_of(result)
     cells: tuple[doc.Cell, ...] = (
-        doc.Label(metric_title(result.metric), _better(result), note=result.convention),
+        doc.Label(
+            sentence(result.metric.title), _better(result), note=result.metric.identity.convention
+        ),
         result.score,
-        shown
-        and replace(shown, note="", beside=f"{ties} over all orders of ties" if moved else ""),
+        shown and replace(shown, note="", beside=tie_range),
         (meaning(result), *([doc.Span(note, "small")] if note else [])),
         samples,
         doc.Number(result.failures, form="count"),
     )
-    headline = " headline" if result.metric in found.headline else ""
+    headline = " headline" if result.metric.name in found.headline else ""
     tags = {
         "score": str(found.score_place[result.score]),
-        "family": f"{_key(_family(result.metric))}{headline}",
+        "family": f"{_key(result.metric.identity.family)}{headline}",
     }
     return doc.Row(cells, tags=tags)
 
@@ -186,7 +182,7 @@ def _alone(result: Result | None, found: Pivot) -> doc.Number | None:
 
 def spans(found: Pivot) -> Iterator[doc.Table]:
     """Yield where some headline numbers may lie; nothing when no number has an interval."""
-    with_interval = {r.metric for r in found.results.values() if r.interval}
+    with_interval = {r.metric.name for r in found.results.values() if r.interval.exists}
     wanted = dict.fromkeys([*found.headline, *found.metrics])
     names = [name for name in wanted if name in with_interval][:_MOST]
     if not names:
@@ -201,7 +197,7 @@ def spans(found: Pivot) -> Iterator[doc.Table]:
 
 
 def _span(result: Result | None) -> doc.Range | None:
-    return None if result is None else doc.Range(result.low, result.high)
+    return None if result is None else doc.Range(result.interval.low, result.interval.high)
 
 
 def _by_split(
@@ -228,7 +224,7 @@ def spoken(found: Pivot) -> Iterator[doc.Table]:
     for split in found.splits:
         rows = [
             (
-                doc.Label(metric_title(result.metric), _better(result)),
+                doc.Label(sentence(result.metric.title), _better(result)),
                 result.score,
                 value(result, found),
                 meaning(result),
@@ -294,7 +290,11 @@ def _known(name: str, found: Pivot) -> str:
 
 def _conventions(results: Sequence[Result], *, intervals: bool) -> list[str]:
     """Return the sentences of the footnote."""
-    named = {metric_title(r.metric): r.convention for r in results if r.convention}
+    named = {
+        sentence(r.metric.title): r.metric.identity.convention
+        for r in results
+        if r.metric.identity.convention
+    }
     sentences = [
         "Values are fractions; arrows point to where better is; bold marks the best score.",
         "Tied samples are accepted or rejected together; the order of rows never matters.",

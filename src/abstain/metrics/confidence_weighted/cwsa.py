@@ -1,0 +1,548 @@
+"""CWSA and CWSA+: right and wrong answers above a threshold, weighted by confidence."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import namespace, of_numpy
+from abstain._foundation.foreign import (
+    double,
+    numbers_beside,
+    scalar,
+    value_from,
+    without_gradient,
+)
+from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.ranks import reached
+from abstain._foundation.scored import Scored, scored
+from abstain.curves.bin_sums import BLOCK, Cells
+from abstain.errors import DomainError, InputError, UndefinedMetricWarning
+from abstain.metrics.blocks import Binned, FilledBins, Limits
+from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, OneOfMany, value_of
+from abstain.metrics.influences import of_kinds, of_mean, weights_of
+from abstain.metrics.roc import no_less_than_zero
+from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
+
+Normalize = Literal["all", "accepted"]
+RampName = Literal["linear", "quadratic", "sqrt", "step"]
+Ramp: TypeAlias = Callable[[FloatArray], AnyArray]
+
+NORMALIZERS = ("all", "accepted")
+
+RAMPS: dict[str, Ramp] = {
+    "linear": lambda u: u,
+    "quadratic": lambda u: u * u,
+    "sqrt": lambda u: u**0.5,
+    "step": lambda u: namespace(u).ones_like(u),
+}
+
+#: Samples that are summed at once, so that temporaries stay in the cache.
+_BLOCK = 1 << 14
+
+_HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank metric."
+
+
+def checked(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
+    """Validate at the public edge: confidence and loss in [0, 1]."""
+    s = scored(confidence, loss, weight, by_value=True)
+    check_unit_interval(s)
+    return s
+
+
+def check_unit_interval(s: Scored) -> None:
+    """Raise an error if a confidence or a loss lies outside [0, 1]."""
+    checks.unit_interval(s.confidence, "confidence", hint=_HINT)
+    checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
+
+
+def threshold_of(x: float) -> float:
+    """Validate a threshold in [0, 1)."""
+    value = checks.number(x, "threshold")
+    if not 0.0 <= value < 1.0:
+        raise DomainError(
+            f"`threshold` must lie in [0, 1); got {value!r}. At 1 the ramp has no width."
+        )
+    return value
+
+
+def ramp_of(x: RampName | Ramp) -> Ramp:
+    """Return the ramp of that name, or the user's own."""
+    if callable(x):
+        return x
+    if x not in RAMPS:
+        raise InputError(
+            f"`ramp` must be one of {', '.join(map(repr, RAMPS))} or a callable; got {x!r}"
+        )
+    return RAMPS[x]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What is accepted at a threshold."""
+
+    #: Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
+    signed: Scalar
+    #: Sum of weight x ramp x (1 - loss).
+    correct: Scalar
+    #: Sum of weight x (1 - loss).
+    right: Scalar
+    #: Weight accepted.
+    weight: float
+    #: Weight of all samples.
+    total: float
+    #: Number of samples accepted.
+    count: int
+
+    def cwsa(self, normalize: str) -> Measured:
+        """Return the CWSA."""
+        return self._over(self.signed, normalize)
+
+    def cwsa_plus(self, normalize: str) -> Measured:
+        """Return the CWSA+."""
+        return self._over(self.correct, normalize)
+
+    def _over(self, score: Scalar, normalize: str) -> Measured:
+        if normalize == "all":
+            return Measured(score / self.total, self.count)
+        if self.count == 0:
+            return undefined("no sample reaches the threshold")
+        return Measured(score / self.weight, self.count)
+
+
+def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
+    """Sum over the samples whose confidence reaches the threshold: one pass, in any order."""
+    if s.groups_given is not None:
+        groups = s.groups_given
+        k = int(reached(groups, threshold))
+        count = int(groups.xp.sum(groups.count[:k]))
+        held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
+        return _sum(held, groups.total, threshold, ramp)
+    # A ramp of the user's sees all that is accepted at once.
+    blocks = of_numpy(s.shown) and ramp in RAMPS.values()
+    step, pick = (_BLOCK, _zeroed) if blocks else (s.n, _accepted_samples)
+    parts = [
+        _sum(pick(s, slice(start, start + step), threshold), s.total, threshold, ramp)
+        for start in range(0, s.n, step)
+    ]
+    return parts[0] if len(parts) == 1 else _added(parts)
+
+
+def _added(parts: list[Sums]) -> Sums:
+    """Add up the parts of one threshold; each is summed by itself first."""
+    names = ("signed", "correct", "right", "weight", "count")
+    sums: dict[str, Any] = {name: sum(getattr(part, name) for part in parts) for name in names}
+    return Sums(**sums, total=parts[0].total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What is accepted, by groups or by samples: probability, weight, loss mass, and how many."""
+
+    probability: Array
+    weight: FloatArray
+    loss: FloatArray
+    count: int
+
+
+def _accepted_samples(s: Scored, rows: slice, threshold: float) -> _Held:
+    """Return samples, not groups: each has its own gradient, tied or not."""
+    p, loss = s.shown[rows], double(s.loss[rows])
+    fixed = without_gradient(p)
+    taken = fixed >= s.xp.astype(numbers_beside(threshold, fixed), fixed.dtype)
+    if s.weight is None:
+        loss = loss[taken]
+        return _Held(p[taken], s.xp.ones_like(loss), loss, int(loss.shape[0]))
+    weight = s.weight[rows]
+    taken = taken & (weight > 0)
+    weight = weight[taken]
+    return _Held(p[taken], weight, weight * loss[taken], int(weight.shape[0]))
+
+
+def _zeroed(s: Scored, rows: slice, threshold: float) -> _Held:
+    """Return all samples, those that are not accepted without weight: none has to be moved."""
+    p = s.shown[rows]
+    taken = p >= p.dtype.type(threshold)
+    if s.weight is not None:
+        taken &= s.weight[rows] > 0
+    weight = taken.astype(np.float64) if s.weight is None else taken * s.weight[rows]
+    return _Held(p, weight, weight * s.loss[rows], int(np.count_nonzero(taken)))
+
+
+def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
+    p, weight, loss = held.probability, held.weight, held.loss
+    above = double(p) - threshold
+    # A float32 0.9 reaches the threshold 0.9, from a hair below it.
+    above = value_from(above, no_less_than_zero(without_gradient(above)))
+    worth = ramped(ramp, above / (1.0 - threshold))
+    total, good = namespace(above).sum, weight - loss
+    correct, wrong = scalar(total(worth * good)), scalar(total(worth * loss))
+    return Sums(
+        signed=correct - wrong,
+        correct=correct,
+        right=scalar(total(good)),
+        weight=float(total(weight)),
+        total=everything,
+        count=held.count,
+    )
+
+
+def contributions_at(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
+    """Return what each sample adds to CWSA, or to CWSA+, as the tables normalize them.
+
+    Linear ramp. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
+    """
+    check_unit_interval(s)
+    xp, p, loss = s.xp, without_gradient(s.shown), double(s.loss)
+    is_accepted = p >= xp.astype(numbers_beside(threshold, p), p.dtype)
+    weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
+    worth = no_less_than_zero(double(p) - threshold) / (1.0 - threshold)
+    total = float(xp.sum(weight)) if plus else s.total
+    if total == 0:
+        msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
+        warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
+        return xp.full_like(loss, float("nan"))
+    # 0.0 is added because a failure at the threshold would contribute -0.0.
+    return weight * worth * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
+
+
+def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:
+    """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
+    if ramp in RAMPS.values():
+        return ramp(u)
+    out = np.asarray(ramp(u), dtype=np.float64) if of_numpy(u) else double(ramp(u))
+    if out.shape != u.shape:
+        raise InputError(
+            f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
+        )
+    if u.shape[0]:
+        checks.finite(out, "ramp(u)")
+        checks.unit_interval(out, "ramp(u)")
+    return out
+
+
+NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
+SOURCE = "Shahnazari et al. (2025), section {}, https://arxiv.org/abs/2505.18622"
+
+
+_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
+
+
+def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
+    """Return `sums_at` of each threshold, in the order given."""
+    power = next((power for name, power in _POWERS if ramp is RAMPS[name]), None)
+    p = s.shown
+    if power is None or not of_numpy(p) or s.groups_given is not None or not thresholds.size:
+        return [sums_at(s, float(t), ramp) for t in thresholds]
+    at = thresholds.astype(p.dtype)
+    # Reached in the precision of the confidences, but on the ramp only beyond the threshold itself.
+    beyond = np.where(at > thresholds, at, np.nextafter(at, p.dtype.type(2)))
+    ends = np.unique(np.concatenate((at, beyond)))
+    count, moments = _above(s, ends, power)
+    reached = np.searchsorted(ends, at)
+    climbing = np.searchsorted(ends, beyond) if power else reached
+    rise = ends[climbing] - thresholds
+    climbed = sum(
+        comb(power, k) * moments[:, k, climbing] * rise ** (power - k) for k in range(power + 1)
+    )
+    right, wrong = climbed / (1.0 - thresholds) ** power
+    good, bad = moments[:, 0, reached]
+    return [
+        Sums(
+            signed=float(right[i] - wrong[i]),
+            correct=float(right[i]),
+            right=float(good[i]),
+            weight=float(good[i] + bad[i]),
+            total=s.total,
+            count=int(count[place]),
+        )
+        for i, place in enumerate(reached)
+    ]
+
+
+def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
+    """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
+    cells = Cells(ends, "right", s.loss.dtype.kind == "b")
+    parts = [
+        _between(s, slice(start, start + BLOCK), cells, power) for start in range(0, s.n, BLOCK)
+    ]
+    # Nothing is asked of what lies below all ends.
+    count = np.sum([part[0] for part in parts], axis=0)[1:]
+    sums = np.sum([part[1] for part in parts], axis=0)[..., 1:]
+    width = np.diff(ends.astype(np.float64))
+    for m in range(power + 1):
+        for k in range(m):
+            sums[:, m, :-1] += comb(m, k) * sums[:, k, 1:] * width ** (m - k)
+        sums[:, m] = sums[:, m, ::-1].cumsum(axis=1)[:, ::-1]
+    return count[::-1].cumsum()[::-1], sums
+
+
+def _between(s: Scored, rows: slice, cells: Cells, power: int) -> tuple[IntArray, FloatArray]:
+    """Return the same of what is at each end or above it, but below the next; first below all."""
+    p, loss = s.shown[rows], s.loss[rows]
+    weight = None if s.weight is None else s.weight[rows]
+    place, index = cells.places(p, loss)
+    lower = np.append(0.0, cells.inner.astype(np.float64))
+    distance = p - lower.take(place) if power else p
+    kinds = [weight] if cells.parted else _right_wrong(loss, weight)
+    sums = np.empty((2, power + 1, cells.bins))
+    for m in range(power + 1):
+        sums[:, m] = np.concatenate([cells.sums(index, kind) for kind in kinds])
+        if m < power:
+            kinds = [distance if kind is None else kind * distance for kind in kinds]
+    there = None if weight is None else weight > 0
+    return cells.sums(index, there).sum(axis=0).astype(np.int64), sums
+
+
+def _right_wrong(loss: Array, weight: FloatArray | None) -> list[Any]:
+    """Return how much of each sample is right, and how much is wrong."""
+    wrong = loss.astype(np.float64) if weight is None else loss * weight
+    return [(1.0 if weight is None else weight) - wrong, wrong]
+
+
+def cwsa(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    threshold: float,
+    normalize: Normalize = "all",
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the confidence-weighted selective accuracy (CWSA).
+
+    Answers: at this threshold, do the confident successes outweigh the confident failures?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        In [0, 1], read as a probability; accept when confidence >= threshold.
+    loss : array of shape (n,)
+        In [0, 1]; a sample counts with sign 1 - 2 loss, so +1 for a success, -1 for a failure.
+    threshold : float
+        In [0, 1).
+    normalize : {"all", "accepted"}, default="all"
+        Divide by the weight of all samples, or by that of the accepted ones.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        Weight of an accepted sample as a function of u = (confidence - threshold) /
+        (1 - threshold): u, u^2, the square root of u, or 1; or a function of an array of u that
+        returns weights in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; **higher is better**. With "all", 0 when nothing is accepted; with "accepted",
+        NaN and an `UndefinedMetricWarning`.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a confidence or loss is outside [0, 1], `threshold` is
+        outside [0, 1), or a weight is negative.
+    InputError
+        If `normalize` or `ramp` is not allowed.
+
+    Notes
+    -----
+    The paper's equation divides by the number accepted; its tables and its code divide CWSA by
+    the number of all samples and CWSA+ by the number accepted. The defaults here reproduce the
+    tables. A monotone transform of the confidence changes the value; ties do not matter. Cost:
+    one pass.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, section 3.2, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa
+    >>> round(cwsa([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.5), 4)
+    0.3
+    """
+    s = checked(confidence, loss, weight)
+    by = checks.one_of(normalize, "normalize", NORMALIZERS)
+    return value_of(sums_at(s, threshold_of(threshold), ramp_of(ramp)).cwsa(by), "cwsa")
+
+
+def cwsa_plus(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    threshold: float,
+    normalize: Normalize = "accepted",
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute CWSA+, which rewards confident successes and does not punish failures.
+
+    Answers: at this threshold, how right and how confident are the accepted samples at once?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `cwsa`; a sample counts with 1 - loss.
+    threshold : float
+        In [0, 1).
+    normalize : {"all", "accepted"}, default="accepted"
+        Divide by the weight of all samples, or by that of the accepted ones.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        As in `cwsa`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when nothing is
+        accepted; 0 then with "all".
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `cwsa`.
+
+    Notes
+    -----
+    The default divides by the number accepted, as the paper's tables do; see `cwsa`. With the
+    step ramp it is the selective accuracy. Ties do not matter. Cost: one pass.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, section 3.3, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_plus
+    >>> round(cwsa_plus([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.5), 4)
+    0.6
+    """
+    s = checked(confidence, loss, weight)
+    by = checks.one_of(normalize, "normalize", NORMALIZERS)
+    return value_of(sums_at(s, threshold_of(threshold), ramp_of(ramp)).cwsa_plus(by), "cwsa_plus")
+
+
+def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
+    """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
+    groups = s.probability_groups
+    inside = (s.probability_home < int(reached(groups, threshold))) & (weights_of(s) > 0)
+    p = np.zeros(s.n) if s.probability is None else s.probability.astype(np.float64)
+    worth = inside * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
+    if not plus:
+        return of_mean(s, worth * (1.0 - 2.0 * s.loss))
+    accepted = float(weights_of(s)[inside].sum())
+    each = worth * (1.0 - s.loss)
+    mean = float((weights_of(s) * each).sum()) / accepted
+    out: FloatArray = inside * (each - mean) * (s.total / accepted)
+    return out
+
+
+def _cwsa_limits(blocks: FilledBins, threshold: float) -> Limits:
+    """Return limits of CWSA: successes at one end of their bin, failures at the other."""
+    low, high = _worth(blocks.least, threshold), _worth(blocks.most, threshold)
+    right = np.maximum(blocks.weight - blocks.loss, 0.0)
+    return (
+        float(np.sum(right * low - blocks.loss * high)) / blocks.total,
+        float(np.sum(right * high - blocks.loss * low)) / blocks.total,
+    )
+
+
+def _cwsa_plus_limits(blocks: FilledBins, threshold: float) -> Limits:
+    """Return limits of CWSA+, whose denominator a bin around the threshold leaves open too."""
+    at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
+    right = np.maximum(blocks.weight - blocks.loss, 0.0)
+    fewest = float(blocks.weight[blocks.least >= at].sum())
+    most = float(blocks.weight[blocks.most >= at].sum())
+    low = float(np.sum(right * _worth(blocks.least, threshold)))
+    high = float(np.sum(right * _worth(blocks.most, threshold)))
+    return (low / most if most else 0.0), (min(1.0, high / fewest) if fewest else 1.0)
+
+
+def _worth(confidence: FloatArray, threshold: float) -> FloatArray:
+    return np.maximum(confidence - threshold, 0.0) / (1.0 - threshold)
+
+
+def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
+    """Return the catalogue entry of CWSA, or of CWSA+, at a threshold in [0, 1).
+
+    Both with the linear ramp and the normalization of the published tables.
+    """
+    threshold = threshold_of(threshold)
+
+    def compute(s: Scored) -> Measured:
+        return _normalized(sums_at(s, threshold, RAMPS["linear"]), plus=plus)
+
+    score = "right and confident" if plus else "right less wrong"
+    whom = "the accepted" if plus else "all samples"
+    return Metric(
+        Identity(
+            name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
+            title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
+            family="cwsa",
+            lower_is_better=False,
+            meaning=(
+                f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
+                "weighted by confidence."
+            ),
+            source=SOURCE.format("3.3" if plus else "3.2"),
+            convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
+            function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
+        ),
+        Measurement(
+            compute=OneOfMany(compute, _at_each, (threshold, plus)),
+            low=0.0 if plus else -1.0,
+            needs=NEEDS,
+            rank_based=False,
+            gradients=frozenset({"loss", "confidence"}),
+            contributions=partial(contributions_at, threshold=threshold, plus=plus),
+            influence=of_kinds(partial(_influence, threshold=threshold, plus=plus)),
+            n_failures=None,
+            # Bins at their upper ends flatter successes; the middle is far closer.
+            binned=Binned(
+                partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold),
+                central=True,
+            ),
+        ),
+    )
+
+
+def _normalized(sums: Sums, *, plus: bool) -> Measured:
+    return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
+
+
+#: Up to so many thresholds a pass for each is as fast as one for all.
+_FEW = 2
+
+
+def _at_each(s: Scored, at: Sequence[tuple[float, bool]]) -> list[Measured]:
+    """Compute CWSA and CWSA+ at many thresholds from the same sums."""
+    thresholds = sorted({threshold for threshold, _ in at})
+    ramp = RAMPS["linear"]
+    if len(thresholds) <= _FEW:
+        found = [sums_at(s, threshold, ramp) for threshold in thresholds]
+    else:
+        found = sums_at_each(s, np.array(thresholds), ramp)
+    sums = dict(zip(thresholds, found, strict=True))
+    return [_normalized(sums[threshold], plus=plus) for threshold, plus in at]
+
+
+def _named(_: str, threshold: str, *, plus: bool) -> Metric | None:
+    return cwsa_entry(float(threshold), plus=plus) if float(threshold) < 1 else None
+
+
+FAMILIES = (
+    Family("cwsa@{}", partial(_named, plus=False), ("0.8",)),
+    Family("cwsa_plus@{}", partial(_named, plus=True), ("0.8",)),
+)
+
+ENTRIES = tuple(cwsa_entry(at, plus=plus) for plus in (False, True) for at in (0.5, 0.9))
