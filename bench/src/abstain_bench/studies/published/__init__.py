@@ -5,6 +5,7 @@ from itertools import groupby
 from statistics import median
 from typing import Any, Final
 
+from abstain._foundation.notes import Note
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain_bench.published import PublishedTable, table, tables
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
@@ -212,14 +213,15 @@ def _figures(moved: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------- the words
-def _notes(moved: Sequence[Row]) -> Iterator[str]:
+def _notes(moved: Sequence[Row]) -> Iterator[str | Note]:
     yield (
         "Values are as printed, rounded: what two tables print may differ by a unit of the last "
         "digit and is then taken for the same."
     )
     if bad := orders.invalid():
         columns = ", ".join(f"{name} {column.said}" for name, _, column in bad)
-        yield f"Warning: no numbers have the ranks that are printed in {columns}."
+        text = f"no numbers have the ranks that are printed in {columns}."
+        yield Note.warning("invalid_ranks", text)
     else:
         yield "Every column of printed ranks is one that numbers can have, ties included."
     counts = [row["pairs"] for row in moved]
@@ -321,11 +323,6 @@ PUBLISHED: Final = StudyEntry(
     ),
     source="Traub et al. (2024), tables 3 and 4, https://arxiv.org/abs/2407.01032",
     run=study_published,
-    about="""Check the numbers that the four papers print against each other.
-
-    Ranks are recomputed, AURC is held against AUGRC, numbers that follow from others are computed,
-    and what does not fit is listed.
-    """,
     captions={
         "ranks": (
             "Printed: numbers in the first table. Equal as printed: how many of their ranks the "

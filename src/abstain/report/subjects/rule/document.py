@@ -1,10 +1,9 @@
 """A decision rule and what it keeps elsewhere, as a document."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
@@ -14,17 +13,18 @@ from abstain.report import document as doc
 from abstain.report.subjects.rule.sets import (
     apart_section,
     apart_table,
-    facts_of,
     parts_section,
     parts_shown,
-    sentences_of,
 )
 from abstain.report.subjects.rule.words import (
     checks_sentences,
+    facts,
+    row_number,
+    rule_sentences,
     rule_title,
     rule_words,
     together_said,
-    verdict_said,
+    verdict_span,
     worst_groups,
 )
 from abstain.report.words import count, remarks
@@ -35,7 +35,6 @@ TITLE = "A threshold and what it keeps"
 _LONGEST = 26
 #: So many groups of a data set are printed on a terminal.
 _MOST_GROUPS = 20
-_KINDS: Final[dict[str, Literal["good", "bad"]]] = {"holds": "good", "broken": "bad"}
 _USE: Final = """\
 import abstain as ab
 
@@ -57,7 +56,7 @@ _ABOUT = {
 def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
     """Say a rule, its promise and what came of it."""
     known = checked_rule(checks)
-    first, *rest = (*sentences_of(known), *checks_sentences(known))
+    first, *rest = (*rule_sentences(known), *checks_sentences(known))
     return doc.Document(
         origin.title or TITLE,
         "Decision rule",
@@ -66,7 +65,7 @@ def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
             *_sections(known, origin.command),
         ),
         verdict=(doc.Span(first, "strong"), *rest),
-        facts=(("Calibration data", origin.source), *facts_of(known)),
+        facts=(("Calibration data", origin.source), *facts(known.rule)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
         alarm=not known.rule.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
@@ -140,22 +139,13 @@ def _row(row: dict[str, Any]) -> doc.Row:
         row["subgroup"] or row["name"],
         doc.Number(row["n"], form="count"),
         doc.Number(row["accepted"], form="count"),
-        *(_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
-        _number(row, "excess", "signed"),
-        doc.Span(
-            verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open"), title=row["note"]
-        ),
+        *(row_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
+        row_number(row, "excess", "signed"),
+        verdict_span(row),
     )
     if row["subgroup"]:
         return doc.Row(cells, "group")
     return doc.Row(cells, "marked" if row["role"] == CALIBRATION else "")
-
-
-def _number(row: dict[str, Any], name: str, form: doc.Form = "four") -> doc.Number | None:
-    """Return a number with its interval; without labels there is none."""
-    if math.isnan(row[name]):
-        return None
-    return doc.Number(row[name], row[f"{name}_low"], row[f"{name}_high"], form=form)
 
 
 def rule_figures(
@@ -189,7 +179,7 @@ def _use(rule: DecisionRule) -> Iterator[doc.Block]:
 
 
 def _summary(checks: RuleChecks) -> Iterator[doc.Block]:
-    sentences = (*sentences_of(checks), " ".join(checks_sentences(checks)))
+    sentences = (*rule_sentences(checks), " ".join(checks_sentences(checks)))
     yield from doc.answer(sentences, alarm=not checks.rule.attainable)
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
     if checks.rule.parts:
