@@ -92,13 +92,13 @@ def _few_failures(s: Scored) -> Note:
 def _n_failures_at_the_top(s: Scored) -> int:
     """Return how many samples of the highest confidence fail, whatever their weights."""
     if s.counted:
-        return int(s.events.loss[0])
+        return int(s.merged_groups.loss[0])
     return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
 
 
 def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
-    top, bottom = _at_the_ends(s.events)
-    if top == s.events.n:
+    top, bottom = _at_the_ends(s.merged_groups)
+    if top == s.merged_groups.n:
         yield Note.warning(
             "constant",
             f"Every confidence is {float(shown.max()):.6g}: this score cannot reject "
@@ -124,18 +124,18 @@ def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
         )
 
 
-def _at_the_ends(events: TieGroups) -> tuple[int, int]:
+def _at_the_ends(groups: TieGroups) -> tuple[int, int]:
     """Return how many samples have the highest confidence, and how many the lowest."""
     ends = [0, -1]
-    count = events.count[ends]
-    if events.stretch is not None:
-        # A sample of a stretch is tied with nothing.
-        count = np.where(events.stretch[ends], 1, count)
+    count = groups.count[ends]
+    if groups.is_merged is not None:
+        # A merged sample is tied with nothing.
+        count = np.where(groups.is_merged[ends], 1, count)
     return int(count[0]), int(count[1])
 
 
 def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
-    share = s.events.tied / s.samples
+    share = s.merged_groups.tied / s.samples
     if share < TIED_NOTE:
         return
     moved, is_large = "", False
@@ -164,14 +164,14 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
     when the score points the right way, or nobody can tell; the direction of an `own` score, which
     came with the data, can be given.
     """
-    events = s.events
-    # A stretch has no loss, so that only its place matters.
-    rank = 0.5 - (events.through - events.weight / 2) / s.total
+    groups = s.merged_groups
+    # A merged group has no loss, so that only its rank matters.
+    rank = 0.5 - (groups.through - groups.weight / 2) / s.total
     risk, varies = _mean_and_variance(s)
-    spread = varies * _variance_of_ranks(events)
+    spread = varies * _variance_of_ranks(groups)
     if spread <= 0:
         return None
-    together = float(events.loss @ rank) / s.total
+    together = float(groups.loss @ rank) / s.total
     correlation = together / math.sqrt(spread)
     # Samples of equal weight that tell as much.
     worth = s.samples if s.counted or s.weight is None else s.total**2 / float(s.weight @ s.weight)
@@ -201,11 +201,11 @@ def _mean_and_variance(s: Scored) -> tuple[float, float]:
     return risk, float(weight @ (loss - risk) ** 2) / s.total
 
 
-def _variance_of_ranks(events: TieGroups) -> float:
+def _variance_of_ranks(groups: TieGroups) -> float:
     """Return the variance of the middle ranks as shares of all: 1/12, less what ties take."""
-    taken = events.weight / events.total
-    if events.stretch is not None:
-        # As if each sample of a stretch were a group.
-        ties = float((taken[~events.stretch] ** 3).sum())
-        return (1 - ties - float(events.count[events.stretch].sum()) / events.total**3) / 12
+    taken = groups.weight / groups.total
+    if groups.is_merged is not None:
+        # Each merged sample counts as a group.
+        ties = float((taken[~groups.is_merged] ** 3).sum())
+        return (1 - ties - float(groups.count[groups.is_merged].sum()) / groups.total**3) / 12
     return (1 - float((taken**3).sum())) / 12
