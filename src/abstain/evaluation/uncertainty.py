@@ -30,8 +30,8 @@ from abstain.inference.intervals import Interval, level_of, no_interval
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric, Need
 from abstain.metrics.intervals import bounds_of, influence_of, interval_of
-from abstain.metrics.replicates import replicates as replicates_of
 from abstain.metrics.resampling import central
+from abstain.metrics.resampling import replicates as replicates_of
 from abstain.metrics.small_samples import extreme_interval
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, IntArray, Rng, Split
