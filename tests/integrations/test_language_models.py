@@ -15,14 +15,13 @@ from tests.architecture.source import ROOT
 import abstain as ab
 from abstain.errors import MissingInputError, UnknownNameError
 from abstain.integrations._inspect_registry import register
-from abstain.integrations._names import spelled
 from abstain.integrations.language_models import (
     choice_confidence,
     harness_aggregation,
     inspect_metric,
     inspect_scorer,
 )
-from abstain.integrations.trackers import DEFAULTS
+from abstain.integrations.trackers import DEFAULTS, spelled
 
 
 @pytest.fixture

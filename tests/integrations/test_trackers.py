@@ -14,11 +14,11 @@ import pytest
 import abstain as ab
 from abstain.errors import InputError, ShapeError, UnknownNameError
 from abstain.integrations import trackers
-from abstain.integrations._names import spelled
 from abstain.integrations.trackers import (
     evaluate_module,
     keras_callback,
     metric_values,
+    spelled,
     trainer_metrics,
 )
 from abstain.metrics import METRICS

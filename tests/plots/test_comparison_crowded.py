@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -21,17 +20,6 @@ from abstain.plots import (
 from abstain.plots.texts import Texts
 
 IID = DATA[0]
-
-
-@pytest.fixture(scope="module")
-def plain():
-    return made_up()
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def drawn(display):

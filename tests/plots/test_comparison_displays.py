@@ -41,19 +41,8 @@ IID = DATA[0]
 
 
 @pytest.fixture(scope="module")
-def plain():
-    return made_up()
-
-
-@pytest.fixture(scope="module")
 def awkward():
     return made_up(AWKWARD, undefined="_hidden")
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def displays(comparison, data=IID):

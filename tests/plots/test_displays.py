@@ -29,12 +29,6 @@ DISPLAYS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 @st.composite
 def samples(draw):
     n = draw(st.integers(2, 40))

@@ -29,12 +29,6 @@ def curves(ax):
     return [line for line in ax.get_lines() if line.get_gid() == CURVE]
 
 
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
-
-
 def test_the_table_has_every_point():
     display = lines()
     frame = display.frame()

@@ -1,11 +1,11 @@
 """Made-up results of a benchmark: small, plausible, with names of the caller's choice."""
 
-import math
-
 import numpy as np
 from tests.plots.comparisons import made_up
 
 from abstain._foundation.notes import Note
+from abstain.inference.intervals import no_interval
+from abstain.thresholds import DecisionRule, RuleCheck, StageCheck
 from abstain_bench.results import (
     BenchmarkResults,
     CalibrationRow,
@@ -17,6 +17,9 @@ from abstain_bench.results import (
 )
 from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.store import ExposureFacts
+
+_NONE = no_interval(0.95, "made up")
+_RULE = DecisionRule("given", 0.5)
 
 NAMES = ("msr", "pe", "confidnet", "mine")
 METRICS = ("augrc", "aurc", "failure_auroc")
@@ -88,17 +91,20 @@ def made_results(names=NAMES, *, own="unseen", model="small-conv", seed=0, words
 
 
 def _thresholds(studies, names, rng):
-    nan = math.nan
     for study in studies:
         if study.headline or study.severity:
             for name in names:
                 risk = 0.04 + 0.03 * study.severity + 0.01 * rng.random()
                 verdict = "broken" if risk > 0.05 else "holds"
-                yield ThresholdRow(
-                    study.name, name, "mean", 0.05, 0.1, None, 0.049, 900, 800,
-                    0.9 - 0.1 * study.severity, nan, nan, risk, nan, nan, risk - 0.05,
-                    verdict if name != names[-1] else "differs", 1, 1, 2,
+                verdicts = ("holds", "broken") if name == names[-1] else (verdict, verdict)
+                coverage = 0.9 - 0.1 * study.severity
+                stage = StageCheck("", 400, coverage, _NONE, risk, _NONE)
+                checks = tuple(
+                    RuleCheck(study.name, _RULE, 450, (stage,), coverage * risk, _NONE,
+                              risk - 0.05, _NONE, own)
+                    for own in verdicts
                 )  # fmt: skip
+                yield ThresholdRow(study.name, name, "mean", 0.05, 0.1, checks)
 
 
 def _curve(rng):

@@ -51,12 +51,14 @@ def _severities(results):
 
 
 def _unattainable(results, names):
-    gone = {"verdict": "unattainable", "excess": math.nan, "coverage": 0.0}
+    def gone(row):
+        stages = tuple(replace(stage, share=0.0) for stage in row.checks[0].stages)
+        changes = {"verdict": "unattainable", "excess": math.nan, "stages": stages}
+        return replace(row, checks=tuple(replace(check, **changes) for check in row.checks))
+
     return replace(
         results,
-        thresholds=tuple(
-            replace(row, **gone) if row.method in names else row for row in results.thresholds
-        ),
+        thresholds=tuple(gone(row) if row.method in names else row for row in results.thresholds),
     )
 
 

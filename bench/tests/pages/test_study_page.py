@@ -12,6 +12,7 @@ from tests.report import page_rules as rules
 from tests.report.pages import HOSTILE, Page, steering
 
 import abstain as ab
+from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.plots import Series, SeriesDisplay
 from abstain_bench.pages import study_html, study_terminal, write_study, write_study_figures
@@ -221,7 +222,7 @@ def test_spreads_have_no_exponent(value, said):
 
 
 def test_warnings_are_told_as_such_and_first():
-    notes = ("One seed.", "Warning: two jobs failed.")
+    notes = ("One seed.", Note.warning("failed_jobs", "two jobs failed."))
     result = StudyResult("a", "b", "c", {}, {"results": [{"x": 1.0}]}, notes=notes)
     printed = terminal(result)
     assert printed.index("Warning: two jobs failed.") < printed.index("Note: One seed.")

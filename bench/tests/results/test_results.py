@@ -247,20 +247,27 @@ def test_thresholds_are_set_on_validation_data_and_meet_all_pictures(store, resu
                 row = rows[name, one.method, str(seed)]
                 confidence, loss, _ = by_hand(store, run, kept[name], one.method)
                 seen.add(row.verdict)
-                assert row.threshold == rule.threshold
+                assert row.row()["threshold"] == rule.threshold
                 if rule.threshold is None:
-                    assert (row.verdict, row.note) == ("unattainable", rule.reason)
+                    assert (row.verdict, row.row()["note"]) == ("unattainable", rule.reason)
                     continue
                 accepted = confidence >= rule.threshold
-                assert row.accepted == accepted.sum()
+                assert row.row()["accepted"] == accepted.sum()
                 assert row.coverage == pytest.approx(accepted.mean())
                 assert row.selective_risk == pytest.approx(loss[accepted].mean())
                 assert row.excess == pytest.approx(loss[accepted].mean() - 0.15)
-                assert row.selective_risk_low <= row.selective_risk <= row.selective_risk_high
+                assert (
+                    row.row()["selective_risk_low"]
+                    <= row.selective_risk
+                    <= row.row()["selective_risk_high"]
+                )
     assert {"unattainable", "broken"} < seen
     mean, each = rows["iid", "confidnet", "mean"], [rows["iid", "confidnet", s] for s in "12"]
     assert mean.coverage == pytest.approx(np.mean([row.coverage for row in each]))
-    assert (mean.runs, mean.holds) == (2, sum(row.verdict == "holds" for row in each))
+    assert (len(mean.checks), mean.count("holds")) == (
+        2,
+        sum(row.verdict == "holds" for row in each),
+    )
     assert not any(row.study.endswith(("-kept", "-scod", "-outlier")) for row in results.thresholds)
 
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from bench.tests.data.cifar_files import write_cifar10  # noqa: E402
 
 import abstain as ab  # noqa: E402
+from abstain._foundation.notes import Note  # noqa: E402
 from abstain.cli.main import run as run_command  # noqa: E402
 from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNameError  # noqa: E402
 from abstain.tables import read_predictions  # noqa: E402
@@ -91,8 +92,9 @@ def test_a_setting_that_fails_is_not_chosen_and_stops_nothing(ran):
     failed = [outcome for outcome, *_ in told if outcome.status == "failed"]
     assert [outcome.job.name for outcome in failed] == ["tune-joint-2-seed1"]
     assert "lower `learning_rate`" in failed[0].error
-    (warning,) = (note for note in found.notes if note.startswith("Warning: "))
-    assert warning.startswith("Warning: joint: 1 of 4 jobs failed (tune-joint-2-seed1: ")
+    (warning,) = (note for note in found.notes if isinstance(note, Note))
+    assert warning.level == "warning"
+    assert warning.message.startswith("joint: 1 of 4 jobs failed (tune-joint-2-seed1: ")
     tuning = found.frame("tuning")
     assert tuning.filter(objective="joint")["chosen"].to_list() == [True, False]
     assert len(list((folder / "out" / "jobs").glob("*.log"))) == 1

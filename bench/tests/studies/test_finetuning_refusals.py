@@ -208,12 +208,12 @@ def test_there_is_one_warning_an_objective():
         outcome("tune-joint-1-seed1", "failed", "nan"),
     ]
     said = failures(experiment, {"ce", "joint"}, outcomes)
-    assert [sentence.removeprefix("Warning: ") for sentence in said] == [
+    assert [note.message for note in said] == [
         "pretrained models: 1 of 2 jobs failed (pretrain-seed2: no memory). 2 jobs are left out.",
         "AURC is left out of the comparison: 2 of 3 jobs failed (tune-aurc-1-seed1: nan).",
         "joint: 1 of 1 jobs failed (tune-joint-1-seed1: nan). It is compared without them.",
     ]
-    assert all(sentence.startswith("Warning: ") for sentence in said)
+    assert all(note.level == "warning" for note in said)
     assert failures(experiment, {"ce", "aurc", "joint"}, outcomes[:1]) == []
 
 

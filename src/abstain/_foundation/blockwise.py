@@ -48,20 +48,21 @@ def split(bits: Array, loss: Array, keys: Array, sign: Any, infinity: Any) -> in
 
 
 def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
-    """Return failures, areas and ties; see `compiled.sweep`."""
+    """Return failures, rank sum, area and ties; see `compiled.sweep`."""
     end, failed, risk = 0, 0, 0.0
-    area, selective, single = 0, 0.0, 0
+    doubled_ranks, selective, single = 0, 0.0, 0
     for ends, fails in vertex_blocks(keys, split):
         risks = fails / ends
-        count = np.diff(ends, prepend=end)
+        count, n_failed = np.diff(ends, prepend=end), np.diff(fails, prepend=failed)
         # Products with the vertex before, the last one of the previous block included.
         before = risk if end else float(risks[0])
-        area += int(np.dot(count, fails) + np.dot(count[1:], fails[:-1]) + count[0] * failed)
+        doubled_ranks += int(np.dot(n_failed, ends) + np.dot(n_failed[1:], ends[:-1]))
+        doubled_ranks += int(n_failed[0]) * end
         selective += float((count * risks).sum() + (count[1:] * risks[:-1]).sum())
         selective += float(count[0]) * before
         single += int(np.count_nonzero(count == 1))
         end, failed, risk = int(ends[-1]), int(fails[-1]), float(risks[-1])
-    return failed, area, selective, keys.size - single
+    return failed, doubled_ranks, selective, keys.size - single
 
 
 def ends(

@@ -81,28 +81,31 @@ def _advance(keys: Array, low: int, high: int, buffer: IntArray, failed: int) ->
 # matters here, where every divisor is a number of samples and nothing is NaN or infinite.
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
 def _settle(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
-    """Add up the trapezoids between the vertices in the buffer; keep the last as entry 0."""
+    """Add up ranks and trapezoids between the vertices in the buffer; keep the last as entry 0."""
     ends, fails = buffer[0], buffer[1]
-    area, selective, single = 0, 0.0, 0
+    doubled_ranks, selective, single = 0, 0.0, 0
     for j in range(1, size):
         risk[j] = np.float64(fails[j]) / np.float64(ends[j])
     if ends[0] == 0:
         risk[0] = risk[1]
     for j in range(1, size):
         count = ends[j] - ends[j - 1]
-        area += count * (fails[j] + fails[j - 1])
+        doubled_ranks += (fails[j] - fails[j - 1]) * (ends[j] + ends[j - 1])
         selective += np.float64(count) * (risk[j] + risk[j - 1])
         single += count == 1
     ends[0], fails[0], risk[0] = ends[size - 1], fails[size - 1], risk[size - 1]
-    return area, selective, single
+    return doubled_ranks, selective, single
 
 
 @njit()
 def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
-    """Return the failures, twice the two areas in units of samples, and the tied samples."""
+    """Return the failures, their doubled rank sum, and the tied samples.
+
+    The third of four numbers is twice the area under the selective risk, in units of samples.
+    """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)
-    failed, area, single, selective = 0, 0, 0, 0.0
+    failed, doubled_ranks, single, selective = 0, 0, 0, 0.0
     for begin, stop in ((0, split), (split, keys.size)):
         for low in range(begin, stop, _BLOCK):
             high = min(low + _BLOCK, stop)
@@ -115,10 +118,10 @@ def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
             if size > 1:
                 # A block is summed by itself first, so rounding grows with the blocks only.
                 partial = _settle(buffer, risk, size)
-                area += partial[0]
+                doubled_ranks += partial[0]
                 selective += partial[1]
                 single += partial[2]
-    return failed, area, selective, keys.size - single
+    return failed, doubled_ranks, selective, keys.size - single
 
 
 @njit()

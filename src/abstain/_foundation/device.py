@@ -24,11 +24,8 @@ from abstain._foundation.foreign import (
     double,
     is_foreign,
     plain,
-    scalar,
     without_gradient,
 )
-from abstain._foundation.packed import AreaPair, area_sums
-from abstain._foundation.ranks import group_ties
 from abstain._foundation.weights import counted, rescaled
 from abstain.errors import InputError
 from abstain.typing import AnyArray
@@ -59,21 +56,6 @@ def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bo
         return False
     read = by_value and carries_gradient(confidence)
     return read or is_on_device(confidence) or carries_gradient(loss)
-
-
-def areas_on_device(
-    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
-) -> AreaPair:
-    """Validate, sort and integrate where the samples lie; bring five numbers to the host.
-
-    The confidence decides the device. The areas and the risk keep the gradient of the loss.
-    """
-    samples = validated(confidence, loss, weight)
-    groups = group_ties(*samples[:3])
-    aurc, augrc = area_sums(groups.xp, groups.weight, groups.loss)
-    failures = int(groups.xp.count_nonzero(samples.loss))
-    n = int(samples.confidence.shape[0])
-    return AreaPair(scalar(aurc), scalar(augrc), groups.risk, n, failures, groups.tied)
 
 
 def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> DeviceArrays:

@@ -77,19 +77,13 @@ def double_of(xp: Any) -> Any:
 
 def numbers_beside(values: AnyArray, reference: AnyArray) -> AnyArray:
     """Return a few numbers of the host as an array like `reference`, in double precision."""
-    if isinstance(reference, np.ndarray):
-        return np.asarray(values, dtype=np.float64)
     host = np.asarray(values, dtype=np.float64)
-    return double(beside(host, "values", reference)) if not _is_jax(reference) else _jax(host)
-
-
-def _is_jax(x: AnyArray) -> bool:
-    return is_traced(x) or library_of(x) in {"jax", "jaxlib"}
-
-
-def _jax(host: AnyArray) -> AnyArray:
-    xp = sys.modules["jax"].numpy
-    return xp.asarray(host.astype(double_of(xp)))
+    if isinstance(reference, np.ndarray):
+        return host
+    if is_traced(reference) or library_of(reference) in {"jax", "jaxlib"}:
+        xp = sys.modules["jax"].numpy
+        return xp.asarray(host.astype(double_of(xp)))
+    return double(beside(host, "values", reference))
 
 
 def joined(values: list[Any]) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Tables of results in the library of dataframes that is asked for."""
+"""Results as tables of a library of dataframes, and as HTML in a notebook."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -17,6 +17,16 @@ _BACKENDS = ("polars", "pandas", "pyarrow")
 
 # What knows the libraries reads files too: it is loaded when another one is asked for.
 _converted = later("abstain.tables.table:to_frame")
+# The renderers import the records, so they are loaded when a notebook displays a result.
+_notebook_html = later("abstain.report.notebook:notebook_html")
+
+
+class InNotebook:
+    """A result that a notebook displays as a table and a curve."""
+
+    def _repr_html_(self) -> str:
+        """Return HTML that loads nothing and in which every name is escaped, for Jupyter."""
+        return str(_notebook_html(self))
 
 
 def is_arrow_table(source: object) -> bool:

@@ -28,7 +28,7 @@ from abstain.typing import Array, BoolArray, FloatArray, IntArray
 #: Fewer 16-bit confidences than this are sorted as float32: the count table has a fixed cost.
 COUNT_FROM = 1 << 15
 
-#: Beyond this many samples twice the area could exceed 64 bits.
+#: Beyond this many samples the doubled rank sum could exceed 64 bits.
 _MOST = 1 << 31
 
 
@@ -112,17 +112,6 @@ class VertexBlock(NamedTuple):
     loss_through: Array
 
 
-class AreaPair(NamedTuple):
-    """The two areas and the counts that come with them."""
-
-    aurc: float
-    augrc: float
-    risk: float
-    n: int
-    failures: int
-    tied: int
-
-
 @dataclass(frozen=True, eq=False)
 class PackedKeys:
     """Sorted keys of samples with a 0/1 loss."""
@@ -135,12 +124,6 @@ class PackedKeys:
     dtype: np.dtype[Any]
     #: What packed them.
     run: PackedKernels
-
-    def areas(self) -> AreaPair:
-        """Integrate both risks over coverage in one pass over the keys."""
-        n = self.keys.size
-        failures, area, selective, tied = self.run.sweep(self.keys, self.split)
-        return AreaPair(selective / (2 * n), area / (2 * n * n), failures / n, n, failures, tied)
 
     def groups(self) -> Groups:
         """Return distinct confidences in descending order, number and failures of each."""
@@ -312,17 +295,3 @@ def _occupied(
 def brain_floats(bits: Array) -> Array:
     """Widen bfloat16 patterns to float32, exactly."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def area_sums(xp: Any, weight: Any, loss: Any) -> tuple[Any, Any]:
-    """Integrate selective and generalized risk over coverage from groups, most confident first.
-
-    The one formula behind every area; the kernels compute the same from keys. Returns arrays
-    without axes of `xp`, the namespace of the arguments: the sums can be done on a device.
-    """
-    through, failed = xp.cumulative_sum(weight), xp.cumulative_sum(loss)
-    risk = failed / through
-    before = xp.concat((risk[:1], risk[:-1]))
-    total = float(through[-1])
-    selective = xp.sum(weight * (risk + before))
-    return selective / (2 * total), xp.sum(weight * (2 * failed - loss)) / (2 * total**2)

@@ -9,8 +9,7 @@ from typing import Any
 
 from abstain.errors import MissingInputError
 from abstain.integrations._inspect_scores import noting
-from abstain.integrations._names import spelled
-from abstain.integrations.trackers import metric_values
+from abstain.integrations.trackers import metric_values, spelled
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.tables.logs.answers import CONFIDENCE

@@ -12,7 +12,6 @@ from abstain._foundation import checks
 from abstain.confidence.registry import BASELINE
 from abstain.errors import ShapeError
 from abstain.evaluation import evaluate
-from abstain.integrations._names import spelled
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.typing import Array
@@ -24,6 +23,11 @@ DEFAULTS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@
 _LEFT_OUT = -100
 
 _INPUTS = ("logits", "probabilities")
+
+
+def spelled(name: str) -> str:
+    """Spell out what MLflow, W&B and Inspect refuse in names or read as something else."""
+    return name.replace("@", "_at_").replace(".", "_").replace("-", "_")
 
 
 def metric_values(

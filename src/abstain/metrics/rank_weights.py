@@ -13,6 +13,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from abstain._foundation.arrays import inner, sealed
+from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.foreign import scalar, value_from
 from abstain._foundation.ranks import Holding, TieGroups
 from abstain._foundation.scored import Scored
@@ -34,26 +35,21 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean over all samples of phi(rank) x loss."""
     # Weights by place read nothing that those groups lack.
     held = cast("TieGroups", groups.holding) if phi in BY_PLACE else groups
+    if phi is augrc_weight:
+        doubled_ranks = groups.xp.sum(held.loss * (held.above + held.through))
+        return scalar(augrc_from_rank_sum(groups.total, groups.xp.sum(held.loss), doubled_ranks))
     return scalar(groups.xp.sum(phi(held) * held.loss) / groups.total)
 
 
 def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the same of samples, once for all numbers that are made of it.
-
-    The AUGRC of keys in whole numbers.
-    """
+    """Return the same of samples, once for all numbers that are made of it."""
     return s.once(_weighted_risk, phi)
 
 
 def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    events = s.events
     if phi is trapezoid_weight:
-        return trapezoid_area(events, events.loss_through)
-    if phi is augrc_weight and events.stretch is not None:
-        held = events.holding
-        below = 2.0 * (events.total - held.through) + held.weight
-        return inner(held.loss, below) / (2.0 * events.total**2)
-    return rank_weighted_risk(events, phi)
+        return trapezoid_area(s.events, s.events.loss_through)
+    return rank_weighted_risk(s.events, phi)
 
 
 def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -> float:

@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays

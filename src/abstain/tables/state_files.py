@@ -13,10 +13,10 @@ import numpy as np
 from abstain._foundation import json_records
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
+from abstain._foundation.frames import InNotebook
 from abstain._foundation.imports import later
 from abstain._foundation.input_files import TEXT, content, opened
 from abstain._foundation.json_records import ARCHIVES, READERS, Written
-from abstain._foundation.notebook import InNotebook
 from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays

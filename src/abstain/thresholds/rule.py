@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import InNotebook
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError

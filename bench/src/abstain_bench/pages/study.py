@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
@@ -25,9 +26,6 @@ _LOW, _HIGH = "_low", "_high"
 
 #: Characters of a word that is not broken on a page.
 _WORD: Final = 20
-
-#: How a note begins that is a warning.
-_WARNING: Final = "Warning: "
 
 #: Names that a fact lists before the rest is only counted.
 _LISTED: Final = 5
@@ -71,7 +69,7 @@ def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
         lambda: _brief(known),
         verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
         facts=tuple(_facts(known)),
-        findings=tuple(_remarks(map(_prose, [*known.notes, *origin.notes]))),
+        findings=tuple(_remarks([*known.notes, *origin.notes])),
     )
 
 
@@ -100,15 +98,13 @@ def _prose(text: str) -> str:
     return _PERCENT.sub("\u00a0%", text)
 
 
-def _remarks(notes: Iterable[str]) -> list[doc.Remark]:
-    """Tell the notes that are warnings, which come first, from the others."""
-    said = [
-        doc.Remark("warning", note.removeprefix(_WARNING))
-        if note.startswith(_WARNING)
-        else doc.Remark("note", note)
+def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
+    """Return the notes as remarks, warnings first."""
+    remarks = [
+        doc.Remark(note.level if isinstance(note, Note) else "note", _prose(str(note)))
         for note in notes
     ]
-    return sorted(said, key=lambda remark: remark.level != "warning")
+    return sorted(remarks, key=lambda remark: remark.level != "warning")
 
 
 def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:

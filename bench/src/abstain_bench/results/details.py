@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
 from abstain.metrics.calibration import ece_of
 from abstain.predictions import Predictions
-from abstain.thresholds import DecisionRule, check
+from abstain.thresholds import DecisionRule, RuleCheck, check
 from abstain.typing import BoolArray, FloatArray, IntArray
 from abstain_bench.results.records import (
     MEAN,
@@ -151,7 +150,6 @@ def _mean_if_all(values: Sequence[float | None]) -> float | None:
 
 
 # --------------------------------------------------------------------- thresholds set beforehand
-_NAN: Final = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,43 +168,31 @@ class Thresholds:
         # A threshold meets all pictures: none can be left out for being classified wrongly.
         study = replace(samples.study, errors="kept")
         whole = StudySamples(study, samples.scores, samples.calibrators, samples.classes)
-        for method, own in runs.items():
-            found = [row for run in own if (row := self._row(whole, method, run)) is not None]
-            yield from found
-            if len(found) > 1:
-                yield _mean(found)
+        for method, runs_of_method in runs.items():
+            checks = {}
+            for run in runs_of_method:
+                check_result = self._check(whole, method, run)
+                if check_result is not None:
+                    checks[str(run.seed)] = check_result
+            for seed, check_result in checks.items():
+                yield self._row(samples, method, seed, (check_result,))
+            if len(checks) > 1:
+                yield self._row(samples, method, MEAN, tuple(checks.values()))
 
-    def _row(self, samples: StudySamples, method: str, run: Run) -> ThresholdRow | None:
+    def _row(
+        self, samples: StudySamples, method: str, run: str, checks: tuple[RuleCheck, ...]
+    ) -> ThresholdRow:
+        return ThresholdRow(samples.study.name, method, run, self.risk, self.delta, checks)
+
+    def _check(self, samples: StudySamples, method: str, run: Run) -> RuleCheck | None:
         rule = self._rule(samples, method, run)
         if rule is None:
             return None
         confidence = samples.scores[run.name].confidence[method]
         loss = samples.judged(run, method).loss
         # One method gave both, so they are in one unit, however far the values reach.
-        more: dict[str, Any] = {"name": samples.study.name, "level": self.level, "scale": "score"}
-        found = check(rule, confidence, loss, **more)
-        return ThresholdRow(
-            study=samples.study.name,
-            method=method,
-            run=str(run.seed),
-            risk=self.risk,
-            delta=self.delta,
-            threshold=rule.threshold,
-            bound=_NAN if rule.bound is None else float(rule.bound),
-            n=found.n,
-            accepted=found.accepted,
-            coverage=found.coverage,
-            coverage_low=found.coverage_interval.low,
-            coverage_high=found.coverage_interval.high,
-            selective_risk=found.selective_risk,
-            selective_risk_low=found.selective_risk_interval.low,
-            selective_risk_high=found.selective_risk_interval.high,
-            excess=found.excess,
-            verdict=found.verdict,
-            holds=int(found.verdict == "holds"),
-            broken=int(found.verdict == "broken"),
-            note=rule.reason or found.selective_risk_interval.note,
-        )
+        name = samples.study.name
+        return check(rule, confidence, loss, name=name, level=self.level, scale="score")
 
     def _rule(self, samples: StudySamples, method: str, run: Run) -> DecisionRule | None:
         """Return the rule of a method in one run; None where there are no validation data."""
@@ -221,33 +207,3 @@ class Thresholds:
             return set_threshold(known, score=method, max_risk=self.risk, delta=self.delta)
         except AbstainError:
             return None
-
-
-def _mean(rows: Sequence[ThresholdRow]) -> ThresholdRow:
-    """Return the means over the seeds."""
-    verdicts = {row.verdict for row in rows}
-    return replace(
-        rows[0],
-        run=MEAN,
-        threshold=None,
-        bound=_over([row.bound for row in rows]),
-        n=sum(row.n for row in rows),
-        accepted=sum(row.accepted for row in rows),
-        coverage_low=_NAN,
-        coverage_high=_NAN,
-        selective_risk_low=_NAN,
-        selective_risk_high=_NAN,
-        verdict=verdicts.pop() if len(verdicts) == 1 else "differs",
-        holds=sum(row.holds for row in rows),
-        broken=sum(row.broken for row in rows),
-        runs=len(rows),
-        coverage=_over([row.coverage for row in rows]),
-        selective_risk=_over([row.selective_risk for row in rows]),
-        excess=_over([row.excess for row in rows]),
-        note="",
-    )
-
-
-def _over(values: Sequence[float]) -> float:
-    known = [value for value in values if isfinite(value)]
-    return float(np.mean(known)) if known else _NAN

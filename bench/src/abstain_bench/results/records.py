@@ -1,14 +1,17 @@
 """`BenchmarkResults`: all that a folder of runs says, in plain records and tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from math import isfinite, nan
 from typing import Any, ClassVar
 
-from abstain._foundation.frames import AnyFrame, Backend, in_library, of_rows
-from abstain._foundation.notebook import InNotebook
+import numpy as np
+
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, in_library, of_rows
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Note
 from abstain.evaluation.comparison import MEAN
+from abstain.thresholds import RuleCheck
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
@@ -55,35 +58,20 @@ class MethodFacts:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What a threshold that was set on validation data achieves in a study.
+    """What thresholds that were set on validation data achieve in a study.
+
+    Numbers are means over the seeds at which something is accepted.
 
     Attributes
     ----------
     study, method : str
         Names.
     run : str
-        The seed, or "mean" for the means over the seeds at which something is accepted.
+        The seed, or "mean" for several seeds.
     risk, delta : float
-        What was asked for: a selective risk of at most `risk`, but with a chance of `delta`.
-    threshold : float or None
-        On the scale of the method; None where the target is unattainable, and for means.
-    bound : float
-        The upper bound of the risk on validation data; NaN where the target is unattainable.
-    n, accepted : int
-        Samples, and those accepted; sums over the seeds for means.
-    coverage, coverage_low, coverage_high : float
-        Share accepted, with its interval; none (NaN) for means.
-    selective_risk, selective_risk_low, selective_risk_high : float
-        Share of failures among the accepted.
-    excess : float
-        Selective risk minus `risk`: positive is worse than promised.
-    verdict : str
-        As in `abstain.thresholds.RuleCheck`: "holds", "broken", "cannot tell", "nothing
-        accepted" or "unattainable". For means the one that all seeds share, else "differs".
-    holds, broken, runs : int
-        For means: how many seeds hold, are broken, and there are.
-    note : str
-        Why there is no threshold, or what to be careful about.
+        The target: a selective risk of at most `risk`, which may fail with probability `delta`.
+    checks : tuple of RuleCheck
+        One for each seed.
     """
 
     study: str
@@ -91,22 +79,67 @@ class ThresholdRow:
     run: str
     risk: float
     delta: float
-    threshold: float | None
-    bound: float
-    n: int
-    accepted: int
-    coverage: float
-    coverage_low: float
-    coverage_high: float
-    selective_risk: float
-    selective_risk_low: float
-    selective_risk_high: float
-    excess: float
-    verdict: str
-    holds: int = 0
-    broken: int = 0
-    runs: int = 1
-    note: str = ""
+    checks: tuple[RuleCheck, ...]
+
+    @property
+    def coverage(self) -> float:
+        """Share accepted."""
+        return _mean_of_finite(check.coverage for check in self.checks)
+
+    @property
+    def selective_risk(self) -> float:
+        """Share of failures among the accepted."""
+        return _mean_of_finite(check.selective_risk for check in self.checks)
+
+    @property
+    def excess(self) -> float:
+        """Selective risk minus `risk`: positive is worse than promised."""
+        return _mean_of_finite(check.excess for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """That of all seeds, or "differs"."""
+        verdicts = {check.verdict for check in self.checks}
+        return verdicts.pop() if len(verdicts) == 1 else "differs"
+
+    def count(self, verdict: str) -> int:
+        """Count the seeds with a verdict."""
+        return sum(check.verdict == verdict for check in self.checks)
+
+    def row(self) -> dict[str, Any]:
+        """Return plain values; the threshold and intervals of a single seed only."""
+        single = self.checks[0] if len(self.checks) == 1 else None
+        bounds = (nan if c.rule.bound is None else float(c.rule.bound) for c in self.checks)
+        coverage = single.coverage_interval if single else None
+        risk = single.selective_risk_interval if single else None
+        return {
+            "study": self.study,
+            "method": self.method,
+            "run": self.run,
+            "risk": self.risk,
+            "delta": self.delta,
+            "threshold": single.rule.threshold if single else None,
+            "bound": _mean_of_finite(bounds),
+            "n": sum(check.n for check in self.checks),
+            "accepted": sum(check.accepted for check in self.checks),
+            "coverage": self.coverage,
+            "coverage_low": coverage.low if coverage else nan,
+            "coverage_high": coverage.high if coverage else nan,
+            "selective_risk": self.selective_risk,
+            "selective_risk_low": risk.low if risk else nan,
+            "selective_risk_high": risk.high if risk else nan,
+            "excess": self.excess,
+            "verdict": self.verdict,
+            "holds": self.count("holds"),
+            "broken": self.count("broken"),
+            "runs": len(self.checks),
+            "note": single.rule.reason or single.selective_risk_interval.note if single else "",
+        }
+
+
+def _mean_of_finite(values: Iterable[float]) -> float:
+    finite = [value for value in values if isfinite(value)]
+    return float(np.mean(finite)) if finite else nan
 
 
 @dataclass(frozen=True)
@@ -321,6 +354,8 @@ class BenchmarkResults(InNotebook):
             )
         if table == "curves":
             return [row for place, own in self.curves.items() for row in _points(place, own)]
+        if table == "thresholds":
+            return [own.row() for own in self.thresholds]
         if table == "left_out":
             return [{"method": name, "reason": why} for name, why in self.left_out.items()]
         return [

@@ -8,8 +8,8 @@ from typing import Any, Final, ParamSpec
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.notes import Note
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
 
@@ -37,7 +37,7 @@ class StudyResult(InNotebook):
         mappings from column to number, text, boolean or None.
     figures : mapping from str to figure
         Displays of `abstain.plots`, by a name of letters, digits and hyphens.
-    notes : tuple of str
+    notes : tuple of str or Note
         What the reader should know before trusting the numbers.
     verdict : tuple of str
         What was found, in sentences, the most important one first.
@@ -69,7 +69,7 @@ class StudyResult(InNotebook):
     parameters: Mapping[str, Any]
     tables: Mapping[str, Sequence[Row]]
     figures: Mapping[str, Drawable] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | Note, ...] = ()
     verdict: tuple[str, ...] = ()
     seconds: float = 0.0
     source: str = ""

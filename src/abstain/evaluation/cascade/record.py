@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.notebook import InNotebook
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
 from abstain._foundation.notes import Note
 from abstain.evaluation.records import counted
 from abstain.thresholds import RuleCheck

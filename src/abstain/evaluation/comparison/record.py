@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
 from abstain._foundation.names import split_name
-from abstain._foundation.notebook import InNotebook
 from abstain._foundation.notes import Note
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.comparison.rows import (

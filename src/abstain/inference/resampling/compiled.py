@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.compiled import njit
 from abstain.inference.resampling import plain
 from abstain.inference.resampling.order import Ordered
 from abstain.inference.resampling.series import CountSeries, Rest, WantedAreas
 from abstain.typing import Array, FloatArray, IntArray
+
+_augrc_from_rank_sum = njit()(augrc_from_rank_sum)
 
 #: Resamples that are worked on side by side.
 _LANES = 64
@@ -254,7 +257,7 @@ def _finish(
         total, wrong = np.float64(q[_C + j]), np.float64(q[_A + j])
         top = table[int(q[_C + j])]
         out[0, j], out[1, j] = total, wrong / total
-        out[2, j] = (total * wrong - 0.5 * s[_TWICE + j]) / (total * total)
+        out[2, j] = _augrc_from_rank_sum(total, wrong, s[_TWICE + j])
         if wanted[0]:
             out[3, j] = (s[_AREA + j] + wrong * top + np.float64(q[_ABOVE + j]) / 6.0) / total
         if wanted[1]:
@@ -340,7 +343,7 @@ def _end(s: FloatArray, tables: tuple[FloatArray, FloatArray, bool], out: FloatA
         out[0, j] = total
         if total > 0.0:
             out[1, j] = wrong / total
-            out[2, j] = (total * wrong - 0.5 * s[_RANKS + j]) / (total * total)
+            out[2, j] = _augrc_from_rank_sum(total, wrong, s[_RANKS + j])
             out[3, j] = s[_TRAPEZOIDS + j] / (2.0 * total)
         if total > 0.0 and tables[2]:
             top = tables[0][int(total)] + 0.5 / total

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain.inference.resampling.order import WIDEST, Ordered, Slots
 from abstain.inference.resampling.series import CountSeries, Rest, WantedAreas
 from abstain.typing import Array, FloatArray, IntArray
@@ -96,7 +97,7 @@ def failures_only(
     out = np.full((5, total.size), np.nan)
     out[0], out[1] = total, wrong / total
     both = np.add(events.c0, events.c1, out=block.room("work", events.c0.shape, np.float64))
-    out[2] = (total * wrong - np.einsum("ij,ij->j", events.f, both) / 2.0) / total**2
+    out[2] = augrc_from_rank_sum(total, wrong, np.einsum("ij,ij->j", events.f, both))
     if wanted.aurc:
         area = events.area(block, tables.trapezoid) + wrong * tables.trapezoid[through[-1]]
         out[3] = (area + _above(block, laid, through, excess, events.a1)) / total
@@ -246,8 +247,8 @@ def _some(counts: Array, one: Ordered, tables: CountSeries, wanted: WantedAreas)
     out[0] = total
     some = total > 0
     np.divide(wrong, total, out=out[1], where=some)
-    twice = 2.0 * (total * wrong) - np.einsum("ij,ij->i", mass, 2.0 * through - k)
-    np.divide(twice, 2.0 * total**2, out=out[2], where=some)
+    doubled_ranks = np.einsum("ij,ij->i", mass, 2.0 * through - k)
+    out[2, some] = augrc_from_rank_sum(total[some], wrong[some], doubled_ranks[some])
     if wanted.aurc:
         risk = np.divide(lost, through, out=np.zeros_like(lost), where=through > 0)
         # Flat from the first vertex to coverage 0, wherever that vertex is.

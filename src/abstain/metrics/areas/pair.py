@@ -6,19 +6,20 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import brain_bits
-from abstain._foundation.device import areas_on_device, stays
+from abstain._foundation.augrc import augrc_from_rank_sum
+from abstain._foundation.device import stays, validated
 from abstain._foundation.packed import (
     BRAIN_INFINITY,
     COUNT_FROM,
     HALF_INFINITY,
-    AreaPair,
-    area_sums,
+    PackedKeys,
     brain_floats,
     count_failures,
     pack,
 )
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import scored
+from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, trapezoid_area
 from abstain.typing import AnyArray
 
 
@@ -87,14 +88,19 @@ def risk_coverage_areas(
     (0.1875, 0.15625, 2)
     """
     if stays(confidence, loss):
-        found: AreaPair | None = areas_on_device(confidence, loss, weight)
-    else:
-        found = _packed(confidence, loss) if weight is None else None
-    return RiskCoverageAreas(*(found or _general(confidence, loss, weight)))
+        samples = validated(confidence, loss, weight)
+        groups = group_ties(*samples[:3])
+        n_failures = int(groups.xp.count_nonzero(samples.loss))
+        return _areas_from_groups(groups, n_failures, int(samples.confidence.shape[0]))
+    areas = _areas_without_order(confidence, loss) if weight is None else None
+    if areas is None:
+        s = scored(confidence, loss, weight)
+        areas = _areas_from_groups(s.groups, s.failures, s.n)
+    return areas
 
 
-def _packed(confidence: AnyArray, loss: AnyArray) -> AreaPair | None:
-    """Take the fast way; None for input that it does not handle, invalid input included."""
+def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAreas | None:
+    """Compute the areas from sorted keys or counts; None for other input, also for invalid one."""
     brain = brain_bits(confidence)
     x = checks.vector(confidence if brain is None else brain, "confidence")
     y = checks.vector(loss, "loss", length=x.size, like="confidence")
@@ -102,20 +108,26 @@ def _packed(confidence: AnyArray, loss: AnyArray) -> AreaPair | None:
     if x.size >= COUNT_FROM and (half or brain is not None):
         infinity = HALF_INFINITY if half else BRAIN_INFINITY
         groups = count_failures(x.view(np.uint16), y, infinity=infinity)
-        return None if groups is None else _of_groups(TieGroups(*groups), int(groups[2].sum()))
+        if groups is None:
+            return None
+        return _areas_from_groups(TieGroups(*groups), int(groups[2].sum()), x.size)
     if half:
         x = x.astype(np.float32)
     elif brain is not None:
         x = brain_floats(x)
     keys = pack(x, y)
-    return None if keys is None else keys.areas()
+    return None if keys is None else areas_from_keys(keys)
 
 
-def _general(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> AreaPair:
-    data = scored(confidence, loss, weight)
-    return _of_groups(data.groups, data.failures)._replace(n=data.n)
+def areas_from_keys(keys: PackedKeys) -> RiskCoverageAreas:
+    """Compute the areas in one pass over sorted keys."""
+    n = keys.keys.size
+    n_failures, doubled_ranks, selective, n_tied = keys.run.sweep(keys.keys, keys.split)
+    augrc = augrc_from_rank_sum(n, n_failures, doubled_ranks)
+    return RiskCoverageAreas(selective / (2 * n), augrc, n_failures / n, n, n_failures, n_tied)
 
 
-def _of_groups(groups: TieGroups, failures: int) -> AreaPair:
-    aurc, augrc = area_sums(np, groups.weight, groups.loss)
-    return AreaPair(float(aurc), float(augrc), groups.risk, groups.n, failures, groups.tied)
+def _areas_from_groups(groups: TieGroups, n_failures: int, n: int) -> RiskCoverageAreas:
+    aurc = trapezoid_area(groups, groups.loss_through)
+    augrc = rank_weighted_risk(groups, augrc_weight)
+    return RiskCoverageAreas(aurc, augrc, groups.risk, n, n_failures, groups.tied)

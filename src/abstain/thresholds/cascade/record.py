@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.frames import InNotebook
 from abstain._foundation.json_records import READERS
-from abstain._foundation.notebook import InNotebook
 from abstain._foundation.records import Count, Fraction, NotNegative
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError

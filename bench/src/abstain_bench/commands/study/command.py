@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, get_origin
 
 from cyclopts import Parameter
 
+from abstain._foundation.notes import Note
 from abstain.cli.console import interruptible, progress, working
 from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
@@ -176,7 +177,11 @@ def left_by(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
     first, *others = found.tables
     tables = {"results": found.rows(first)} | {name: found.rows(name) for name in others}
     page = study_html(found, command=command())
-    said = {name: getattr(found, name) for name in ("name", "parameters", "verdict", "notes")}
+    said = {name: getattr(found, name) for name in ("name", "parameters", "verdict")}
+    said["notes"] = [
+        f"Warning: {note}" if isinstance(note, Note) and note.level == "warning" else str(note)
+        for note in found.notes
+    ]
     said["seconds"] = found.seconds
     words = json.dumps(said, indent=1, default=str, ensure_ascii=False) + "\n"
     return {**files_of(tables, page, found, formats), SAID: words.encode()}

@@ -10,9 +10,15 @@ from abstain.report import document as doc
 from abstain.report.glossary import metric_words
 from abstain.report.words import count, metric_of, remarks, seconds_said, short_title
 from abstain_bench.pages.benchmark.corruption import corruption_section
-from abstain_bench.pages.benchmark.costs import costs_section
 from abstain_bench.pages.benchmark.front import front_blocks, front_curve
-from abstain_bench.pages.benchmark.grids import TOP, back, head_of, inlier_tables, main_tables
+from abstain_bench.pages.benchmark.grids import (
+    TOP,
+    back,
+    head_of,
+    inlier_tables,
+    main_tables,
+    wide_table,
+)
 from abstain_bench.pages.benchmark.leaderboard import (
     Grid,
     Leaderboard,
@@ -27,6 +33,7 @@ from abstain_bench.pages.benchmark.published import published_brief, published_s
 from abstain_bench.pages.benchmark.studies import change_figure, studies_section
 from abstain_bench.pages.benchmark.verdict import verdict_of
 from abstain_bench.results import BenchmarkResults
+from abstain_bench.runs.costs import Cost, CostRow, by_score, by_stage
 from abstain_bench.runs.protocol import ERRORS
 from abstain_bench.runs.selection import on_probabilities
 
@@ -308,3 +315,37 @@ def words_of(results: BenchmarkResults) -> Iterator[doc.Entry]:
     titles = [short_title(m.name) for m in metrics if on_probabilities(m)]
     for title, said in _LAST.items():
         yield from (doc.Entry(own, said) for own in ([title] if title else titles))
+
+
+# ------------------------------------------------------------------------------------ costs
+_COSTS_LEAD: Final = (
+    "Seconds that the jobs of the run measured, all of them together: several at a time take less "
+    "of the clock. Pictures are made once by each process, and a network is asked once for all "
+    "scores, so that scores have no seconds of passes."
+)
+
+
+def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
+    """Return what each stage took, and each score; nothing where nothing was run."""
+    if not costs:
+        return
+    stages = _costs_table("What each stage took", ("Stage", "Part"), by_stage(costs))
+    scores = by_score(costs)
+    title = "What each score took, fitted and computed"
+    folds = [doc.Fold(title, (_costs_table(title, ("Score",), scores),))] if scores else []
+    blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *folds, back(TOP))
+    yield doc.Section("costs", "What it cost", blocks, nav="Costs")
+
+
+def _costs_table(title: str, heads: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
+    columns = (*map(doc.Column, heads), *map(doc.numbers, ("Jobs", "Seconds", "Share")))
+    cells: list[list[doc.Cell]] = [
+        [
+            *row.words,
+            doc.Number(row.jobs, form="count"),
+            doc.Number(row.seconds, said=f"{row.seconds:.1f}"),
+            doc.Number(row.share, said=f"{row.share:.1%}"),
+        ]
+        for row in rows
+    ]
+    return wide_table(title, columns, cells)

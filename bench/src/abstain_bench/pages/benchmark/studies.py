@@ -151,7 +151,12 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     body = (
         (
             links[row.method],
-            _known(doc.Number(row.selective_risk, row.selective_risk_low, row.selective_risk_high)),
+            _known(
+                doc.Number(
+                    row.selective_risk,
+                    *(row.row()[f"selective_risk_{end}"] for end in ("low", "high")),
+                )
+            ),
             _known(doc.Number(row.excess, form="signed")),
             _known(doc.Number(row.coverage)),
             _verdict(row),
@@ -170,8 +175,9 @@ def _known(number: doc.Number) -> doc.Number | None:
 def _verdict(row: ThresholdRow) -> str:
     if row.verdict != "differs":
         return verdict_said(row.verdict)
-    rest = "" if row.holds + row.broken == row.runs else "; the others cannot tell"
-    return f"of {row.runs} seeds, holds with {row.holds}, is broken with {row.broken}{rest}"
+    n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
+    rest = "" if holds + broken == n_seeds else "; the others cannot tell"
+    return f"of {n_seeds} seeds, holds with {holds}, is broken with {broken}{rest}"
 
 
 def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:

@@ -41,9 +41,8 @@ from abstain_bench.runs.tasks.large import (
 )
 from abstain_bench.runs.tasks.published import SVHN, whole
 
-#: Five tasks, and the share of the classes that each holds out.
+#: The number of tasks; each holds out other classes.
 ROTATIONS: Final = 5
-_SHARE: Final = 0.4
 
 
 def rotated(count: int, rotation: int) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import Any
 
+from abstain._foundation.notes import Note
 from abstain.metrics.catalogue import OF_CLASSIFIER
 from abstain_bench.runs.jobs import Outcome
 from abstain_bench.studies._words import WORDS
@@ -21,9 +22,6 @@ from abstain_bench.studies.finetuning.results import (
     differences,
     values,
 )
-
-#: How a note begins that a page and a terminal show as a warning.
-WARNING = "Warning: "
 
 MINUS = "\u2212"
 
@@ -254,23 +252,23 @@ def _share(a: Against) -> str:
 
 def failures(
     experiment: Experiment, compared: Collection[str], outcomes: Sequence[Outcome]
-) -> list[str]:
-    """Say which jobs failed, and what is therefore not compared: a warning for each objective."""
+) -> list[Note]:
+    """Return a warning for each objective of which jobs failed."""
     owned = {c.name: [o for o in outcomes if _belongs(o, c)] for c in experiment.contenders}
     of_objectives = {id(o) for own in owned.values() for o in own}
     shared = [o for o in outcomes if id(o) not in of_objectives]
-    said = []
+    texts = []
     if any(o.status == "failed" for o in shared):
         lost = sum(o.status == "left out" for o in outcomes)
-        said.append(f"{WARNING}{_counted('pretrained models', shared)} {lost} jobs are left out.")
+        texts.append(f"{_counted('pretrained models', shared)} {lost} jobs are left out.")
     for contender in experiment.contenders:
         own = owned[contender.name]
         if contender.name not in compared:
             start = f"{contender.title} is left out of the comparison"
-            said.append(f"{WARNING}{_counted(start, own)}")
+            texts.append(_counted(start, own))
         elif any(o.status == "failed" for o in own):
-            said.append(f"{WARNING}{_counted(contender.title, own)} It is compared without them.")
-    return said
+            texts.append(f"{_counted(contender.title, own)} It is compared without them.")
+    return [Note.warning("failed_jobs", text) for text in texts]
 
 
 def _counted(start: str, own: Sequence[Outcome]) -> str:

@@ -5,6 +5,7 @@ from itertools import groupby
 from statistics import median
 from typing import Any, Final
 
+from abstain._foundation.notes import Note
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain_bench.published import PublishedTable, table, tables
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
@@ -212,14 +213,15 @@ def _figures(moved: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------- the words
-def _notes(moved: Sequence[Row]) -> Iterator[str]:
+def _notes(moved: Sequence[Row]) -> Iterator[str | Note]:
     yield (
         "Values are as printed, rounded: what two tables print may differ by a unit of the last "
         "digit and is then taken for the same."
     )
     if bad := orders.invalid():
         columns = ", ".join(f"{name} {column.said}" for name, _, column in bad)
-        yield f"Warning: no numbers have the ranks that are printed in {columns}."
+        text = f"no numbers have the ranks that are printed in {columns}."
+        yield Note.warning("invalid_ranks", text)
     else:
         yield "Every column of printed ranks is one that numbers can have, ties included."
     counts = [row["pairs"] for row in moved]

@@ -13,18 +13,16 @@ from abstain.report import document as doc
 from abstain.report.subjects.cascade.words import (
     cascade_sentences,
     cascade_words,
-    checks_sentences,
     facts,
     threshold_said,
 )
-from abstain.report.subjects.rule.words import verdict_said
+from abstain.report.subjects.rule.words import estimate, row_number, verdict_sentences, verdict_span
 from abstain.report.words import remarks
-from abstain.thresholds import RuleCheck, StageCheck
+from abstain.thresholds import StageCheck
 from abstain.thresholds.cascade import PERSON, Cascade
 
 TITLE = "Who answers, and what that keeps"
 _LONGEST = 26
-_KINDS: Final[dict[str, Any]] = {"holds": "good", "broken": "bad"}
 _ABOUT: Final = (
     "Blue dots are certified, the diamond is the cheapest of them. Thin lines are what each model "
     "reaches without the other, at its best thresholds; a disc is a model that answers everything. "
@@ -35,7 +33,7 @@ _ABOUT: Final = (
 def cascade_document(checks: CascadeChecks, origin: doc.Origin) -> doc.Document:
     """Say a cascade, its promise and what came of it."""
     known = returned(checks, CascadeChecks, "checks", "check_cascade")
-    first, *rest = (*cascade_sentences(known), *checks_sentences(known))
+    first, *rest = (*cascade_sentences(known), *_verdicts(known))
     return doc.Document(
         origin.title or TITLE,
         "Cascade",
@@ -47,6 +45,10 @@ def cascade_document(checks: CascadeChecks, origin: doc.Origin) -> doc.Document:
         alarm=not known.cascade.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
     )
+
+
+def _verdicts(checks: CascadeChecks) -> list[str]:
+    return verdict_sentences(checks.checks) if checks.cascade.attainable else []
 
 
 def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
@@ -70,7 +72,7 @@ def _sections(checks: CascadeChecks, command: str) -> list[doc.Block]:
 def _brief(checks: CascadeChecks) -> Iterator[doc.Block]:
     first, *rest = cascade_sentences(checks)
     yield doc.Prose(first, "strong" if checks.cascade.attainable else "alarm")
-    yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
+    yield from map(doc.Prose, filter(None, [*rest, " ".join(_verdicts(checks))]))
     yield from (doc.Prose(""), _stages(checks), doc.Prose(""), _table(checks))
     yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
     if checks.checks:
@@ -99,7 +101,7 @@ def _stages(checks: CascadeChecks) -> doc.Table:
                 starts[place],
                 doc.Number(prices[place], form="six"),
                 doc.Number(c.answered[place], form="four"),
-                *(_answered(check, place) for check in checks.checks),
+                *(estimate(s.share, s.share_interval) for s in _at(checks, place)),
             )
         )
         for place, name in enumerate(c.names)
@@ -114,10 +116,9 @@ def _stages(checks: CascadeChecks) -> doc.Table:
     )
 
 
-def _answered(check: RuleCheck, place: int) -> doc.Number:
-    stage = check.stages[place]
-    ends = stage.share_interval
-    return doc.Number(stage.share, ends.low, ends.high, form="four")
+def _at(checks: CascadeChecks, index: int) -> list[StageCheck]:
+    """Return one stage on each data set."""
+    return [check.stages[index] for check in checks.checks]
 
 
 def _results(checks: CascadeChecks) -> Iterator[doc.Block]:
@@ -138,7 +139,7 @@ def _wrong(checks: CascadeChecks) -> doc.Table:
         *(doc.Column(check.name, "number") for check in checks.checks),
     )
     rows = [
-        doc.Row((name, *(_risk(check.stages[place]) for check in checks.checks)))
+        doc.Row((name, *(estimate(s.risk, s.risk_interval) for s in _at(checks, place))))
         for place, name in enumerate(checks.cascade.names)
     ]
     said = "how many are wrong" if checks.binary else "their mean loss"
@@ -149,14 +150,6 @@ def _wrong(checks: CascadeChecks) -> doc.Table:
         caption=f"Of the answers of each, {said}, with intervals.",
         look="leads",
     )
-
-
-def _risk(stage: StageCheck) -> doc.Number | None:
-    """Return the risk of a stage; None where it answers nothing or nothing is known."""
-    if math.isnan(stage.risk):
-        return None
-    ends = stage.risk_interval
-    return doc.Number(stage.risk, ends.low, ends.high, form="four")
 
 
 def _table(checks: CascadeChecks) -> doc.Table:
@@ -193,21 +186,13 @@ def _row(row: dict[str, Any], *, days: bool) -> doc.Row:
     cells = (
         row["name"],
         doc.Number(row["n"], form="count"),
-        *(_number(row, name) for name in ("risk", "reviews")),
-        cost := _number(row, "cost", "number"),
+        *(row_number(row, name) for name in ("risk", "reviews")),
+        cost := row_number(row, "cost", "number"),
         cost and replace(cost, low=doc.NAN, high=doc.NAN),
-        *([_number(row, "days_over")] * days),
-        doc.Span(verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open")),
+        *([row_number(row, "days_over")] * days),
+        verdict_span(row),
     )
     return doc.Row(cells, "marked" if chosen else "")
-
-
-def _number(row: dict[str, Any], name: str, form: doc.Form = "four") -> doc.Number | None:
-    """Return a number with its interval; without labels there is none."""
-    if math.isnan(row[name]):
-        return None
-    ends = (row.get(f"{name}_low", doc.NAN), row.get(f"{name}_high", doc.NAN))
-    return doc.Number(row[name], *ends, form=form)
 
 
 def _use(cascade: Cascade) -> Iterator[doc.Block]:

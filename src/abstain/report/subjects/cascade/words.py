@@ -14,11 +14,6 @@ _HELP: Final = (
     "What would help: more calibration data, a larger risk, a larger share for the person, a "
     "larger delta, or a model that knows better when it is wrong."
 )
-_SAID: Final = {
-    "broken": "The promise is broken on ",
-    "holds": "The promise holds on ",
-    "cannot tell": "Too few samples to tell on ",
-}
 
 
 def cascade_sentences(checks: CascadeChecks) -> list[str]:
@@ -107,26 +102,6 @@ def _expected(c: Cascade) -> str:
 
 def _called(name: str) -> str:
     return f"the {name}" if name == PERSON else f"\u201c{name}\u201d"
-
-
-def checks_sentences(checks: CascadeChecks) -> list[str]:
-    """Say on which data sets the promise holds, is broken, or cannot be told."""
-    if not checks.cascade.attainable:
-        return []
-    found = {v: [c.name for c in checks.checks if c.verdict == v] for v in _SAID}
-    return [
-        f"{_SAID[verdict]}{_where(names, len(checks))}."
-        for verdict, names in found.items()
-        if names
-    ]
-
-
-def _where(names: list[str], total: int) -> str:
-    if total == 1:
-        return listed(names)
-    if len(names) == total:
-        return f"all {total} data sets"
-    return f"{len(names)} of {total} data sets ({listed(names)})"
 
 
 def facts(c: Cascade) -> Iterable[tuple[str, str]]:

@@ -1,10 +1,9 @@
 """A decision rule and what it keeps elsewhere, as a document."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
@@ -21,10 +20,11 @@ from abstain.report.subjects.rule.sets import (
 )
 from abstain.report.subjects.rule.words import (
     checks_sentences,
+    row_number,
     rule_title,
     rule_words,
     together_said,
-    verdict_said,
+    verdict_span,
     worst_groups,
 )
 from abstain.report.words import count, remarks
@@ -35,7 +35,6 @@ TITLE = "A threshold and what it keeps"
 _LONGEST = 26
 #: So many groups of a data set are printed on a terminal.
 _MOST_GROUPS = 20
-_KINDS: Final[dict[str, Literal["good", "bad"]]] = {"holds": "good", "broken": "bad"}
 _USE: Final = """\
 import abstain as ab
 
@@ -142,23 +141,14 @@ def _row(row: dict[str, Any]) -> doc.Row:
         row["subgroup"] or row["name"],
         doc.Number(row["n"], form="count"),
         doc.Number(row["accepted"], form="count"),
-        *(_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
-        excess := _number(row, "excess", "signed"),
+        *(row_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
+        excess := row_number(row, "excess", "signed"),
         excess and replace(excess, low=doc.NAN, high=doc.NAN),
-        doc.Span(
-            verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open"), title=row["note"]
-        ),
+        verdict_span(row),
     )
     if row["subgroup"]:
         return doc.Row(cells, "group")
     return doc.Row(cells, "marked" if row["role"] == CALIBRATION else "")
-
-
-def _number(row: dict[str, Any], name: str, form: doc.Form = "four") -> doc.Number | None:
-    """Return a number with its interval; without labels there is none."""
-    if math.isnan(row[name]):
-        return None
-    return doc.Number(row[name], row[f"{name}_low"], row[f"{name}_high"], form=form)
 
 
 def rule_figures(

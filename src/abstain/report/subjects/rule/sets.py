@@ -1,15 +1,14 @@
 """Rules that stand together, in sentences and tables: by group, or within several limits."""
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
-from abstain.inference.intervals import Interval
 from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.subjects.rule.words import (
+    estimate,
     expected,
     facts,
     rule_sentences,
@@ -218,8 +217,8 @@ def apart_table(checks: RuleChecks) -> doc.Table | None:
             most.quantity.capitalize(),
             most.highest or "-",
             most.lowest or "-",
-            _number(most.difference, most.difference_interval),
-            _number(most.ratio, most.ratio_interval),
+            estimate(most.difference, most.difference_interval),
+            estimate(most.ratio, most.ratio_interval),
         ))
         for most in found
     ]  # fmt: skip
@@ -229,9 +228,3 @@ def apart_table(checks: RuleChecks) -> doc.Table | None:
         title="How far apart the groups are",
         caption=_ABOUT_APART.format(level=percent(checks.level)),
     )
-
-
-def _number(value: float, interval: Interval) -> doc.Number | None:
-    if math.isnan(value):
-        return None
-    return doc.Number(value, interval.low, interval.high, form="four")

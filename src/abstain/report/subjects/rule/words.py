@@ -1,12 +1,13 @@
 """What a decision rule promises, and what came of it elsewhere, in plain sentences."""
 
 import math
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
+from abstain.inference.intervals import Interval
 from abstain.plots.words import percent
-from abstain.report.document import Entry
+from abstain.report.document import NAN, Entry, Form, Number, Span
 from abstain.report.words import count, listed, number
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 
@@ -33,6 +34,25 @@ def verdict_said(verdict: str) -> str:
     """Write a verdict with its shape."""
     said = _VERDICTS.get(verdict, verdict)
     return f"{_SHAPES[verdict]} {said}" if verdict in _SHAPES else said
+
+
+def verdict_span(row: Mapping[str, Any]) -> Span:
+    """Return the cell of the verdict of a row of results."""
+    kinds: dict[str, Literal["good", "bad"]] = {"holds": "good", "broken": "bad"}
+    verdict = row["verdict"]
+    return Span(verdict_said(verdict), kinds.get(verdict, "open"), title=row.get("note", ""))
+
+
+def row_number(row: Mapping[str, Any], name: str, form: Form = "four") -> Number | None:
+    """Return a number of a row with its interval; None without labels."""
+    if math.isnan(row[name]):
+        return None
+    return Number(row[name], row.get(f"{name}_low", NAN), row.get(f"{name}_high", NAN), form=form)
+
+
+def estimate(value: float, interval: Interval) -> Number | None:
+    """Return an estimate with its interval; None where it is not known."""
+    return None if math.isnan(value) else Number(value, interval.low, interval.high, form="four")
 
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
@@ -144,21 +164,41 @@ def _help(rule: DecisionRule) -> str:
 
 def checks_sentences(checks: RuleChecks) -> list[str]:
     """Say on which data sets the promise holds, is broken, or cannot be told."""
-    if not (checks.rule.attainable and checks.checks):
+    if not checks.rule.attainable:
         return []
+    if checks.rule.quantity == "cost":
+        return verdict_sentences(checks.checks, _OF_COST)
     what = "promise" if checks.rule.guarantee != "none" else "target"
-    said = _OF_COST if checks.rule.quantity == "cost" else _SAID
-    groups = {v: [c for c in checks.checks if _kind(c) == v] for v in said}
-    return [
-        f"{said[verdict].format(what=what)}{_where(found, len(checks))}."
-        for verdict, found in groups.items()
-        if found
-    ]
+    return verdict_sentences(checks.checks, {k: v.format(what=what) for k, v in _SAID.items()})
+
+
+def verdict_sentences(
+    checks: Sequence[RuleCheck], beginnings: Mapping[str, str] | None = None
+) -> list[str]:
+    """Write a sentence for each verdict, with the names of its data sets.
+
+    `beginnings` maps a kind of verdict to the words before the names; by default those of a
+    promise.
+    """
+    if beginnings is None:
+        beginnings = {kind: text.format(what="promise") for kind, text in _SAID.items()}
+    sentences = []
+    for kind, beginning in beginnings.items():
+        names = [check.name for check in checks if _kind(check) == kind]
+        if not names:
+            continue
+        data_sets = listed(names)
+        if 1 < len(checks) == len(names):
+            data_sets = f"all {len(checks)} data sets"
+        elif len(checks) > 1:
+            data_sets = f"{len(names)} of {len(checks)} data sets ({data_sets})"
+        sentences.append(f"{beginning}{data_sets}.")
+    return sentences
 
 
 def _kind(check: RuleCheck) -> str:
     """Return the verdict; where no number is known, that it is missing; whether a group decided."""
-    if check.alone == "holds" != check.verdict:
+    if check.load is None and check.alone == "holds" != check.verdict:
         return f"{check.verdict} in a group"
     unknown = check.verdict == "cannot tell" and math.isnan(check.excess)
     return _NO_NUMBER if unknown else check.verdict
@@ -175,7 +215,7 @@ _SAID: Final = {
     "holds": "The {what} holds on ",
     "cannot tell": "Too few samples to tell on ",
     "nothing accepted": "Nothing is answered on ",
-    _NO_NUMBER: "Without labels only the coverage is known on ",
+    _NO_NUMBER: "Without labels the risk is not known on ",
 }
 _OF_COST: Final = {
     "broken": "Abstaining on everything would cost less on ",
@@ -185,17 +225,8 @@ _OF_COST: Final = {
     ),
     "holds": "It costs less than abstaining on everything on ",
     "cannot tell": "Too few samples to tell whether it costs less than abstaining on ",
-    _NO_NUMBER: "Without labels only the coverage is known on ",
+    _NO_NUMBER: "Without labels the risk is not known on ",
 }
-
-
-def _where(found: list[RuleCheck], total: int) -> str:
-    names = listed([c.name for c in found])
-    if total == 1:
-        return names
-    if len(found) == total:
-        return f"all {total} data sets"
-    return f"{len(found)} of {total} data sets ({names})"
 
 
 def together_said(checks: RuleChecks) -> str:
