@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.intervals import of_replicates
 from abstain.inference.draws import Draws
 from abstain.inference.multiplicity import critical_difference
 from abstain.inference.non_inferiority import non_inferiority_from

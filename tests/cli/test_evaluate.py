@@ -19,7 +19,7 @@ import abstain as ab
 from abstain.cli.catalogues import all_catalogues
 from abstain.cli.main import run
 from abstain.errors import InputError
-from abstain.evaluation import cases
+from abstain.evaluation import collector
 from abstain.tables import read_predictions
 
 
@@ -64,8 +64,8 @@ def test_curves_are_made_for_a_page_alone(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    case_of = cases.case_of
-    made_by = import_module("abstain.evaluation.assembly")
+    case_of = collector.case_of
+    made_by = import_module("abstain.evaluation.collector")
     monkeypatch.setattr(made_by, "case_of", lambda part: made.append(part) or case_of(part))
     assert run(["evaluate", str(table), *COLUMNS]) == 0
     assert not made

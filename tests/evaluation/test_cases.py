@@ -8,8 +8,8 @@ import abstain as ab
 from abstain._foundation.scored import scored
 from abstain.curves.bands import band_of
 from abstain.curves.risk_coverage import thin
-from abstain.evaluation import cases, findings
-from abstain.evaluation.notable import SHOWN
+from abstain.evaluation import collector, findings
+from abstain.evaluation.part import SHOWN
 
 
 def made_up(n, *, groups=0):
@@ -60,7 +60,7 @@ def test_clusters_are_those_of_the_evaluation():
 def test_many_clustered_samples_take_fewer_coverages(monkeypatch):
     p = made_up(300, groups=30)
     fine = band(p, clustered=True).coverage
-    monkeypatch.setattr(cases, "_STEPS", 1000)
+    monkeypatch.setattr(collector, "_STEPS", 1000)
     coarse = band(p, clustered=True).coverage
     assert set(coarse) < set(fine)
     assert coarse[-1] == 1

@@ -8,13 +8,13 @@ import pytest
 
 import abstain as ab
 from abstain.errors import FileFormatError, InputError
+from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
 from abstain.evaluation.stream import evaluation as engine
 from abstain.evaluation.stream.counts import Question
-from abstain.evaluation.uncertainty import Uncertainty
 from abstain.tables.scan import pieces
 
-_HOW = Uncertainty.checked("analytic", level=0.95, bootstrap=1000, clustered=False, rng=0)
+_HOW = IntervalOptions.checked("analytic", level=0.95, bootstrap=1000, clustered=False, rng=0)
 
 
 class _StoppedError(Exception):

@@ -53,10 +53,10 @@ def test_without_dask_one_line_says_what_to_install(tmp_path, monkeypatch):
 
 def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatch):
     """What the workers do, without a cluster."""
+    from abstain.evaluation.intervals import IntervalOptions
     from abstain.evaluation.stream import cluster
     from abstain.evaluation.stream.counts import Question
     from abstain.evaluation.stream.evaluation import StreamPlan, measured
-    from abstain.evaluation.uncertainty import Uncertainty
 
     class Client:
         def submit(self, do, *args, **_):
@@ -78,7 +78,7 @@ def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatc
     monkeypatch.setattr(pieces, "_LEAST", 10)
     scan = ab.scan_predictions(_files(tmp_path), by="model")
     counts = cluster.counted_by_workers(scan, Question(None, None), "")
-    how = Uncertainty.checked("analytic", level=0.95, bootstrap=2, clustered=False, rng=0)
+    how = IntervalOptions.checked("analytic", level=0.95, bootstrap=2, clustered=False, rng=0)
     found = measured(scan, counts, StreamPlan(None, None, None, how))
     assert counts.pieces == 16
     assert _same(found, ab.evaluate(scan))

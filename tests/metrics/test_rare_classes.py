@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.intervals import of_replicates
 from abstain.metrics import METRICS
 from abstain.metrics.classes import few_failures_of_class, late_start_of_class
 from abstain.metrics.intervals import difference_of, influence_of, interval_of

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.intervals import of_replicates
 from abstain.inference.influence import OPEN, STRETCH
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval

@@ -3,6 +3,8 @@
 import importlib
 import json
 import tomllib
+from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +17,12 @@ from abstain._foundation.extras import has
 from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.simulate import POPULATIONS
+from abstain.typing import Rng
 from abstain_bench.commands.study import command_of, overview
-from abstain_bench.commands.study.command import signature_of
 from abstain_bench.data.corruptions import CORRUPTIONS
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.tasks import TASKS
-from abstain_bench.studies import STUDIES, StudyEntry, StudyOption, study_estimators
+from abstain_bench.studies import STUDIES, StudyEntry, StudyResult, study_estimators
 
 
 @pytest.fixture
@@ -168,7 +170,21 @@ def test_a_file_without_a_failure_has_figures(folder, capsys):
 
 
 def test_a_study_of_ones_own_has_a_command_by_its_entry(capsys):
-    def squares(*, sizes=(2, 3), label="n", rng=0):
+    def squares(
+        *, sizes: Sequence[int] = (2, 3), labels: Sequence[str] = ("n",), rng: Rng = 0
+    ) -> StudyResult:
+        """Square some numbers.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            What is squared.
+        labels : sequence of str
+            Of the squares.
+        rng : int
+            Nothing is drawn.
+        """
+        label = labels[0]
         rows = [{"n": n, label: n * n} for n in sizes]
         return mine.result(parameters={"rng": rng}, tables={"results": rows}, verdict=("Done.",))
 
@@ -178,21 +194,17 @@ def test_a_study_of_ones_own_has_a_command_by_its_entry(capsys):
         "How large is a square?",
         "ours",
         squares,
-        options=(
-            StudyOption("sizes", tuple[int, ...], "what is squared"),
-            StudyOption("label", str, "of the squares", flag="name"),
-            StudyOption("rng", int, "nothing is drawn", flag="seed"),
-        ),
     )
     own = App(name="own", result_action="return_value")
     own.command(command_of(mine), name="squares")
-    own(["squares", "--sizes", "4", "5", "--name", "squared"])
+    own(["squares", "--sizes", "4", "5", "--label", "squared"])
     assert "25" in capsys.readouterr().out
     own(["squares", "--help"])
     printed = words(capsys.readouterr().out)
-    assert "How large is a square?" in printed
-    assert "what is squared [default: (2, 3)]" in printed
-    assert "--seed INT nothing is drawn [default: 0]" in printed
+    assert "Square some numbers." in printed
+    assert "What is squared. [default: (2, 3)]" in printed
+    assert "Of the squares. (repeatable)" in printed
+    assert "--seed INT Nothing is drawn. [default: 0]" in printed
 
 
 def test_an_unknown_study_is_refused(capsys):
@@ -244,11 +256,10 @@ class Squares:
 
     def __init__(self, name, quick):
         self.runs, self.broken = [], False
-        options = (StudyOption("n", int, "what is squared"),)
         about = ("How large is a square?", "ours", self.run)
-        self.entry = StudyEntry(name, name.title(), *about, options=options, quick=quick)
+        self.entry = StudyEntry(name, name.title(), *about, quick=quick)
 
-    def run(self, *, n=9):
+    def run(self, *, n: int = 9):
         self.runs.append(n)
         if self.broken:
             msg = "`n` cannot be squared"
@@ -280,7 +291,7 @@ def test_every_study_runs_and_leaves_its_folder(folder, capsys, squares):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_takes_quick(name):
-    assert "quick" in signature_of(STUDIES[name]).parameters
+    assert "quick" in signature(command_of(STUDIES[name])).parameters
 
 
 def test_a_study_without_smaller_settings_runs_with_quick(folder, capsys):

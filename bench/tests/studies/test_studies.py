@@ -52,10 +52,15 @@ def test_an_entry_runs_its_study(weights):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_option_is_a_parameter_of_the_study(name):
+def test_every_parameter_of_a_study_is_an_option_with_a_description(name):
     entry = STUDIES[name]
     parameters = signature(entry.run).parameters
-    assert {option.name for option in entry.options} <= set(parameters)
+    assert all(option.help for option in entry.options)
+    # What every option means is in the docstring; what is not an option the command provides.
+    provided = set(parameters) - {option.name for option in entry.options}
+    assert provided == ({"data"} if entry.reads_files else set()) | (
+        {"out", "on_outcome"} if entry.keeps else set()
+    )
     if entry.keeps:
         assert {"out", "on_outcome"} <= set(parameters)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.assembly import Assembly
+from abstain.evaluation.collector import ResultCollector
 from abstain.evaluation.counted_rows import counted_splits
 from abstain.evaluation.findings import sources
-from abstain.evaluation.given import given
-from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
+from abstain.evaluation.inputs import join, loss_name, metrics_of, read_source, scores_of, splits_of
+from abstain.evaluation.intervals import IntervalOptions
+from abstain.evaluation.part import ScoredPart
 from abstain.evaluation.records import Evaluation
-from abstain.evaluation.uncertainty import ScoredPart, Uncertainty
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
 
@@ -118,9 +118,9 @@ def evaluate(
     >>> ab.evaluate([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 0]).value("augrc")
     0.09375
     """
-    predictions, notes = given(predictions, beside, notes)
+    predictions, notes = read_source(predictions, beside, notes)
     chosen = metrics_of(metrics)
-    how = Uncertainty.checked(
+    how = IntervalOptions.checked(
         interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng
     )
     if not isinstance(predictions, Predictions | Mapping):
@@ -135,7 +135,7 @@ def evaluate(
             "`stream` is for files that are scanned: give what `scan_predictions` returns"
         )
     splits = splits_of(predictions)
-    found = Assembly(chosen, sources(notes, splits.values()), curves=curves)
+    found = ResultCollector(chosen, sources(notes, splits.values()), curves=curves)
     splits, loss = counted_splits(splits, loss)
     for split, predicted in splits.items():
         losses = per_sample_loss(predicted, loss)

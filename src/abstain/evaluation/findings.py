@@ -11,8 +11,8 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_words import option
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Result
-from abstain.evaluation.uncertainty import EvaluatedPart
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions

@@ -25,11 +25,7 @@ from abstain.thresholds.mondrian import fit_groups
 from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.rule_check import LoadCheck, RuleCheck, StageCheck
 
-#: The name that `RULES` had before.
-METHODS = RULES
-
 __all__ = [
-    "METHODS",
     "RULES",
     "Cascade",
     "CascadeFrontier",

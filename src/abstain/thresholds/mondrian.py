@@ -14,7 +14,7 @@ from abstain.thresholds.entry import RULES
 from abstain.thresholds.group_names import grouped
 from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.scales import RuleScale
-from abstain.typing import AnyArray, Array, IntArray
+from abstain.typing import AnyArray, Array
 
 
 def fit_groups(
@@ -136,10 +136,15 @@ def fit_groups(
         options = {**options, "delta": delta / shares_of(method, sizes, options)}
     rows = np.split(counted[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
     parts = []
-    for name, own in zip(names, rows, strict=True):
-        known = None if losses is None else losses[own]
-        more = options if ratios is None else {**options, "ratio": _within(ratios, own)}
-        rule = fit(method, values[own], known, score=score, scale=scale, **more)
+    for name, group_rows in zip(names, rows, strict=True):
+        group_losses = None if losses is None else losses[group_rows]
+        if ratios is not None:
+            group_ratios = ratios.rows(group_rows)
+            if not group_ratios.bounded:
+                largest = float(group_ratios.values.max())
+                group_ratios = replace(group_ratios, largest=largest)
+            options["ratio"] = group_ratios
+        rule = fit(method, values[group_rows], group_losses, score=score, scale=scale, **options)
         parts.append(RulePart(name, rule))
     return DecisionRule.of_parts(per, tuple(parts), joint=joint, delta=delta)
 
@@ -156,31 +161,24 @@ def _refuse(method: str, options: dict[str, Any]) -> None:
         )
 
 
-def _within(ratios: DensityRatios, rows: IntArray) -> DensityRatios:
-    """Return the ratios of a group; where no bound is known, the largest seen in it stands."""
-    own = ratios.rows(rows)
-    return own if own.bounded else replace(own, largest=float(own.values.max()))
-
-
 def shares_of(method: str, sizes: Array, options: dict[str, Any]) -> int:
-    """Return into how many shares delta falls: the least k of which k groups at most can use one.
+    """Return the number of shares of delta: the least k of which at most k groups can use one.
 
-    What a share allows is asked of as many samples without a failure, so that no loss decides.
+    A group can use a share if its rule is attainable on as many samples without a failure, so that
+    the shares do not depend on the losses.
     """
-    kinds, counts = np.unique(sizes, return_counts=True)
+    distinct_sizes, counts = np.unique(sizes, return_counts=True)
 
-    def able(k: int) -> int:
-        given = {**options, "delta": options["delta"] / k}
-        found = [_possible(method, int(size), given) for size in kinds]
-        return int(counts[np.asarray(found)].sum())
+    def n_attainable(k: int) -> int:
+        share = {**options, "delta": options["delta"] / k}
+        is_attainable = [
+            fit(method, np.arange(n, 0.0, -1.0), np.zeros(n), **share).attainable
+            for n in distinct_sizes.tolist()
+        ]
+        return int(counts[np.asarray(is_attainable)].sum())
 
     low, high = 1, int(sizes.size)
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if able(middle) <= middle else (middle + 1, high)
+        low, high = (low, middle) if n_attainable(middle) <= middle else (middle + 1, high)
     return low
-
-
-def _possible(method: str, size: int, options: dict[str, Any]) -> bool:
-    found: DecisionRule = fit(method, np.arange(size, 0.0, -1.0), np.zeros(size), **options)
-    return found.attainable

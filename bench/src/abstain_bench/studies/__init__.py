@@ -44,7 +44,6 @@ __all__ = [
     "STUDIES",
     "SoftmaxNorm",
     "StudyEntry",
-    "StudyOption",
     "StudyResult",
     "study_backbones",
     "study_configurations",

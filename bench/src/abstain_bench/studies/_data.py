@@ -24,7 +24,6 @@ from abstain_bench.studies._sources import (
     confidence_of,
     usual_scores,
 )
-from abstain_bench.studies._study import StudyOption
 
 #: The losses that a file of class scores is studied with.
 _LOSSES: Final = ("zero_one", "cross_entropy")
@@ -40,26 +39,8 @@ Data: TypeAlias = Predictions | Mapping[Any, Predictions] | None
 
 #: Populations by name, as they are, or as they are with a name of their own.
 Populations: TypeAlias = (
-    "Sequence[str | Population | LogitPopulation] "
-    "| Mapping[str, str | Population | LogitPopulation]"
+    Sequence[str | Population | LogitPopulation] | Mapping[str, str | Population | LogitPopulation]
 )
-
-#: The parameters of every study that takes files and populations.
-SOURCES: Final = (
-    StudyOption(
-        "populations",
-        tuple[str, ...],
-        "a simulated population (`abstain list populations`)",
-        "population",
-    ),
-    StudyOption(
-        "scores", tuple[str, ...], "a score of the files (default: the six of the paper)", "score"
-    ),
-    StudyOption(
-        "losses", tuple[str, ...], "a loss of the files (default: zero_one, cross_entropy)", "loss"
-    ),
-)
-SIZES: Final = StudyOption("sizes", tuple[int, ...], "sample sizes, such as 8 32 128")
 
 
 @dataclass(frozen=True, eq=False)

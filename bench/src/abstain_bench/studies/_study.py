@@ -2,9 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import cached_property, wraps
+from inspect import Parameter, signature
+from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, ParamSpec
+from types import UnionType
+from typing import Any, Final, ParamSpec, get_args, get_origin
+
+from docstring_parser import parse
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
@@ -100,36 +105,17 @@ class StudyResult(InNotebook):
 
 @dataclass(frozen=True)
 class StudyOption:
-    """A parameter of a study as the command line asks for it.
+    """An option of the command of a study, derived from a parameter of its function."""
 
-    What it is without being given is the default of the function. Numbers of a tuple stand in a
-    row (``--sizes 8 32``), an option with a tuple of text is given again and again.
-
-    Attributes
-    ----------
-    name : str
-        Of the parameter of the function.
-    kind : type
-        What one value is: `int`, ``int | None``, ``tuple[str, ...]``, a `Literal` and so on.
-    meaning : str
-        What the help says.
-    flag : str
-        Its name on the command line, where that is another: "seed" for `rng`.
-    positional : bool
-        Whether it is given by its place, without a flag.
-
-    Examples
-    --------
-    >>> from abstain_bench.studies import STUDIES
-    >>> [(option.name, option.meaning) for option in STUDIES["weights"].options][1]
-    ('points', 'population ranks at which they are computed')
-    """
-
+    #: The parameter of the function.
     name: str
+    #: The option of the command, without the dashes.
+    flag: str
+    #: The type of the option, for the parser.
     kind: Any
-    meaning: str
-    flag: str = ""
-    positional: bool = False
+    default: Any
+    help: str
+    is_positional: bool
 
 
 @dataclass(frozen=True)
@@ -147,14 +133,9 @@ class StudyEntry:
     source : str
         Where it was published.
     run : callable
-        From parameters, all of which have defaults, to a `StudyResult`.
-    about : str
-        What the help of its command says; by default the question.
-    options : tuple of StudyOption
-        The parameters that its command has, in the order of the help.
-    reads : bool
-        Whether files of predictions can be given, which `run` takes by name as its only argument
-        without a keyword.
+        From parameters, all of which have defaults, to a `StudyResult`. Its annotations and its
+        docstring define the options of the command. A first parameter `data` takes the files of
+        predictions.
     keeps : tuple of str
         Of a study that is made of jobs: what of them is kept in the folder of its results. Then
         `run` takes `out` and `on_outcome` too, and a table "jobs" has the status of each.
@@ -177,9 +158,6 @@ class StudyEntry:
     question: str
     source: str
     run: Callable[..., StudyResult]
-    about: str = ""
-    options: tuple[StudyOption, ...] = ()
-    reads: bool = False
     keeps: tuple[str, ...] = ()
     quick: Mapping[str, Any] = field(default_factory=dict)
     configuration: Callable[..., str] | None = None
@@ -187,17 +165,59 @@ class StudyEntry:
     glossary: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def reads_files(self) -> bool:
+        """Whether the study reads files of predictions, as its first parameter `data`."""
+        return any(_is_data(argument) for argument in signature(self.run).parameters.values())
+
+    @cached_property
+    def options(self) -> tuple[StudyOption, ...]:
+        """The options of the command, from the signature and the docstring of `run`."""
+        descriptions = {
+            name: parameter.description or ""
+            for parameter in parse(self.run.__doc__ or "").params
+            for name in parameter.arg_name.split(", ")
+        }
+        return tuple(
+            _option(argument, " ".join(descriptions.get(name, "").split()))
+            for name, argument in signature(self.run).parameters.items()
+            if name not in {"out", "on_outcome"} and not _is_data(argument)
+        )
+
     def result(self, **found: Any) -> StudyResult:
         """Make the result of this study from what it found."""
         of_all = ("name", "title", "question", "source", "captions", "glossary", "labels")
         return StudyResult(**{name: getattr(self, name) for name in of_all} | found)
 
 
+def _is_data(argument: Parameter) -> bool:
+    return argument.name == "data" and argument.kind is not Parameter.KEYWORD_ONLY
+
+
+def _option(argument: Parameter, description: str) -> StudyOption:
+    kind = _option_type(argument.annotation)
+    flag = "seed" if argument.name == "rng" else argument.name
+    if kind == tuple[str, ...]:
+        flag = {"losses": "loss", "studies": "study"}.get(flag, flag.removesuffix("s"))
+    elif argument.default is None:
+        kind = kind | None
+    is_positional = argument.kind is not Parameter.KEYWORD_ONLY
+    text = description.replace("``", "`")
+    return StudyOption(argument.name, flag, kind, argument.default, text, is_positional)
+
+
+def _option_type(annotation: Any) -> Any:
+    """Return the type of an option: a tuple for a sequence, a path or a seed for a union."""
+    members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    for member in members:
+        if get_origin(member) is Sequence:
+            item: Any = _option_type(get_args(member)[0])
+            return tuple[item, ...]
+    return next((kind for kind in (Path, int, str) if kind in members), members[0])
+
+
 #: Every study, in the order in which they are listed.
 STUDIES: Catalogue[StudyEntry] = Catalogue("study", listed="list studies")
-
-#: A parameter that every study has which draws anything.
-SEED: Final = StudyOption("rng", int, "of everything drawn", flag="seed")
 
 
 def need(package: str) -> None:

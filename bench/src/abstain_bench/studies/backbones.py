@@ -15,7 +15,7 @@ from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain_bench.published import table
-from abstain_bench.studies._study import Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 
 #: What is compared, and which table of the paper has it.
 _TABLES: Final = {AURC.name: 1, ACCURACY.name: 8, FAILURE_AUROC.name: 9, ece.__name__: 10}
@@ -284,11 +284,6 @@ BACKBONES: Final = StudyEntry(
     ),
     source="Jaeger et al. (2023), fig. 8, https://arxiv.org/abs/2211.15259",
     run=study_backbones,
-    about="""Compare networks of different kinds over all scores and shifts.
-
-    Of folders of runs, or of the published tables: CNN against ViT.
-    """,
-    options=(StudyOption("runs", tuple[Path, ...], "folders of runs, of different models"),),
     captions={
         "summary": (
             "Over all scores and studies of a data set; pairs are of one score and study that both "

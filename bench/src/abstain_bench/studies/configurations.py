@@ -13,7 +13,7 @@ from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain.typing import FloatArray
 from abstain_bench.published import table
-from abstain_bench.studies._study import Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 
 #: Those of table 14.
 COVERAGES: Final = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
@@ -318,15 +318,6 @@ CONFIGURATIONS: Final = StudyEntry(
     question="Is a way to train on a par with another, and do all runs say so?",
     source="Jaeger et al. (2023), fig. 10 and 11, tables 14 to 16, https://arxiv.org/abs/2211.15259",
     run=study_configurations,
-    about="""Compare ways to train: risk at given coverages, and failure AUROC run by run.
-
-    Of folders of runs, whose arms and settings are compared, or of the published tables.
-    """,
-    options=(
-        StudyOption("runs", tuple[Path, ...], "folders of runs"),
-        StudyOption("scores", tuple[str, ...], "a method to judge (default: the paper's)", "score"),
-        StudyOption("coverages", tuple[float, ...], "where the risk is read, such as 1 0.9 0.8"),
-    ),
     captions={
         "risks": "Selective risk on i.i.d. data as fractions, means over the runs.",
         "auroc": (

@@ -10,8 +10,6 @@ from abstain.errors import InputError
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._data import (
-    SIZES,
-    SOURCES,
     Data,
     Populations,
     StudyRequest,
@@ -24,7 +22,7 @@ from abstain_bench.studies._estimates import rows_of
 from abstain_bench.studies._figures import above_zero, lines
 from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
 from abstain_bench.studies._sources import Source
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import (
     AREA_ESTIMATORS,
     COLORS,
@@ -103,22 +101,26 @@ def study_convergence(
     """Fit the rate at which every estimator converges.
 
     Answers: does the error fall like sqrt(ln n / n), the rate that the paper proves, or faster?
+    Rows of files are drawn independently.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
         Samples are drawn from its rows independently; the truth is the limit of the plug-in.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations, whose truth is exact. Without data and populations: three.
-    scores, losses : sequence of str, optional
-        Of data, as in `study_estimators`.
+        Simulated populations (``abstain list populations``), whose truth is exact. Without data
+        and populations: three.
+    scores : sequence of str, optional
+        Scores of the data (``abstain list scores``); by default the six of the paper.
+    losses : sequence of str, optional
+        Losses of the data; by default zero_one and, with class scores, cross_entropy.
     sizes : sequence of int, default=(32, 128, ..., 131072)
         At least 3 sample sizes of at least 8.
     repeats : int, optional
         Samples of each size, at least 2. By default as many as two million draws allow, between
         64 and 2000.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -363,21 +365,7 @@ CONVERGENCE: Final = StudyEntry(
     question="Does the error of each estimator fall like sqrt(ln n / n), or faster?",
     source=f"Zhou et al. (2025), proposition 3.6, {PAPER}",
     run=study_convergence,
-    about="""Fit the rate at which the estimators converge.
-
-    The slope of the error on logarithmic axes with its interval, beside 1/sqrt(n) and
-    sqrt(ln n / n). Rows of files are drawn independently.
-    """,
-    reads=True,
     quick={"repeats": 200},
-    options=(
-        *SOURCES,
-        SIZES,
-        StudyOption(
-            "repeats", int | None, "samples of each size (default: fewer of the large ones)"
-        ),
-        SEED,
-    ),
     captions={
         "results": "Each number with its Monte-Carlo standard error.",
         "rates": "Slope of ln RMSE on ln n with its 95 % interval.",

@@ -24,7 +24,7 @@ from abstain.simulate import logits
 from abstain.typing import BoolArray, FloatArray, IntArray, Rng
 from abstain_bench.studies._data import named_data
 from abstain_bench.studies._sources import confidence_of, usual_scores
-from abstain_bench.studies._study import SEED, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
 #: The areas that are compared, and beside them how well failures are told.
 _AREAS: Final = (AURC, AUGRC)
@@ -57,16 +57,19 @@ def study_label_noise(
     file : str or Path, optional
         Predictions with two columns (or arrays) of labels; by default simulated class scores, of
         whose labels some are replaced by those of another class.
-    label, corrected : str
-        The column of labels as given, by default the usual ones, and of corrected labels.
+    label : str, optional
+        Column of the labels as given; by default the usual names.
+    corrected : str, default="corrected_labels"
+        Column of the corrected labels.
     scores : sequence of str, optional
-        By default the six of Zhou et al. that the file allows, else its confidences.
+        Scores of the file; by default the six of Zhou et al. that the file allows, else its
+        confidences.
     noise : float, default=0.01
         The share of the simulated labels that are wrong, between 0 and 1.
     n : int, default=10000
         How many samples are simulated, at least 100.
     rng : int, Generator or None, default=0
-        The seed of what is simulated.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -361,24 +364,6 @@ LABEL_NOISE: Final = StudyEntry(
     ),
     source="Traub et al. (2024), section 4.2, https://arxiv.org/abs/2407.01032",
     run=study_label_noise,
-    about="""Compare the metrics by labels as given with those by corrected labels.
-
-    Of a file with two columns or arrays of labels, or simulated.
-    """,
-    options=(
-        StudyOption(
-            "file",
-            Path | None,
-            "predictions with two columns of labels (default: simulated)",
-            positional=True,
-        ),
-        StudyOption("label", str | None, "column of the labels as given (default: the usual ones)"),
-        StudyOption("corrected", str, "column of the corrected labels"),
-        StudyOption("scores", tuple[str, ...], "a score of the file (default: six)", "score"),
-        StudyOption("noise", float, "share of the simulated labels that are wrong"),
-        StudyOption("n", int, "samples that are simulated"),
-        SEED,
-    ),
     quick={"n": 2000},
     captions={
         "results": (

@@ -14,8 +14,6 @@ from abstain.simulate import POPULATIONS, LogitPopulation, Population
 from abstain.typing import Rng
 from abstain_bench.studies._data import (
     LOGITS,
-    SIZES,
-    SOURCES,
     Data,
     Populations,
     StudyRequest,
@@ -23,7 +21,7 @@ from abstain_bench.studies._data import (
 )
 from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
 from abstain_bench.studies._sources import OWN, ScoredCase
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import PAPER, WORDS, cases_said, loss_said
 
 
@@ -39,7 +37,8 @@ def study_population_forms(
 ) -> StudyResult:
     """Compare the reweighted form of the AURC with its definition on many data sets.
 
-    Answers: is the mean of rank-weighted losses the same number as the mean selective risk?
+    Answers: is the mean of rank-weighted losses the same number as the mean selective risk? Every
+    file, every part of it (``--by``), score and loss is one case.
 
     Parameters
     ----------
@@ -48,12 +47,14 @@ def study_population_forms(
     populations : sequence of str, Population or LogitPopulation, optional
         One sample of each size is drawn from every one. Without data and populations: all of
         ``abstain list populations``.
-    scores, losses : sequence of str, optional
-        Of data, as in `study_estimators`.
+    scores : sequence of str, optional
+        Scores of the data (``abstain list scores``); by default the six of the paper.
+    losses : sequence of str, optional
+        Losses of the data; by default zero_one and, with class scores, cross_entropy.
     sizes : sequence of int, default=(1000, 10000)
         Sizes of the samples of populations, at least 2.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -277,14 +278,7 @@ FORMS: Final = StudyEntry(
     question="Is the mean of rank-weighted losses the same number as the mean selective risk?",
     source=f"Zhou et al. (2025), fig. S7, {PAPER}",
     run=study_population_forms,
-    about="""Compare two forms of the AURC on many data sets, pair by pair.
-
-    The mean of rank-weighted losses against the mean selective risk, for every file (and every
-    part of --by), score and loss.
-    """,
-    reads=True,
     quick={"sizes": (1000,)},
-    options=(*SOURCES, SIZES, SEED),
     captions={
         "results": "One row for each data set, loss and score.",
         "differences": (

@@ -20,7 +20,7 @@ from abstain.typing import Rng
 from abstain_bench.studies._data import Data, chosen_names, enough, named_data
 from abstain_bench.studies._figures import above_zero
 from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import PAPER, WORDS
 
 #: What a simulated posterior is called.
@@ -60,18 +60,20 @@ def study_posterior(
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        With Monte-Carlo samples of the class scores. Without data a posterior over the weights of
+        With Monte-Carlo samples of the class scores (``logit_samples`` or ``probability_samples``
+        of an .npz file, shape (n, S, K)). Without data a posterior over the weights of
         a softmax regression is simulated: 2000 samples of 5 classes, 256 draws.
     score : str, default="msr"
-        A score that one draw has.
+        The score of each draw (``abstain list scores``).
     metrics : sequence of str, default=("aurc_plugin", "augrc")
-        Names of the catalogue.
+        Metrics of the catalogue (``abstain list metrics``).
     loss : str, optional
-        A named loss; by default "zero_one", or the one that came with the predictions.
+        A named loss (``abstain list losses``); by default "zero_one", or the one that came with the
+        predictions.
     repeats : int, default=500
         Subsets of the draws for each number of draws, at least 2.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -156,7 +158,7 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     n, draws : int
         Samples, and models drawn.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -338,22 +340,7 @@ POSTERIOR: Final = StudyEntry(
     question="How good is a model drawn from the posterior, and how many draws tell?",
     source=f"Zhou et al. (2025), eq. 37-38, {PAPER}",
     run=study_posterior,
-    about="""Estimate metrics in expectation over a posterior, by the number of draws.
-
-    From the Monte-Carlo samples of a file (logit_samples or probability_samples of an .npz, shape
-    (n, S, K)), or from a simulated posterior.
-    """,
-    reads=True,
     quick={"repeats": 20},
-    options=(
-        StudyOption("score", str, "the score (`abstain list scores`)"),
-        StudyOption(
-            "metrics", tuple[str, ...], "a metric (default: aurc_plugin and augrc)", "metric"
-        ),
-        StudyOption("loss", str | None, "what counts as wrong (`abstain list losses`)"),
-        StudyOption("repeats", int, "subsets of the draws of each size"),
-        SEED,
-    ),
     captions={
         "expectations": "± is the standard error for independent draws.",
         OVER_MODELS: CAPTION,

@@ -16,7 +16,7 @@ from abstain.simulate import logits
 from abstain.typing import Array, FloatArray, Rng
 from abstain_bench.published import table
 from abstain_bench.studies._data import Data, named_data
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import range_said
 
 #: By what the papers call them.
@@ -39,7 +39,8 @@ def study_precision(
 ) -> StudyResult:
     """Compute the softmax response in 16, 32 and 64 bits, and what is lost.
 
-    Answers: how many confidences are rounded to 1, and how much worse do they rank for it?
+    Answers: how many confidences are rounded to 1, and how much worse do they rank for it? The
+    table "published" has the numbers of the paper.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def study_precision(
     n : int, default=20000
         Simulated samples, of ten classes.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -264,20 +265,6 @@ PRECISION: Final = StudyEntry(
     ),
     source="Jaeger et al. (2023), table 2, https://arxiv.org/abs/2211.15259",
     run=study_precision,
-    about="""Compute the softmax response in 16, 32 and 64 bits, and what is lost.
-
-    Of the logits of files, or of simulated ones. The published numbers stand beside.
-    """,
-    options=(
-        StudyOption(
-            "temperatures",
-            tuple[float, ...],
-            "what simulated logits are divided by: the lower, the surer",
-        ),
-        StudyOption("n", int, "simulated samples"),
-        SEED,
-    ),
-    reads=True,
     captions={
         "results": "Shares, AURC and failure AUROC are fractions; tied: share that another equals.",
         "published": "Table 2 of the paper as fractions; accuracy is printed for one precision.",

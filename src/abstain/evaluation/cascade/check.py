@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
@@ -16,6 +14,7 @@ from abstain.evaluation.cascade.record import CascadeChecks
 from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import named
+from abstain.evaluation.rules.findings import LIKE_CALIBRATION, same_values
 from abstain.inference.intervals import level_of
 from abstain.predictions import CostMatrix
 from abstain.thresholds import RuleCheck
@@ -157,8 +156,7 @@ def _of_cascade(cascade: Cascade) -> Iterator[Note]:
     if cascade.attainable:
         yield Note(
             "guarantee",
-            "The guarantee is about new data drawn like the calibration data. It says nothing of "
-            "data that have shifted.",
+            LIKE_CALIBRATION,
         )
     if plan.person_error is not None:
         rate = f"{100 * plan.person_error:.3g} %"
@@ -177,7 +175,12 @@ def _of_parts(
     for name, part in [*known, *((n, p) for (n, _), p in zip(sets, parts, strict=True))]:
         yield from _direction(name, part)
     for (name, _), part in zip(sets, parts, strict=True):
-        if chosen_on is not None and _same(part, chosen_on):
+        pairs = (
+            []
+            if chosen_on is None
+            else zip(part.data.confidences, chosen_on.data.confidences, strict=True)
+        )
+        if chosen_on is not None and all(same_values(a, b) for a, b in pairs):
             yield Note.warning(
                 "same_data",
                 f"{name}: This looks like the calibration data itself, on which a cascade looks "
@@ -197,13 +200,6 @@ def _direction(name: str, part: Aligned) -> Iterator[Note]:
         said = wrong_way(Scored(stage.score.values, stage.loss), own=stage.score.own)
         if said:
             yield Note.warning("direction", f"{name}, {stage.name}: {said}")
-
-
-def _same(part: Aligned, other: Aligned) -> bool:
-    pairs = zip(part.data.confidences, other.data.confidences, strict=True)
-    return part.data.n == other.data.n and all(
-        np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs
-    )
 
 
 def _of_checks(cascade: Cascade, found: tuple[RuleCheck, ...]) -> Iterator[Note]:

@@ -19,8 +19,7 @@ from abstain.evaluation.comparison.standings import agreements, stabilities, sta
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.comparison.variation import SampledRows, measured, resampled
 from abstain.evaluation.findings import sources
-from abstain.evaluation.given import given
-from abstain.evaluation.inputs import metrics_of, splits_of
+from abstain.evaluation.inputs import metrics_of, read_source, splits_of
 from abstain.evaluation.records import ordered
 from abstain.metrics import Metric
 from abstain.metrics.catalogue import PRIMARY
@@ -152,7 +151,7 @@ def compare(
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
-    predictions, notes = given(predictions, None, notes)
+    predictions, notes = read_source(predictions, None, notes)
     plan = Plan.checked(
         level=level,
         test=test,

@@ -13,7 +13,7 @@ from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiorityRow
 from abstain.evaluation.comparison.units import Unit
 from abstain.evaluation.comparison.variation import Sampled
-from abstain.evaluation.uncertainty import NO_SPREAD, of_replicates
+from abstain.evaluation.intervals import NO_SPREAD, of_replicates
 from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.intervals import Interval, interval_from, no_interval, widened
 from abstain.inference.multiplicity import adjust

@@ -11,7 +11,7 @@ from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.counted_rows import counted_runs
 from abstain.evaluation.inputs import Asked, join, scores_of, splits_of
-from abstain.evaluation.uncertainty import clusters_of
+from abstain.evaluation.part import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 

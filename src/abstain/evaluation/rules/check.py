@@ -6,7 +6,7 @@ from typing import Any
 from abstain._foundation.imports import special
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
-from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
+from abstain.curves.risk_coverage import Kind, curve_of
 from abstain.errors import InputError
 from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.findings import sources
@@ -114,100 +114,86 @@ def check_rule(
     [('mild', -0.07, 'holds'), ('hard', 0.2, 'broken')]
     """
     level = level_of(level)
-    wanted = _score_of(rule, score)
+    requested_score = _score_of(rule, score)
     sets = sets_of(predictions)
     (calibration,) = counted(None if calibration is None else calibration_set(calibration))
     parts = []
-    for split, name, passed in sets:
-        data, own_loss = counted(passed, loss, where=name)
-        parts.append(for_rule(rule, data_of(data, wanted, own_loss, name=name, split=split), data))
+    for split, name, source in sets:
+        data, per_sample = counted(source, loss, where=name)
+        part = data_of(data, requested_score, per_sample, name=name, split=split)
+        parts.append(for_rule(rule, part, data))
     refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
-    chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
-    seen = _unmixed([*parts, *([chosen_on] if chosen_on else [])], rule)
+    chosen_on = None if calibration is None else data_of(calibration, requested_score, loss)
+    all_parts = [*parts, *([chosen_on] if chosen_on else [])]
+    _refuse_mixed_score(all_parts, rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
-    told = _told(notes, [calibration, *(data for *_, data in sets)])
+    sources_of_notes = [calibration, *(source for *_, source in sets)]
+    reading_notes = sources(notes, [s for s in sources_of_notes if isinstance(s, Predictions)])
     parts = [on_scale_of(rule, part, scale) for part in parts]
-    chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
+    curve = None
+    if chosen_on is not None:
+        chosen_on = on_scale_of(rule, chosen_on, scale)
+        # Several thresholds are not on one curve.
+        if chosen_on.s is not None and not rule.per:
+            kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
+            curve = curve_of(chosen_on.s.groups, kind)
     estimates = estimates_of(rule, parts, chosen_on)
-    said = [*findings_of(rule, parts, checked, chosen_on), *estimates_said(parts, estimates)]
+    rule_notes = [*findings_of(rule, parts, checked, chosen_on), *estimates_said(parts, estimates)]
     return RuleChecks(
         rule=rule,
         checks=tuple(whole for whole, *_ in checked),
         groups=tuple(tuple(groups) for _, *groups in checked),
         splits=tuple(part.split for part in parts),
         level=level,
-        curve=None if chosen_on is None else _curve(rule, chosen_on),
-        findings=ordered([*said, *told]),
-        binary=all(part.s is None or part.s.binary for part in seen),
-        probability=_as_probability(rule, seen),
+        curve=curve,
+        findings=ordered([*rule_notes, *reading_notes]),
+        binary=all(part.s is None or part.s.binary for part in all_parts),
+        probability=_as_probability(rule, all_parts),
         estimates=estimates,
     )
 
 
-def _told(notes: Sequence[str | Note], data: Sequence[object]) -> tuple[Note, ...]:
-    """Return what was told of the data before, by whoever read or made them."""
-    return tuple(sources(notes, [one for one in data if isinstance(one, Predictions)]))
-
-
 def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:
     """Return the score to compute; refuse one that the rule is not for, and what is no rule."""
-    given: object = rule
-    if not isinstance(given, DecisionRule):
-        raise InputError(f"`rule` must be a DecisionRule; got {type(given).__name__}")
+    if not isinstance(rule, DecisionRule):
+        raise InputError(f"`rule` must be a DecisionRule; got {type(rule).__name__}")
     if score is None:
         return rule.score or None
     refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
     return score
 
 
-def _unmixed(parts: list[RuleData], rule: DecisionRule) -> list[RuleData]:
-    """Return the data sets; refuse a score that is a column here and computed there.
-
-    The scales may differ.
-    """
-    own = {part.own: part for part in parts if part.own is not None}
-    if len(own) == 2:
-        column, computed = own[True].name, own[False].name
+def _refuse_mixed_score(parts: list[RuleData], rule: DecisionRule) -> None:
+    """Refuse a score that is a column of some data and is computed on others."""
+    by_origin = {part.own: part for part in parts if part.own is not None}
+    if len(by_origin) == 2:
+        column, computed = by_origin[True].name, by_origin[False].name
         raise InputError(
             f"the score {rule.score!r} is a column of {column or 'the calibration data'!r} and is "
             f"computed from class scores in {computed or 'the calibration data'!r}; their scales "
             "may differ. Rename the column or drop it"
         )
-    return parts
 
 
 def _checked(
     rule: DecisionRule, part: RuleData, level: float, scale: Scale | None
 ) -> tuple[RuleCheck, ...]:
-    """Return what the rule achieves on a data set, then on each of its groups.
-
-    Without losses, the coverage alone.
-    """
-    # A rule of before scales were recorded is compared as it was then, with a warning beside.
-    bare = part.scored is None or (rule.scale == "unknown" and not part.own)
-    values: AnyArray = part.values if bare else part.scored
-    with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
-    found: tuple[RuleCheck, ...]
+    """Return what the rule achieves on a data set, then on each of its groups."""
+    # A rule without a recorded scale is compared with the numbers as they are; a note warns.
+    is_bare = part.scored is None or (rule.scale == "unknown" and not part.own)
+    values: AnyArray = part.values if is_bare else part.scored
+    options: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
+    options["scale"] = scale
     try:
         if part.among is not None:
-            found = check_limits(rule, values, part.loss, part.among, scale=scale, **with_name)
-        elif part.group is not None:
-            # Where these are the groups that the rule is for, each is judged by its own part.
-            with_name["by"] = None if part.by is part.group else part.by
-            found = check_groups(rule, values, part.loss, part.group, scale=scale, **with_name)
-        else:
-            found = (check(rule, values, part.loss, scale=scale, **with_name),)
+            return check_limits(rule, values, part.loss, part.among, **options)
+        if part.group is None:
+            return (check(rule, values, part.loss, **options),)
+        # In the groups of the rule itself, each is judged by its own part.
+        by = None if part.by is part.group else part.by
+        return check_groups(rule, values, part.loss, part.group, by=by, **options)
     except InputError as error:
         raise type(error)(f"{part.name}: {error}") from error
-    return found
-
-
-def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:
-    """Return the curve of the risk that the rule is about; several thresholds are on none."""
-    if rule.per:
-        return None
-    kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
-    return None if part.s is None else curve_of(part.s.groups, kind)
 
 
 def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:

@@ -15,7 +15,7 @@ from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
-from abstain.evaluation.given import opened
+from abstain.evaluation.inputs import as_predictions
 from abstain.evaluation.rules.subsets import among
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
@@ -199,13 +199,13 @@ def named(data: object) -> list[tuple[Split, str, object]]:
 def sets_of(data: object) -> list[tuple[Split, str, object]]:
     """Do the same with what files hold, each of them under a name of its own too."""
     if isinstance(data, Mapping):
-        return named({key: _alone(key, opened(one)) for key, one in data.items()})
-    return named(opened(data))
+        return named({key: _alone(key, as_predictions(one)) for key, one in data.items()})
+    return named(as_predictions(data))
 
 
 def calibration_set(predictions: object) -> object:
     """Return the one set of predictions that a threshold is chosen on."""
-    found = opened(predictions)
+    found = as_predictions(predictions)
     if not isinstance(found, Mapping):
         return found
     if len(found) != 1:

@@ -1,6 +1,7 @@
 """What the reader of a checked rule should know, in plain words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -9,7 +10,12 @@ from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, RuleCheck
 from abstain.thresholds.rule_check import decided
+from abstain.typing import Array
 
+LIKE_CALIBRATION: Final = (
+    "The guarantee is about new data drawn like the calibration data. It says nothing of data "
+    "that have shifted."
+)
 #: With so few samples, equal counts on two data sets are no surprise.
 _FEW = 30
 #: So many groups are named in a sentence.
@@ -32,21 +38,23 @@ def findings_of(
     if calibration is not None:
         out += _about(calibration.name or "calibration", _direction(calibration))
     for part, (check, *groups) in zip(parts, found, strict=True):
-        said = [
+        notes = [
             *_groups(check, groups),
             *_unseen(rule, part),
             *_direction(part),
             *_same_data(rule, part, check, calibration),
             *_scale(rule, part, check),
-            *_labels(part),
         ]
-        out += _about(part.name, said)
+        if part.loss is None:
+            text = "No labels are known here, so only the coverage can be checked."
+            notes.append(Note("no_labels", text))
+        out += _about(part.name, notes)
     return out
 
 
-def _about(name: str, said: Iterable[Note]) -> Iterator[Note]:
-    """Put the name of the data set into the sentence: it need not be that of a split."""
-    return (note.within(name) for note in said)
+def _about(name: str, notes: Iterable[Note]) -> Iterator[Note]:
+    """Put the name of the data set into the text: it need not be that of a split."""
+    return (note.within(name) for note in notes)
 
 
 def _direction(part: RuleData) -> Iterator[Note]:
@@ -76,10 +84,7 @@ def _of_rule(rule: DecisionRule) -> Iterator[Note]:
 
 def _about_whom(rule: DecisionRule) -> str:
     if not rule.promised_for:
-        return (
-            "The guarantee is about new data drawn like the calibration data. It says nothing "
-            "of data that have shifted."
-        )
+        return LIKE_CALIBRATION
     groups = (
         " In a group it takes the ratios to be those of that group: ratios that were estimated "
         "over all groups are, where these changed alike."
@@ -142,10 +147,15 @@ def _same_data(
     rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Note]:
     if calibration is not None:
-        same = _equal(part, calibration)
+        is_same = same_values(part.values, calibration.values)
     else:
-        same = check.n >= _FEW and _counts(rule) == _counts_of(part, check)
-    if same:
+        failures = None
+        if part.loss is not None:
+            accepted = decided(check.rule, part.values, "score", part.by)
+            failures = int(np.count_nonzero(part.loss[accepted]))
+        counts = (check.n, check.accepted, failures)
+        is_same = check.n >= _FEW and (rule.n, rule.accepted, rule.failures) == counts
+    if is_same:
         yield Note.warning(
             "same_data",
             "This looks like the calibration data itself. On the data that chose it a "
@@ -153,21 +163,9 @@ def _same_data(
         )
 
 
-def _equal(part: RuleData, calibration: RuleData) -> bool:
-    return part.values.size == calibration.values.size and bool(
-        np.array_equal(np.sort(part.values), np.sort(calibration.values))
-    )
-
-
-def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
-    return rule.n, rule.accepted, rule.failures
-
-
-def _counts_of(part: RuleData, check: RuleCheck) -> tuple[int, int, int | None]:
-    if part.loss is None:
-        return check.n, check.accepted, None
-    accepted = decided(check.rule, part.values, "score", part.by)
-    return check.n, check.accepted, int(np.count_nonzero(part.loss[accepted]))
+def same_values(first: Array, second: Array) -> bool:
+    """Whether two data sets have the same confidences, in any order."""
+    return first.size == second.size and np.array_equal(np.sort(first), np.sort(second))
 
 
 def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
@@ -209,8 +207,3 @@ def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Not
         f"threshold is {rule.threshold:.6g}. Check that they are on the scale of the "
         "calibration data.",
     )
-
-
-def _labels(part: RuleData) -> Iterator[Note]:
-    if part.loss is None:
-        yield Note("no_labels", "No labels are known here, so only the coverage can be checked.")

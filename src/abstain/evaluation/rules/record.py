@@ -129,9 +129,16 @@ class RuleChecks(InNotebook):
         return [found for place in range(len(self)) for found in self._apart(place)]
 
     def _apart(self, place: int) -> list[Disparity]:
-        groups = [c for c in self._of(place)[1:] if not _is_class(c.group, self.rule)]
-        wanted = {"rejection rate", _risk_of(self.rule)}
-        return [found for found in disparities(groups) if found.quantity in wanted]
+        has_limits = bool(self.rule.parts) and not self.rule.per
+        # Other limits are about classes, which differ by nature.
+        groups = [
+            check
+            for check in self._of(place)[1:]
+            if not has_limits or check.group.startswith("group:")
+        ]
+        is_generalized = self.rule.quantity == "generalized risk"
+        quantities = {"rejection rate", "generalized risk" if is_generalized else "selective risk"}
+        return [d for d in disparities(groups) if d.quantity in quantities]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return flat rows: the calibration data, if any, then each data set and its groups.
@@ -236,15 +243,6 @@ class RuleChecks(InNotebook):
             "note": "the threshold was chosen on these data",
         }
         return {name: found[name] for name in CHECK_COLUMNS}
-
-
-def _risk_of(rule: DecisionRule) -> str:
-    return rule.quantity if rule.quantity == "generalized risk" else "selective risk"
-
-
-def _is_class(name: str, rule: DecisionRule) -> bool:
-    """Whether a row is a limit that is not about a group: true classes differ by nature."""
-    return bool(rule.parts) and not rule.per and not name.startswith("group:")
 
 
 def _ends_apart(found: list[Disparity]) -> dict[str, float]:

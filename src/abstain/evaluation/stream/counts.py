@@ -19,7 +19,7 @@ from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.evaluation.counted_rows import counted_batch
 from abstain.evaluation.inputs import Asked, join, scores_of
-from abstain.evaluation.notable import (
+from abstain.evaluation.part import (
     SHOWN,
     least_confident_successes,
     most_confident_failures,

@@ -12,16 +12,16 @@ from abstain._foundation.checks import one_of, positive_int
 from abstain._foundation.notes import READING, Note, merge_notes
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
-from abstain.evaluation.assembly import Assembly
+from abstain.evaluation.collector import ResultCollector
 from abstain.evaluation.counted_rows import only_zeros
 from abstain.evaluation.inputs import Asked, loss_name, refuse_columns
+from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import RESULT_COLUMNS, Evaluation
-from abstain.evaluation.stream.areas import RankAreas
+from abstain.evaluation.stream.areas import measure_areas
 from abstain.evaluation.stream.checkpoint import Checkpoint
 from abstain.evaluation.stream.counts import Question, StreamCounts
 from abstain.evaluation.stream.part import part_of
 from abstain.evaluation.stream.progress import StreamProgress
-from abstain.evaluation.uncertainty import Uncertainty
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix
 from abstain.streaming import SortedRuns
@@ -89,7 +89,7 @@ class StreamPlan:
     scores: Asked
     metrics: list[Metric] | None
     loss: "str | CostMatrix | AnyArray | None"
-    how: Uncertainty
+    intervals: IntervalOptions
     curves: bool = True
     findings: tuple[Note, ...] = ()
     options: StreamOptions = field(default_factory=StreamOptions)
@@ -102,12 +102,12 @@ class StreamPlan:
 
     def __post_init__(self) -> None:
         """Refuse what takes every sample at once."""
-        if self.how.kind == "bootstrap":
+        if self.intervals.kind == "bootstrap":
             raise InputError(
                 f"{option('interval', 'bootstrap')} draws from all samples, which a stream does "
                 f"not keep; take {option('interval', 'analytic')}"
             )
-        if self.how.clustered:
+        if self.intervals.clustered:
             raise InputError(
                 f"{option('clustered')} needs the samples of each cluster, which a stream does not "
                 "keep; evaluate in memory"
@@ -221,20 +221,21 @@ def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Ev
     left_out = [_left_out(skipped, counts.rows)] if skipped else []
     rough = [Note(READING, _UNNAMED)] if counts.graded and counts.named else []
     findings = [*plan.findings, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
-    found = Assembly(plan.metrics, findings, curves=plan.curves)
+    collector = ResultCollector(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
             own |= {name} if score.own else set()
             if isinstance(score.state, SortedRuns) and not score.state.fits:
-                areas = RankAreas(split, name, score.state, plan.how)
-                alone = list(areas.results(plan.metrics))
-                found.add_alone(alone, areas.skipped, binary=score.state.binary)
+                results, not_computed = measure_areas(
+                    split, name, score.state, plan.metrics, plan.intervals
+                )
+                collector.add_results(results, not_computed, binary=score.state.binary)
             else:
-                found.add(part_of(split, name, kept, plan.how))
+                collector.add(part_of(split, name, kept, plan.intervals))
     given = scan.chosen.correct is not None or scan.chosen.loss is not None
     label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
-    return found.evaluation(label, frozenset(own))
+    return collector.evaluation(label, frozenset(own))
 
 
 def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.records import ExtremeSample, Part
-from abstain.evaluation.stream.counts import NO_CLASS, Kept, Keyed, Named, ScoreCounts, SplitCounts
-from abstain.evaluation.uncertainty import EvaluatedPart, Uncertainty
+from abstain.evaluation.intervals import IntervalOptions
+from abstain.evaluation.part import EvaluatedPart
+from abstain.evaluation.records import Part
+from abstain.evaluation.stream.counts import NO_CLASS, Kept, Named, ScoreCounts, SplitCounts
 from abstain.metrics import Metric, Need
 from abstain.metrics.contributions import contribution_of_counts
 from abstain.streaming import scored
@@ -94,25 +96,14 @@ class CountedPart(EvaluatedPart):
         """How many samples belong to no class that the model knows; None without labels."""
         return self.counts.unknown
 
-    @property
-    def overconfident(self) -> tuple[ExtremeSample, ...]:
-        """The most confident failures."""
-        return _samples(self.kept.overconfident)
-
-    @property
-    def underconfident(self) -> tuple[ExtremeSample, ...]:
-        """The least confident successes."""
-        return _samples(self.kept.underconfident)
-
-    @property
-    def by_class(self) -> tuple[Part, ...]:
-        """Which classes the AUGRC comes from."""
-        return self._parts(self.kept.by_class)
-
-    @property
-    def by_group(self) -> tuple[Part, ...]:
-        """Which groups it comes from."""
-        return self._parts(self.kept.by_group)
+    def details(self) -> dict[str, Any]:
+        """Return the fields of `Case` on samples, classes and groups."""
+        return {
+            "overconfident": tuple(sample for _, sample in self.kept.overconfident),
+            "underconfident": tuple(sample for _, sample in self.kept.underconfident),
+            "by_class": self._parts(self.kept.by_class),
+            "by_group": self._parts(self.kept.by_group),
+        }
 
     def _parts(self, named: Named) -> tuple[Part, ...]:
         names = sorted(named, key=_order)
@@ -133,21 +124,19 @@ class CountedPart(EvaluatedPart):
         )
 
 
-def part_of(split: Split, name: str, counts: SplitCounts, how: Uncertainty) -> CountedPart:
+def part_of(
+    split: Split, name: str, counts: SplitCounts, intervals: IntervalOptions
+) -> CountedPart:
     """Make the part of one score of its counts."""
     kept = counts.scores[name]
     s = _scored(kept.state, sure=kept.sure and kept.chance is None)
     by_chance = _scored(kept.chance, sure=True) if kept.sure and kept.chance is not None else None
-    return CountedPart(split, name, s, how, counts, kept, by_chance)
+    return CountedPart(split, name, s, intervals, counts, kept, by_chance)
 
 
 def _scored(state: Kept, *, sure: bool) -> Scored:
     s = scored(state)
     return s if sure else replace(s, probability=None)
-
-
-def _samples(keyed: tuple[Keyed, ...]) -> tuple[ExtremeSample, ...]:
-    return tuple(sample for _, sample in keyed)
 
 
 def _order(name: object) -> tuple[bool, bool, object]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter as Argument
-from inspect import Signature, cleandoc, signature
+from inspect import Signature, cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_origin
 
@@ -52,81 +52,89 @@ NOTHING = StudyOutput()
 
 
 def command_of(entry: StudyEntry) -> Callable[..., None]:
-    """Return the command of a study, whose signature and help are those of its entry."""
-    asked = signature_of(entry)
-    names = {option.flag or option.name: option.name for option in entry.options}
+    """Return the command of a study: the options and the help are those of its function."""
+    command_signature = _signature_of(entry)
+    parameters = {option.flag: option.name for option in entry.options}
 
-    # What is not given is left to the study, which has its own defaults.
-    def study(*by_place: Any, **by_name: Any) -> None:
-        given = asked.bind(*by_place, **by_name).arguments
-        files = given.pop("files", ())
-        columns = given.pop("columns", USUAL_COLUMNS)
-        leave = given.pop("leave", NOTHING)
-        printed = given.pop("print_config", False)
-        usual = entry.quick if given.pop("quick", False) else {}
-        parameters = {**usual, **{names[flag]: value for flag, value in given.items()}}
-        if printed and entry.configuration is not None:
-            sys.stdout.write(entry.configuration(**parameters))
+    # An option that is not given is left to the study, which has its own defaults.
+    def study(*args: Any, **kwargs: Any) -> None:
+        values = command_signature.bind(*args, **kwargs).arguments
+        files = values.pop("files", ())
+        columns = values.pop("columns", USUAL_COLUMNS)
+        output = values.pop("leave", NOTHING)
+        print_config = values.pop("print_config", False)
+        arguments = dict(entry.quick) if values.pop("quick", False) else {}
+        arguments |= {parameters[flag]: value for flag, value in values.items()}
+        if print_config and entry.configuration is not None:
+            sys.stdout.write(entry.configuration(**arguments))
             return
-        run(entry, leave, parameters, files, columns)
+        _run(entry, output, arguments, files, columns)
 
-    study.__doc__ = cleandoc(entry.about or entry.question)
+    text = cleandoc(entry.run.__doc__ or entry.question)
+    text = text.partition("\nParameters\n---")[0].partition("\nReturns\n---")[0]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    study.__doc__ = "\n\n".join(paragraphs).replace("``", "`")
     study.__annotations__ = {}
-    vars(study)["__signature__"] = asked
+    vars(study)["__signature__"] = command_signature
     return study
 
 
-def signature_of(entry: StudyEntry) -> Signature:
+def _signature_of(entry: StudyEntry) -> Signature:
     """Return the signature from which the parser of the command is made."""
-    usual = signature(entry.run).parameters
-    found = [_argument("files", Files, (), positional=True)] if entry.reads else []
-    found += [_argument_of(o, usual[o.name].default) for o in entry.options if o.positional]
-    if entry.reads:
-        found.append(_argument("columns", Annotated[Columns, Parameter(name="*")], USUAL_COLUMNS))
-    found += [_argument_of(o, usual[o.name].default) for o in entry.options if not o.positional]
-    found.append(_argument("quick", Quick if entry.quick else AlwaysQuick, default=False))
+    arguments = [_argument_of(option) for option in entry.options]
+    if entry.reads_files:
+        files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
+        arguments = [files, _keyword("columns", _flattened(Columns), USUAL_COLUMNS), *arguments]
+    arguments.append(_keyword("quick", Quick if entry.quick else AlwaysQuick, default=False))
     if entry.configuration is not None:
-        found.append(_argument("print_config", PrintConfig, default=False))
-    found.append(_argument("leave", Annotated[StudyOutput, Parameter(name="*")], NOTHING))
-    return Signature(found)
+        arguments.append(_keyword("print_config", PrintConfig, default=False))
+    return Signature([*arguments, _keyword("leave", _flattened(StudyOutput), NOTHING)])
 
 
-def _argument_of(option: StudyOption, default: Any) -> Argument:
+def _argument_of(option: StudyOption) -> Argument:
     if option.kind == tuple[str, ...]:
-        told = several(option.meaning)
+        parameter = several(option.help)
     elif get_origin(option.kind) is tuple:
-        told = Parameter(help=option.meaning, negative=(), consume_multiple=True)
+        parameter = Parameter(help=option.help, negative=(), consume_multiple=True)
     else:
-        told = Parameter(help=option.meaning, negative=() if option.kind is bool else None)
-    annotated: Any = Annotated
-    kind = annotated[option.kind, told]
-    return _argument(option.flag or option.name, kind, default, positional=option.positional)
+        parameter = Parameter(help=option.help, negative=() if option.kind is bool else None)
+    place = Argument.POSITIONAL_ONLY if option.is_positional else Argument.KEYWORD_ONLY
+    annotation: Any = Annotated[option.kind, parameter]
+    return Argument(option.flag, place, default=option.default, annotation=annotation)
 
 
-def _argument(name: str, kind: Any, default: Any, *, positional: bool = False) -> Argument:
-    place = Argument.POSITIONAL_ONLY if positional else Argument.KEYWORD_ONLY
-    return Argument(name, place, default=default, annotation=kind)
+def _keyword(name: str, kind: Any, default: Any) -> Argument:
+    return Argument(name, Argument.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def run(
+def _flattened(kind: Any) -> Any:
+    return Annotated[kind, Parameter(name="*")]
+
+
+def _run(
     entry: StudyEntry,
-    leave: StudyOutput,
-    parameters: dict[str, Any],
+    output: StudyOutput,
+    arguments: dict[str, Any],
     files: tuple[Path, ...],
     columns: Columns,
 ) -> None:
-    """Run a study, print what it found, and leave its files."""
+    """Run a study, print its result, and write its files."""
     from abstain_bench.pages import study_terminal
 
     data, notes = read_named(files, columns)
-    by_place = [parameters.get(o.name) for o in entry.options if o.positional]
-    # A folder that cannot be written to is refused before the work and not after it.
-    to = place(leave.out, [*RESULTS, REPORT], [*files, *by_place])
-    found = found_by(entry, leave.out, parameters, data)
-    found = replace(found, notes=(*found.notes, *notes))
-    kept = () if leave.out is None else [leave.out / name for name in entry.keeps]
-    finish(lambda: study_terminal(found), lambda: left_by(found, leave.figures), to, after=kept)
-    if missing(found):
+    inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
+    # A folder that cannot be written to is rejected before the work and not after it.
+    target = place(output.out, [*RESULTS, REPORT], inputs)
+    result = found_by(entry, output.out, arguments, data)
+    result = replace(result, notes=(*result.notes, *notes))
+    kept = () if output.out is None else [output.out / name for name in entry.keeps]
+    finish(
+        lambda: study_terminal(result),
+        lambda: left_by(result, output.figures),
+        target,
+        after=kept,
+    )
+    if missing(result):
         # A script notices that not all was done, after everything has been written.
         sys.stdout.flush()
         raise SystemExit(1)
@@ -139,7 +147,7 @@ def found_by(
     data: Mapping[str, Any] | None = None,
 ) -> StudyResult:
     """Run a study and say what goes on."""
-    read = [data or None] if entry.reads else []
+    read = [data or None] if entry.reads_files else []
     run = partial(entry.run, *read, **parameters)
     try:
         if entry.keeps:

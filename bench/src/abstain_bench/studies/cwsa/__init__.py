@@ -11,7 +11,7 @@ from abstain.errors import InputError, suggest
 from abstain.metrics import cwsa_area, cwsa_plus_area
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._data import Data, chosen_names, enough
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies.cwsa import claims, experiments
 from abstain_bench.studies.cwsa.answers import DIGITS, Answers, answers_of
 from abstain_bench.studies.cwsa.claims import Axioms, Claim
@@ -68,7 +68,8 @@ def study_cwsa(
         not a shift of `reference`. Without data a softmax regression on scikit-learn's digits, with
         the same digits with noise on their pixels as shifts.
     thresholds : sequence of float, optional
-        In [0, 1), at least 2. By default the 20 of the released code, even from 0.5 to 0.99.
+        Thresholds in [0, 1), at least 2. By default the 20 of the released code, even from 0.5 to
+        0.99.
     at : float, default=0.9
         The threshold at which labels are replaced, classes made rare and shifts compared.
     scores : sequence of str, optional
@@ -78,11 +79,11 @@ def study_cwsa(
         Name of the data set that the model was made for; all others are then shifts of it. Without
         it the data sets are compared, and none is called a shift.
     samples : int, default=1000
-        Of a simulated model.
+        Number of samples of a simulated model.
     repeats : int, default=200
         How often each model is simulated, at least 2.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -304,24 +305,7 @@ CWSA: Final = StudyEntry(
     ),
     source=f"Shahnazari et al. (2025), {PAPER}",
     run=study_cwsa,
-    about="""Sweep CWSA and CWSA+ over thresholds, and try what is claimed of them.
-
-    On five simulated models whose values are known, and on files of predictions, or on digits that
-    a small model has read: noise in labels, a rare class, a shift, bolder and shyer claims.
-    """,
-    reads=True,
     quick={"repeats": 20},
-    options=(
-        StudyOption("thresholds", tuple[float, ...], "such as 0.5 0.7 0.9 (default: 20 to 0.99)"),
-        StudyOption("at", float, "threshold at which the experiments are read"),
-        StudyOption(
-            "scores", tuple[str, ...], "a confidence column or score (default: all)", "score"
-        ),
-        StudyOption("reference", str, "data set that the model was made for; others are shifts"),
-        StudyOption("samples", int, "of a simulated model"),
-        StudyOption("repeats", int, "how often each model is simulated"),
-        SEED,
-    ),
     captions={
         "results": "One row a number. Expected: exact, of endless data. SD: over repeated samples.",
         "claims": (

@@ -12,8 +12,6 @@ from abstain.plots.series import SeriesDisplay
 from abstain.typing import Rng
 from abstain_bench.studies._data import (
     LOGITS,
-    SIZES,
-    SOURCES,
     Data,
     Populations,
     StudyRequest,
@@ -26,7 +24,7 @@ from abstain_bench.studies._estimates import DRAWS, rows_of
 from abstain_bench.studies._figures import above_zero, lines
 from abstain_bench.studies._models import CAPTION, OVER_MODELS, tables_of
 from abstain_bench.studies._sources import OWN, Source
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, loss_said
 from abstain_bench.studies.estimators.models import models_figure, models_of, models_said
 from abstain_bench.studies.estimators.words import by_data_of, summary_of, verdict_of
@@ -75,21 +73,22 @@ def study_estimators(
     """Measure every estimator of the AURC on many samples of each size.
 
     Answers: how far from the truth is each estimator on a batch of n samples, on average and in
-    spread?
+    spread? Batches are drawn from the rows of files, as in the paper, or from simulated
+    populations whose truth is exact.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
         Samples are drawn from its rows; the truth is the plug-in of all rows.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations, whose truth is exact, and "logits", whose truth is estimated from
-        400,000 samples without drawn labels. Without data and populations: five that differ in
-        kind, and "logits".
+        Simulated populations (``abstain list populations``), whose truth is exact, and "logits",
+        whose truth is estimated from 400,000 samples without drawn labels. Without data and
+        populations: five that differ in kind, and "logits".
     scores : sequence of str, optional
-        Of data: by default the six of table S2 that they allow ("msr", "mls", "margin", "pe",
-        "gini", "l2_norm"), else their own confidences.
+        Scores of the data: by default the six of table S2 that they allow ("msr", "mls",
+        "margin", "pe", "gini", "l2_norm"), else their own confidences.
     losses : sequence of str, optional
-        Of data: by default "zero_one" and, with class scores, "cross_entropy".
+        Losses of the data: by default "zero_one" and, with class scores, "cross_entropy".
     estimators : sequence of str, optional
         Some of "plugin", "log", "monte-carlo", "trapezoid", "sele", "2sele" and "augrc", which is
         measured against its own true value. By default all.
@@ -102,7 +101,7 @@ def study_estimators(
         without replacement (the paper cuts its test sets into such batches). The truth is then the
         limit of the plug-in.
     rng : int, numpy.random.Generator or None, default=0
-        A seed, a generator, or None for fresh entropy.
+        Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
@@ -272,26 +271,7 @@ ESTIMATORS: Final = StudyEntry(
     question="How far from the truth is each estimator on n samples, on average and in spread?",
     source=f"Zhou et al. (2025), section 4, {PAPER}",
     run=study_estimators,
-    about="""Measure the estimators of the AURC on many samples of each size.
-
-    Batches are drawn from the rows of files, as in the paper, or from simulated populations whose
-    truth is exact. Values are fractions.
-    """,
-    reads=True,
     quick={"repeats": 200, "sizes": (8, 32, 128)},
-    options=(
-        *SOURCES,
-        StudyOption(
-            "estimators",
-            tuple[str, ...],
-            f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]} (default: all)",
-            "estimator",
-        ),
-        SIZES,
-        StudyOption("repeats", int, "samples of each size"),
-        StudyOption("replace", bool, "draw the rows of a file independently"),
-        SEED,
-    ),
     captions={
         "results": "Each number with its Monte-Carlo standard error.",
         "summary": "As shares of the true value, medians over data sets, losses and scores.",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from abstain._foundation import checks
-from abstain_bench.studies._study import StudyEntry, StudyOption, StudyResult, need, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, need, timed
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def finetune(
     config: str | Path | None = None,
     *,
-    data: str | None = None,
+    data: Literal["digits", "digits8", "cifar10", "cifar100"] | None = None,
     folder: str | Path | None = None,
     model: str | None = None,
     seeds: int | None = None,
@@ -26,10 +26,12 @@ def finetune(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Run the fine-tuning experiment.
+    """Fine-tune for AURC and AUGRC, and compare with more cross-entropy on held-out data.
 
     Answers: does training for an area under the risk-coverage curve lower that area on held-out
-    data, compared with as much more training by cross-entropy?
+    data, compared with as much more training by cross-entropy? With `out`, every job is kept, so
+    that the same command goes on after a kill. If jobs fail, the others are still reported, and
+    the command exits with status 1.
 
     Parameters
     ----------
@@ -38,16 +40,15 @@ def finetune(
     data : {"digits", "digits8", "cifar10", "cifar100"}, optional
         The data set; by default that of the configuration, or "digits".
     folder : str or Path, optional
-        Where the files of CIFAR are.
+        Folder with the files of CIFAR, binary version.
     model : str, optional
-        Instead of the configuration's, one of `abstain_bench.networks.MODELS`.
+        Network (``abstain list models``); by default that of the configuration.
     seeds : int, optional
-        How many, instead of those of the configuration.
+        Number of seeds; by default those of the configuration.
     device : str, default="cpu"
         Where torch computes: "cpu", "cuda", "cuda:1".
     jobs : int, default=1
-        How many jobs run at a time, each a process with one thread. In a script the call must
-        then stand below ``if __name__ == "__main__":``.
+        How many jobs run at a time, each a process with one thread.
     out : str or Path, optional
         The folder in which jobs are kept, to go on from after a kill; by default they are thrown
         away at the end.
@@ -69,6 +70,7 @@ def finetune(
 
     Notes
     -----
+    With several `jobs`, the call in a script must stand below ``if __name__ == "__main__":``.
     Settings are chosen on validation data alone: the test data are looked at once, by the models
     that are compared. All models of one seed start from the same pretrained one and take the same
     number of steps.
@@ -118,32 +120,7 @@ FINETUNING: Final = StudyEntry(
     ),
     source="Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361",
     run=finetune,
-    about="""Fine-tune for AURC and AUGRC, and compare with more cross-entropy on held-out data.
-
-    Says which job is done. With --out every job is kept: the same command goes on after a kill.
-    The exit status is 1 when jobs failed; what the others found is still written.
-    """,
     quick={"data": "digits8", "seeds": 1},
-    options=(
-        StudyOption(
-            "config",
-            Path | None,
-            "TOML file (default: the one for the data set)",
-            positional=True,
-        ),
-        StudyOption(
-            "data",
-            Literal["digits", "digits8", "cifar10", "cifar100"] | None,
-            "the data set, digits by default",
-        ),
-        StudyOption("folder", Path | None, "folder with the files of CIFAR, binary version"),
-        StudyOption(
-            "model", str | None, "small-conv, resnet18-cifar, vgg16-bn, wrn-28-10 and so on"
-        ),
-        StudyOption("seeds", int | None, "how many seeds"),
-        StudyOption("device", str, "where torch computes: cpu, cuda, cuda:1"),
-        StudyOption("jobs", int, "jobs at a time, each a process with one thread"),
-    ),
     keeps=("predictions.npz", "jobs"),
     configuration=configuration,
 )

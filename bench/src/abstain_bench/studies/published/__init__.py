@@ -323,11 +323,6 @@ PUBLISHED: Final = StudyEntry(
     ),
     source="Traub et al. (2024), tables 3 and 4, https://arxiv.org/abs/2407.01032",
     run=study_published,
-    about="""Check the numbers that the four papers print against each other.
-
-    Ranks are recomputed, AURC is held against AUGRC, numbers that follow from others are computed,
-    and what does not fit is listed.
-    """,
     captions={
         "ranks": (
             "Printed: numbers in the first table. Equal as printed: how many of their ranks the "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from abstain._foundation import checks
 from abstain._foundation.random import seed_of
@@ -12,7 +12,7 @@ from abstain.inference.intervals import level_of
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
 from abstain_bench.studies._data import enough
-from abstain_bench.studies._study import SEED, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, PAIRED, UNADJUSTED
 from abstain_bench.studies.rankings.figures import (
     changes_figure,
@@ -63,18 +63,20 @@ def study_rankings(
     published : bool, default=False
         Take the ranks that Traub et al. print instead (table 4): what changes there, without tests
         and samples.
-    methods, studies : sequence of str, optional
-        Of the runs; by default all methods, and the studies of the main table.
+    methods : sequence of str, optional
+        Methods of the runs; by default all.
+    studies : sequence of str, optional
+        Studies of the runs; by default those of the main table.
     bootstrap : int, default=500
         Resamples of each test set, at least 2.
     level : float, default=0.95
-        Of the tests and intervals.
+        Confidence level of the tests and intervals.
     ties : {"mean", "min"}, default="min"
         Which rank equal methods have; published tables have the lowest.
     n : int, default=2000
         Samples of each simulated data set, at least 20.
     rng : int, Generator or None, default=0
-        The seed of everything drawn.
+        Seed or generator of all random numbers; None for fresh entropy.
     out : str or Path, optional
         The folder in which each study of the runs is kept when it is there, to go on from after a
         kill; by default none is.
@@ -292,32 +294,6 @@ RANKINGS: Final = StudyEntry(
     ),
     source=f"Traub et al. (2024), section 4, figs. 3, 4, 6 and 7, tables 3 and 4, {_PAPER}",
     run=study_rankings,
-    about="""Rank methods by AURC and by AUGRC: what changes, how surely, and which failures do it.
-
-    Of a folder of benchmark runs, or of simulated methods whose true areas are known.
-    """,
-    options=(
-        StudyOption(
-            "runs", Path | None, "folder of a benchmark (default: simulated)", positional=True
-        ),
-        StudyOption("published", bool, "the ranks of the paper's table 4 instead"),
-        StudyOption("methods", tuple[str, ...], "a method of the runs (default: all)", "method"),
-        StudyOption(
-            "studies",
-            tuple[str, ...],
-            "a study of the runs (default: those of the main table)",
-            "study",
-        ),
-        StudyOption("bootstrap", int, "resamples of each test set"),
-        StudyOption("level", float, "of the tests and intervals"),
-        StudyOption(
-            "ties",
-            Literal["mean", "min"],
-            "the rank of equal methods: the lowest, as in the paper, or the mean",
-        ),
-        StudyOption("n", int, "samples of each simulated data set"),
-        SEED,
-    ),
     quick={"bootstrap": 100, "n": 1000},
     captions={
         "results": "Every method in every study; the mean rank is that over the resamples.",

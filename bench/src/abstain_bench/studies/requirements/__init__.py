@@ -11,7 +11,7 @@ from abstain.metrics import METRICS, metric_named
 from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
 from abstain.plots.verdict_grid import VerdictGridDisplay
-from abstain_bench.studies._study import Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies.requirements import closed_forms, toy
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
@@ -57,13 +57,15 @@ def study_requirements(
 ) -> StudyResult:
     """Decide for each metric which of the requirements R1 to R5 it meets.
 
-    Answers: does a better classifier, or a better score, always get the better number?
+    Answers: does a better classifier, or a better score, always get the better number? Every order
+    of right and wrong of a few samples is tried, and a smallest counterexample is shown for each
+    requirement that is broken. Nothing is drawn.
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        Names of metrics, those with numbers of your own too. By default the whole catalogue and an
-        example of each family that takes numbers.
+        Metrics (``abstain list metrics``), with other numbers too. By default the whole catalogue
+        and an example of each family that takes numbers.
     orders : int, default=7
         Every order of right and wrong of up to so many samples is tried, 2 to 10.
     out : str or Path, optional
@@ -95,7 +97,8 @@ def study_requirements(
 
     References
     ----------
-    .. [1] Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2, https://arxiv.org/abs/2407.01032
+    .. [1] Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2,
+       https://arxiv.org/abs/2407.01032
 
     Examples
     --------
@@ -294,20 +297,6 @@ REQUIREMENTS_STUDY: Final = StudyEntry(
     question="Does a better classifier, or a better score, always get the better number?",
     source=f"Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2, {_PAPER}",
     run=study_requirements,
-    about="""Decide which metrics meet the requirements R1 to R5.
-
-    Every order of right and wrong of a few samples is tried, and a smallest counterexample is
-    shown for each requirement that is broken. Nothing is drawn.
-    """,
-    options=(
-        StudyOption(
-            "metrics",
-            tuple[str, ...],
-            "a metric (default: all of `abstain list metrics`)",
-            "metric",
-        ),
-        StudyOption("orders", int, "try every order of up to so many samples"),
-    ),
     keeps=("jobs",),
     quick={"orders": 3},
     captions=CAPTIONS,

@@ -17,9 +17,9 @@ from abstain.metrics import (
 from abstain.plots.series import SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
 from abstain.typing import FloatArray, Rng
-from abstain_bench.studies._data import SIZES, checked_sizes
+from abstain_bench.studies._data import checked_sizes
 from abstain_bench.studies._figures import lines
-from abstain_bench.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
 from abstain_bench.studies.weights import positions
 from abstain_bench.studies.weights.positions import ESTIMATORS
@@ -44,7 +44,7 @@ def study_weights(
     points : int, default=199
         Population ranks u, evenly spaced strictly between 0 and 1.
     rng : int, numpy.random.Generator or None, default=0
-        Of the drawn weights of the table "derivation" alone.
+        Seed or generator of the drawn weights of the table "derivation".
 
     Returns
     -------
@@ -234,17 +234,7 @@ WEIGHTS: Final = StudyEntry(
     ),
     source=f"Zhou et al. (2025), fig. 1, 2 and S8, prop. 3.3-3.5 and A.1-A.4, {PAPER}",
     run=study_weights,
-    about="""Compute the exact bias and mean squared error of the rank weights.
-
-    Of every estimator, at every population rank and at every rank among n, for several sample
-    sizes; and where the weights come from, and go to.
-    """,
     quick={"sizes": (8, 128), "points": 99},
-    options=(
-        SIZES,
-        StudyOption("points", int, "population ranks at which they are computed"),
-        SEED,
-    ),
     captions={
         "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",
         "bias": (

@@ -1,6 +1,9 @@
-"""The samples worth looking at, and which classes and groups the failures come from."""
+"""One score on one part of the data: its samples, the extreme ones, and the share of each class."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,10 +11,13 @@ import numpy as np
 from abstain._foundation.names import coded
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
+from abstain.errors import InputError
+from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import ExtremeSample, Part
+from abstain.metrics import Metric, Need
 from abstain.metrics.contributions import GroupContributions, contributions_by
 from abstain.predictions import Predictions
-from abstain.typing import Array, IntArray
+from abstain.typing import Array, IntArray, Split
 
 #: How many samples of each kind a case shows.
 SHOWN = 24
@@ -103,3 +109,96 @@ def samples_of(
 def class_name(classes: tuple[object, ...], code: int) -> str:
     """Write the name of a class by its code."""
     return "(no known class)" if code < 0 else str(classes[code])
+
+
+# ------------------------------------------------------------------------------------ parts
+@dataclass(frozen=True, eq=False)
+class EvaluatedPart(ABC):
+    """One score on one part of the data, and the options of its intervals."""
+
+    split: Split
+    score: str
+    s: Scored
+    intervals: IntervalOptions
+
+    @property
+    def sure(self) -> Scored:
+        """The samples by the probability of being right, for what reads its values."""
+        return self.s
+
+    def of(self, metric: Metric) -> Scored:
+        """Return the samples as this metric takes them."""
+        return self.sure if Need.UNIT_CONFIDENCE in metric.measurement.needs else self.s
+
+    def missing(self, metric: Metric) -> str:
+        """Return why a metric does not apply, or an empty string."""
+        return metric.reason_not_applicable(self.of(metric))
+
+    @property
+    def bounds_ties(self) -> bool:
+        """Whether numbers are told with their range over all orders of tied samples."""
+        return True
+
+    @property
+    @abstractmethod
+    def own(self) -> bool:
+        """Whether the score is a column of the data."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+
+    @property
+    def cluster(self) -> IntArray | None:
+        """Codes of the samples that are not independent, where they are to be used."""
+        return None
+
+    @abstractmethod
+    def details(self) -> dict[str, Any]:
+        """Return the fields of `Case` on samples, classes and groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPart(EvaluatedPart):
+    """One score on one part of the data that is in memory."""
+
+    predictions: Predictions
+
+    @property
+    def own(self) -> bool:
+        """Whether the score is a column of the data."""
+        return self.score in (self.predictions.confidence or {})
+
+    @property
+    def unknown(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+        if not self.predictions.has_labels:
+            return None
+        return int(np.count_nonzero(self.predictions.label_codes < 0))
+
+    @cached_property
+    def cluster(self) -> IntArray | None:
+        """Codes of the samples that are not independent, where they are to be used."""
+        return clusters_of(self.predictions) if self.intervals.clustered else None
+
+    def details(self) -> dict[str, Any]:
+        """Return the fields of `Case` on samples, classes and groups."""
+        s, predictions = self.s, self.predictions
+        group = predictions.group
+        return {
+            "overconfident": samples_of(predictions, s, most_confident_failures(s)),
+            "underconfident": samples_of(predictions, s, least_confident_successes(s)),
+            "by_class": by_class(s),
+            "by_group": () if group is None else parts_by(s, group, str),
+            "of_groups": {} if group is None else curves_by(s, group),
+        }
+
+
+def clusters_of(part: Predictions) -> IntArray:
+    """Return the codes of the groups as clusters."""
+    if part.group is None:
+        raise InputError(
+            "`clustered` needs a group for each sample (a patient, a site); there is none"
+        )
+    return coded(part.group, "group")[1]

@@ -1,0 +1,246 @@
+"""Measure each score on each part of the data and collect the results, curves and notes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from abstain._foundation.measurement import Measured
+from abstain._foundation.notes import Note
+from abstain._foundation.scored import Scored
+from abstain.curves.bands import RiskCoverageBand, band_of
+from abstain.curves.metric_coverage import MetricCoverageCurve
+from abstain.curves.reliability import ReliabilityCurve, reliability_of
+from abstain.curves.risk_coverage import curve_of, thin
+from abstain.errors import InputError
+from abstain.evaluation.findings import findings_of
+from abstain.evaluation.intervals import of_replicates
+from abstain.evaluation.part import EvaluatedPart
+from abstain.evaluation.records import Case, Evaluation, Result, ordered
+from abstain.inference.draws import Draws
+from abstain.inference.intervals import Interval, no_interval
+from abstain.metrics import METRICS, Metric
+from abstain.metrics.confidence_weighted.areas import sweep_of
+from abstain.metrics.entry import measured_at_once
+from abstain.metrics.intervals import interval_of
+from abstain.metrics.resampling import replicates as replicates_of
+from abstain.metrics.ties import UntiedOrders, has_bounds
+
+#: Families of metrics that have a range over all orders of tied samples.
+_WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
+
+
+class ResultCollector:
+    """Collects results, curves and notes, and the metrics that apply nowhere."""
+
+    def __init__(
+        self, metrics: list[Metric] | None, findings: Iterable[Note], *, curves: bool
+    ) -> None:
+        self.metrics, self.curves = metrics, curves
+        self.results: list[Result] = []
+        self.cases: list[Case] = []
+        self.findings = list(findings)
+        self.skipped: dict[str, str] = {}
+        self.binary = True
+
+    def add(self, part: EvaluatedPart) -> None:
+        """Measure one score on one part of the data."""
+        self.binary = self.binary and part.s.binary
+        measured = _with_intervals(self._measured(part), part)
+        self.results += measured
+        self.cases += [case_of(part)] if self.curves else []
+        self.findings += findings_of(part, measured)
+
+    def add_results(
+        self, results: Iterable[Result], skipped: Mapping[str, str], *, binary: bool
+    ) -> None:
+        """Add results that have no curves."""
+        self.results += results
+        self.skipped |= skipped
+        self.binary = self.binary and binary
+
+    def evaluation(self, loss: str, own: frozenset[str]) -> Evaluation:
+        """Return the evaluation; raise InputError if a requested metric applies nowhere."""
+        _refuse_inapplicable(self.metrics, self.results, self.skipped)
+        for name in {result.metric.name for result in self.results}:
+            # It applied to another score or split.
+            self.skipped.pop(name, None)
+        asked = tuple(metric.name for metric in self.metrics or ())
+        return Evaluation(
+            tuple(self.results),
+            tuple(self.cases),
+            ordered(self.findings),
+            loss,
+            self.skipped,
+            self.binary,
+            asked,
+            own,
+        )
+
+    def _measured(self, part: EvaluatedPart) -> list[Result]:
+        apply = []
+        for metric in METRICS.values() if self.metrics is None else self.metrics:
+            missing = part.missing(metric)
+            if missing:
+                self.skipped[metric.name] = missing
+            else:
+                apply.append(metric)
+        orders = UntiedOrders(part.s)
+        out: list[Result] = []
+        # Those that take the same samples share passes over them.
+        taken = {id(s): s for s in map(part.of, apply)}
+        for s in taken.values():
+            own = [m for m in apply if part.of(m) is s]
+            found = zip(own, measured_at_once(own, s), strict=True)
+            out += [_result(part, m, value, orders) for m, value in found]
+        place = {metric.name: i for i, metric in enumerate(apply)}
+        return sorted(out, key=lambda result: place[result.metric.name])
+
+
+def _result(
+    part: EvaluatedPart, metric: Metric, measured: Measured, orders: UntiedOrders
+) -> Result:
+    s = part.s
+    tied = s.events.tied
+    bounded = (
+        metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+    )
+    low, high = (float("nan"), float("nan"))
+    if bounded:
+        value = measured.value
+        low, high = orders.bounds(metric) if tied and not measured.reason else (value, value)
+    return Result(
+        split=part.split,
+        score=part.score,
+        metric=metric,
+        value=float(measured.value),
+        n=s.samples,
+        failures=s.failures,
+        accepted=measured.accepted,
+        tied_share=tied / s.samples,
+        tie_low=float(low),
+        tie_high=float(high),
+        reason=measured.reason,
+    )
+
+
+def _refuse_inapplicable(
+    chosen: list[Metric] | None, results: list[Result], skipped: Mapping[str, str]
+) -> None:
+    """Refuse a metric that was asked for by name and applies nowhere."""
+    measured = {result.metric.name for result in results}
+    for metric in chosen or ():
+        if metric.name not in measured:
+            raise InputError(
+                f"the metric {metric.name!r} does not apply: it {skipped[metric.name]}"
+            )
+
+
+# ------------------------------------------------------------------------------------ intervals
+def _with_intervals(results: Sequence[Result], part: EvaluatedPart) -> list[Result]:
+    """Return the results with their intervals."""
+    options = part.intervals
+    if options.kind == "none":
+        return list(results)
+    defined = [result for result in results if not result.reason]
+    make = _analytic if options.kind == "analytic" else _resampled
+    intervals = iter(make(defined, part))
+    undefined = no_interval(options.level, "the value itself is undefined")
+    return [
+        replace(result, interval=undefined if result.reason else next(intervals))
+        for result in results
+    ]
+
+
+def _analytic(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
+    return [
+        interval_of(
+            result.metric,
+            part.of(result.metric),
+            level=part.intervals.level,
+            cluster=part.cluster,
+            measured=Measured(result.value),
+        )
+        for result in results
+    ]
+
+
+def _resampled(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
+    metrics = [result.metric for result in results]
+    draws = Draws(part.s.n, part.intervals.resamples, rng=part.intervals.seed, cluster=part.cluster)
+    table = replicates_of([part.s], metrics, draws)[:, 0]
+    return [
+        of_replicates(
+            metric,
+            own,
+            part.s,
+            cluster=part.cluster,
+            level=part.intervals.level,
+            measured=Measured(result.value),
+        )
+        for metric, own, result in zip(metrics, table, results, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------------------------ curves
+#: Vertices of a curve at most. A page draws up to 400 of them, whose steps of coverage these are
+#: parts of: it draws the same as from all, but for coverages on the very end of a step.
+_VERTICES = 20_000
+#: Thresholds of the CWSA curves, decreasing so that coverage rises.
+_THRESHOLDS = np.arange(19, -1, -1) / 20
+#: Coverages of the bands: denser where few samples are accepted and the band bends.
+_COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.arange(5, 51) / 50))
+#: Clusters cost a pass over the samples for each coverage: above this many steps it takes fewer.
+_STEPS = 10_000_000
+
+
+def case_of(part: EvaluatedPart) -> Case:
+    """Gather the curves and the notable samples of one score."""
+    s, sure = part.s, part.sure
+    calibrated = _calibration_curves(sure) if sure.calibrated else (None, None, None)
+    selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
+    return Case(
+        split=part.split,
+        score=part.score,
+        n=s.samples,
+        failures=s.failures,
+        risk=s.events.risk,
+        tied_share=s.events.tied / s.samples,
+        selective=selective,
+        generalized=replace(
+            selective, kind="generalized", risk=selective.failures / selective.total
+        ),
+        reliability=calibrated[0],
+        cwsa=calibrated[1],
+        cwsa_plus=calibrated[2],
+        own=part.own,
+        band=None if part.intervals.kind == "none" else _band(part),
+        **part.details(),
+    )
+
+
+def _band(part: EvaluatedPart) -> RiskCoverageBand:
+    """Return the band of the selective risk; that of the generalized risk follows from it."""
+    s, cluster, options = part.s, part.cluster, part.intervals
+    coarse = cluster is not None and s.samples * _COVERAGES.size > _STEPS
+    coverage = _COVERAGES[2::3] if coarse else _COVERAGES
+    # Below the first whole sample there is nothing to say.
+    kept = coverage[coverage >= min(1.0, 1 / s.events.n)]
+    return band_of(
+        s, "selective", level=options.level, coverage=kept, cluster=cluster, rng=options.seed
+    )
+
+
+def _calibration_curves(
+    s: Scored,
+) -> tuple[ReliabilityCurve, MetricCoverageCurve, MetricCoverageCurve]:
+    """Reliability, and CWSA and CWSA+ against coverage."""
+    # A threshold that accepts nothing has no CWSA+.
+    reached = _THRESHOLDS[float(s.probability_groups.confidence[0]) >= _THRESHOLDS]
+    swept = sweep_of(s, reached)
+    drawn = [
+        MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
+        for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))
+    ]
+    reliability = reliability_of(s, 15, "equal_width")
+    return reliability, drawn[0], drawn[1]

@@ -1,0 +1,80 @@
+"""The options of confidence intervals, and the interval of resampled values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.measurement import Measured
+from abstain._foundation.random import seed_of
+from abstain._foundation.scored import Scored
+from abstain.errors import InputError
+from abstain.inference.bootstrap_intervals import bca, told, vary
+from abstain.inference.influence import shares
+from abstain.inference.intervals import Interval, level_of, no_interval
+from abstain.inference.small_samples import few_clusters
+from abstain.metrics import Metric
+from abstain.metrics.intervals import bounds_of, influence_of, interval_of
+from abstain.metrics.resampling import central
+from abstain.metrics.small_samples import extreme_interval
+from abstain.typing import FloatArray, IntArray, Rng
+
+KINDS = ("analytic", "bootstrap", "none")
+
+#: Where resampling changes nothing, it has nothing to say.
+NO_SPREAD = "every resample gives the same value, so its spread cannot be seen"
+
+
+@dataclass(frozen=True)
+class IntervalOptions:
+    """The checked options of confidence intervals."""
+
+    kind: str
+    level: float
+    resamples: int
+    clustered: bool
+    seed: int
+
+    @classmethod
+    def checked(
+        cls, interval: str, *, level: float, bootstrap: int, clustered: bool, rng: Rng
+    ) -> "IntervalOptions":
+        """Check the options of a caller."""
+        checks.one_of(interval, "interval", KINDS)
+        resamples = checks.positive_int(bootstrap, "bootstrap")
+        if interval == "bootstrap" and resamples < 2:
+            raise InputError(
+                f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
+            )
+        return cls(interval, level_of(level), resamples, clustered, seed_of(rng))
+
+
+def of_replicates(
+    metric: Metric,
+    replicates: FloatArray,
+    s: Scored,
+    *,
+    cluster: IntArray | None,
+    level: float,
+    measured: Measured | None = None,
+) -> Interval:
+    """Return the BCa interval, or the central range for a metric without influence."""
+    measured = measured or metric.compute(s)
+    if measured.reason:
+        return no_interval(level, measured.reason)
+    if reason := metric.measurement.unreliable_reason(s):
+        return no_interval(level, reason)
+    value = float(measured.value)
+    if not vary(replicates, value):
+        # The exact forms, where there is one; of a coverage at a risk all are.
+        if metric.measurement.interval is not None:
+            return interval_of(metric, s, level=level, cluster=cluster)
+        known = extreme_interval(metric, s, metric.compute(s), level=level, cluster=cluster)
+        return known or no_interval(level, NO_SPREAD)
+    influence = influence_of(metric, s)
+    if influence is None:
+        found = central(metric, replicates, value, level=level)
+    else:
+        found = bca(replicates, value, shares(influence, s.weight, cluster)[:, 0], level=level)
+    units = None if cluster is None else np.unique(cluster).size
+    return told(found, few_clusters(units), bounds=bounds_of(metric, s))
