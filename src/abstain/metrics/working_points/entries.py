@@ -25,7 +25,7 @@ from abstain.metrics.entry import (
     OneOfMany,
     value_of,
 )
-from abstain.metrics.influences import of_bends, of_kinds, weights_of
+from abstain.metrics.influences import on_group_rows, on_split_rows, weights_of
 from abstain.metrics.working_points.intervals import (
     inverted_interval,
     open_at_coverage,
@@ -149,7 +149,7 @@ def _selective_accuracy(name: str, threshold: str) -> Metric | None:
             compute=partial(_accuracy, threshold=at),
             needs=NEEDS,
             rank_based=False,
-            influence=of_kinds(partial(_accuracy_influence, threshold=at)),
+            influence=on_group_rows(partial(_accuracy_influence, threshold=at)),
             n_failures=partial(_failures_from_threshold, threshold=at),
             binned=Binned(partial(_accuracy_limits, threshold=at)),
         ),
@@ -175,19 +175,19 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     """Return the measurement that all quantities at a coverage share."""
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.events, at_coverage(s.events, coverage))
+        return quantity.at(s.merged_groups, at_coverage(s.merged_groups, coverage))
 
     return Measurement(
         compute=OneOfMany(compute, _at_coverages, (quantity, coverage)),
         at_coverage=coverage,
-        influence=of_bends(partial(influence_at_coverage, quantity=quantity, share=coverage)),
+        influence=on_split_rows(partial(influence_at_coverage, quantity=quantity, share=coverage)),
         open_thresholds=partial(open_at_coverage, quantity=quantity, share=coverage),
     )
 
 
 def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
-    groups = s.events
+    groups = s.merged_groups
     if not of_numpy(groups.through):
         return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
     shares = sorted({share for _, share in at})
@@ -315,7 +315,7 @@ def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return coverage_of(s.events, at_risk(s.events, risk))
+        return coverage_of(s.merged_groups, at_risk(s.merged_groups, risk))
 
     return Metric(
         Identity(
@@ -332,7 +332,7 @@ def _coverage(name: str, percent: str) -> Metric:
         Measurement(
             compute=compute,
             gradients=frozenset(),
-            influence=of_bends(partial(influence_at_risk, risk=risk)),
+            influence=on_split_rows(partial(influence_at_risk, risk=risk)),
             interval=partial(inverted_interval, risk=risk),
             open_thresholds=partial(open_at_risk, risk=risk),
             no_error_at_threshold=True,
