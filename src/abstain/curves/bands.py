@@ -12,8 +12,7 @@ from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.curves._accepted_parts import AcceptedParts, accepted
 from abstain.curves.risk_coverage import Kind
-from abstain.inference.intervals import level_of
-from abstain.inference.proportions import clopper_pearson, wilson
+from abstain.inference.intervals import clopper_pearson, level_of, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Steps of the default grid of coverages.
@@ -163,7 +162,7 @@ def band_of(
     level = level_of(level)
     if coverage is None:
         coverage = np.arange(1, _STEPS + 1) / _STEPS
-        coverage = coverage[coverage >= min(1.0, 1 / s.events.n)]
+        coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
     at = accepted(s, coverage, cluster)
     risk = at.generalized / coverage
     variance = np.diag(at.covariance)

@@ -14,8 +14,8 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
+from abstain.inference.influence import reach_of
 from abstain.inference.intervals import Interval
-from abstain.inference.reach import reach_of
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import Binned
 from abstain.metrics.rank_weights import RankWeight
@@ -263,8 +263,8 @@ class Measurement:
     def influence_rows(self, scored: Scored) -> Scored:
         """Return the rows that the influence function requires: all by default."""
         reads = getattr(self.influence, READS, "")
-        if reads == "kinds_by_class":
-            return scored.kinds_by_class
+        if reads == "class_rows":
+            return scored.class_rows
         is_confidence = scored.probability is None or scored.probability is scored.confidence
         if not reads or not is_confidence:
             return scored

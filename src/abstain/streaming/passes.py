@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
-from abstain._foundation.counts import scored_from_events
+from abstain._foundation.counts import scored_from_merged_groups
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UncountedError
@@ -207,15 +207,16 @@ class CutCounts:
                 "`threshold` must be a cut, where counts are kept; got "
                 f"{threshold!r}. Pass it to `streaming.second_pass(first, cuts=[...])`"
             )
-        self._refuse_other_samples()
-        full = self.settled
-        failed = int(full.failed[place:].sum())
-        return failed + int(full.at[place:].sum() + full.between[place + 1 :].sum()), failed
+        self._check_both_passes_match()
+        counts = self.settled
+        n_failures = int(counts.failed[place:].sum())
+        n_successes = int(counts.at[place:].sum() + counts.between[place + 1 :].sum())
+        return n_failures + n_successes, n_failures
 
     @cached_property
     def scored(self) -> Scored:
         """The counts by confidence, as metrics take them: see `streaming.scored`."""
-        self._refuse_other_samples()
+        self._check_both_passes_match()
         counts = self.settled
         # The groups from the most confident on: above the last cut, at it, below it, and so on.
         at_cuts = slice(1, None, 2)
@@ -230,23 +231,23 @@ class CutCounts:
         is_between_cuts[at_cuts] = False
         n_samples = n_successes + n_failures
         is_nonempty = n_samples > 0
-        return scored_from_events(
+        return scored_from_merged_groups(
             TieGroups(
                 _group_confidences(counts)[is_nonempty],
                 n_samples[is_nonempty],
                 n_failures[is_nonempty],
-                stretch=is_between_cuts[is_nonempty],
+                is_merged=is_between_cuts[is_nonempty],
                 has_unknown_ties=True,
             )
         )
 
-    def _refuse_other_samples(self) -> None:
-        told, found = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
-        if told != found:
+    def _check_both_passes_match(self) -> None:
+        first, second = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
+        if first != second:
             raise InputError(
                 "`state` must have seen in its second pass what the first had seen, "
-                f"{told[0]} samples of which {told[1]} fail; got {found[0]}, of which {found[1]} "
-                "fail. Pass the same files to both"
+                f"{first[0]} samples of which {first[1]} fail; got {second[0]}, of which "
+                f"{second[1]} fail. Pass the same files to both"
             )
 
 

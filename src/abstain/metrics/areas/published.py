@@ -11,8 +11,7 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import double, scalar
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError
-from abstain.metrics.areas.achievable import achievable
-from abstain.metrics.areas.aurc import best_aurc
+from abstain.metrics.areas.aurc import achievable, best_aurc
 from abstain.metrics.rank_weights import (
     augrc_weight,
     partial_hyperbolic,
@@ -178,7 +177,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     """
     s = scored(confidence, loss).plain
     checks.binary_loss(s.loss, needed_by="the analytic optimum")
-    risk = s.events.risk
+    risk = s.merged_groups.risk
     tiny = float(np.finfo(np.float64).eps)
     optimum = best_aurc(risk) if risk < 1 else 1.0
     optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
