@@ -95,7 +95,7 @@ def test_a_scored_object_is_sorted_once(monkeypatch):
     assert (s.home[weight == 0] == -1).all()
 
 
-def test_contributions_need_only_the_events():
+def test_contributions_need_only_merged_groups():
     rng, n = np.random.default_rng(2), 20_000
     s = Scored(np.round(rng.random(n), 2), rng.random(n) < 0.05)
     parts = contributions_of(s, "augrc")

@@ -139,17 +139,17 @@ def joined(events):
 
 @SETTINGS
 @given(samples((16, 32, 64)), st.integers(1, 5))
-def test_events_are_groups_without_successes_by_themselves(backend, monkeypatch, data, block):
+def test_merged_groups_join_untied_successes(backend, monkeypatch, data, block):
     run = packed.kernels()
     monkeypatch.setattr(packed.Spent, "kernels", lambda *_: run)
     groups = naive_groups(*data)
     expected = joined((c, float(w), float(m), k == 1 and m == 0) for c, w, m, k in groups)
     keys = packed.sorted_keys(*data)
-    # Blocks, and the two signs, cut stretches only.
+    # Blocks, and the two signs, split merged groups only.
     for size in (1 << 16, block):
         monkeypatch.setattr(packed, "_BLOCK", size)
-        events = (x.tolist() for x in keys.events() if x is not None)
-        assert joined(zip(*events, strict=True)) == expected
+        merged = (x.tolist() for x in keys.merged_groups() if x is not None)
+        assert joined(zip(*merged, strict=True)) == expected
 
 
 @SETTINGS

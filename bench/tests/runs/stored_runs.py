@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from abstain_bench.runs.methods import METHODS, Known, fit_all
-from abstain_bench.runs.outputs import Outputs
+from abstain_bench.runs.methods import METHODS, FitData, fit_all
+from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.selection import validated
 from abstain_bench.runs.store import (
     JOBS,
@@ -44,7 +44,7 @@ def said(key, seed, tilt=0.0):
     logits = rng.normal(0.0, 1.0 + tilt, (n, 3))
     known = labels >= 0
     logits[np.flatnonzero(known), labels[known]] += CLEAR.get(key, 1.2)
-    return Outputs(logits.astype(np.float32), labels, np.arange(n))
+    return network_outputs(logits.astype(np.float32), labels, np.arange(n))
 
 
 def scored(key, outputs, fitted):
@@ -52,7 +52,7 @@ def scored(key, outputs, fitted):
     return RunScores(
         exposure=key,
         labels=outputs.labels,
-        places=outputs.places,
+        places=outputs.ids,
         prediction=np.argmax(outputs.logits, axis=1),
         averaged=None,
         confidence=dict(found),
@@ -71,7 +71,7 @@ def make_runs(
             name = "-".join(filter(None, ("plain", setting, f"seed{seed}")))
             outputs = {key: said(key, seed, 0.3 * tilt) for key in KEYS}
             valid = outputs["validation"]
-            fitted = fit_all(methods, Known(valid, valid))
+            fitted = fit_all(methods, FitData(valid, valid))
             parts = [scored(key, outputs[key], fitted) for key in KEYS]
             files = [f"{JOBS}/validate-{name}.npz", f"{JOBS}/test-{name}.npz"]
             (folder / files[0]).write_bytes(packed(parts[:1]))

@@ -163,10 +163,10 @@ def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
     seen = told_by(written("confidnet", tmp_path), EXPOSURES["confidnet"])
     logits, features, samples = (
         np.concatenate([getattr(part.outputs, field) for part in seen.parts])
-        for field in ("logits", "features", "samples")
+        for field in ("logits", "features", "logit_samples")
     )
     p = Predictions(logits=logits, features=features, logit_samples=samples, loss=logits[:, 0] * 0)
-    theirs, train = told("confidnet").confidence, seen.train.predictions()
+    theirs, train = told("confidnet").confidence, seen.train
     close = {"rtol": 1e-5, "atol": 1e-5}
 
     def values(kind, **options):
@@ -209,8 +209,8 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
     # Another temperature, of the logits of clipped features on validation data.
     train = told_by(written("confidnet", tmp_path / "x"), EXPOSURES["confidnet"])
     hot = {"base": "msr", "percentile": 99, "temperature": facts.clipped_temperature}
-    clipped = fit("react", train.train.predictions(), last_layer=train.layer, **hot)
-    features = next(part for part in train.parts if part.facts.key == "iid").outputs.predictions()
+    clipped = fit("react", train.train, last_layer=train.layer, **hot)
+    features = next(part for part in train.parts if part.facts.key == "iid").outputs
     found = 1000 * ab.aurc(score(clipped, features).values, ~p.correct)
     assert found == pytest.approx(facts.values["iid_study", "react_temp_mls", "aurc"], rel=1e-6)
 
@@ -224,7 +224,7 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
 @pytest.mark.parametrize("name", ["confidnet", "dg", "devries"])
 def test_mcd_waic_of_fd_shifts_takes_the_deviations_of_its_first_row(name, tmp_path):
     seen = told_by(written(name, tmp_path), EXPOSURES[name], abstains=name == "dg")
-    samples = np.concatenate([part.outputs.samples for part in seen.parts])
+    samples = np.concatenate([part.outputs.logit_samples for part in seen.parts])
     p = softmax(samples.astype(np.float64), axis=2)
     mean, deviation = p.mean(axis=1), p.std(axis=1)
     ours, theirs = 1 + penalized_softmax_response(samples), told(name).confidence["mcd_waic"]

@@ -91,7 +91,7 @@ def test_scores_of_the_level_of_logits_are_those_that_a_constant_changes():
     names = [
         name
         for name, method in METHODS.items()
-        if method.objective == "deep-gamblers" and not {"features", "own"} & method.needs
+        if method.objective == "deep-gamblers" and not {"features", "learned"} & method.needs
     ]
     constant = np.random.default_rng(0).normal(size=(NETWORK.n, 1)).astype(np.float32)
     moved = replace(NETWORK, logits=NETWORK.logits + constant)

@@ -9,17 +9,34 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bench.tests.runs.known_outputs import BIAS, ENSEMBLE, KNOWN, NETWORK, WEIGHT, right, without
+from bench.tests.runs.known_outputs import (
+    BIAS,
+    ENSEMBLE,
+    KNOWN,
+    NETWORK,
+    PASS_CONFIDENCE,
+    WEIGHT,
+    right,
+    without,
+)
 from sklearn.covariance import ledoit_wolf
 from tests.docs.blocks import ROOT, blocks
 
 import abstain as ab
-from abstain.confidence import fit, score
-from abstain.errors import InputError, MissingInputError, UnknownNameError
+from abstain.confidence import ConfidenceScore, fit, score
+from abstain.errors import InputError, UnknownNameError
 from abstain.metrics import failure_auroc
 from abstain_bench import published
-from abstain_bench.runs.methods import METHODS, NEEDS, Known, Method, fit_all, score_all, unlabeled
-from abstain_bench.runs.methods.fits import named, on_training, own
+from abstain_bench.runs.methods import (
+    METHODS,
+    NEEDS,
+    FitData,
+    Method,
+    fit_all,
+    score_all,
+)
+from abstain_bench.runs.methods.fits import fitted_on_train
+from abstain_bench.runs.outputs import network_outputs
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +45,13 @@ def fitted():
 
 
 def test_what_was_fitted_can_be_sent_to_another_process(fitted):
-    again = pickle.loads(pickle.dumps(fitted.functions))
+    again = pickle.loads(pickle.dumps(fitted.scores))
     for name in ("temp_msr", "vim", "pnorm", "mcd_pe", "dg_res"):
-        assert np.array_equal(again[name](NETWORK), fitted.score(NETWORK)[name])
+        assert np.array_equal(score(again[name], NETWORK).values, fitted.score(NETWORK)[name])
 
 
 def test_numbers_are_those_of_the_scores(fitted):
-    p = NETWORK.predictions()
+    p = NETWORK
     found = fitted.score(NETWORK)
     for name in ("msr", "mls", "pe", "energy", "margin", "gini", "gen"):
         assert np.array_equal(found[name], score(name, p).values)
@@ -42,7 +59,7 @@ def test_numbers_are_those_of_the_scores(fitted):
         assert np.array_equal(found[name], score(name, p).values)
     for name in ("mcd_msr", "mcd_pe", "mcd_ee"):
         assert np.array_equal(found[f"dg_{name}"], found[name])
-    held = KNOWN.validation.predictions()
+    held = KNOWN.validation
     tempered = ab.fit_score("temperature", held, by="nll")
     assert np.array_equal(found["temp_msr"], score(tempered, p).values)
     for name in ("temp_mls", "dg_temp_mls", "dg_temp_msr"):
@@ -54,13 +71,13 @@ def test_numbers_are_those_of_the_scores(fitted):
         ("relative_mahalanobis", {"shrinkage": "ledoit_wolf"}),
         ("react", {"last_layer": (WEIGHT, BIAS)}),
     ):
-        state = fit(name, KNOWN.train.predictions(), **options)
+        state = fit(name, KNOWN.train, **options)
         assert np.array_equal(found[name], score(state, p).values)
 
 
 def test_temp_mls_is_the_largest_tempered_probability_and_no_logit(fitted):
     found = fitted.score(NETWORK)
-    tempered = NETWORK.logits / fitted.functions["temp_mls"].temperature
+    tempered = NETWORK.logits / fitted.scores["temp_mls"].temperature
     p = np.exp(tempered) / np.exp(tempered).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(1 / (1 + np.exp(-found["temp_mls"])), p.max(axis=1), rtol=1e-5)
     ranks = {name: np.argsort(np.argsort(found[name])) for name in ("mls", "temp_mls")}
@@ -113,8 +130,8 @@ def test_ours_tracks_it_too():
         return outputs_of(network, objective, seen.pictures, seen.labels, seen.places)
 
     held = said(task.validation)
-    fitted = fit_all(["msr", "mls", "temp_mls"], Known(held, held))
-    assert abs(fitted.functions["temp_mls"].temperature - 1) > 0.05
+    fitted = fit_all(["msr", "mls", "temp_mls"], FitData(held, held))
+    assert abs(fitted.scores["temp_mls"].temperature - 1) > 0.05
     apart = {"mls": [], "temp_mls": []}
     for exposure in task.parts.exposures:
         if exposure.severity in {0, 1, 3, 5}:
@@ -131,9 +148,9 @@ def test_ours_tracks_it_too():
 def test_own_confidences_and_their_mean(fitted):
     found = fitted.score(NETWORK)
     for name in ("confidnet", "dg_res", "devries"):
-        assert np.array_equal(found[name], NETWORK.confidence)
+        assert np.array_equal(found[name], NETWORK.confidence["learned"])
     assert np.array_equal(found["dg_res_mcd"], found["mcd_confidnet"])
-    p = (1 / (1 + np.exp(-NETWORK.sample_confidence))).mean(axis=1)
+    p = (1 / (1 + np.exp(-PASS_CONFIDENCE))).mean(axis=1)
     fair = p < 1 - 1e-6
     assert fair.sum() > 50
     expected = np.log(p / (1 - p))[fair]
@@ -168,14 +185,22 @@ def test_the_variants_of_the_mahalanobis_distance(fitted):
 
 
 def test_sure_passes_stay_in_order():
-    sure = replace(NETWORK, sample_confidence=np.linspace(30, 90, NETWORK.n)[:, None] + np.zeros(8))
+    log_odds = np.linspace(30, 90, NETWORK.n)[:, None] + np.zeros(8)
+    sure = network_outputs(
+        NETWORK.logits,
+        NETWORK.labels,
+        NETWORK.ids,
+        samples=NETWORK.logit_samples,
+        confidence=log_odds[:, 0],
+        sample_confidence=log_odds,
+    )
     values = score_all(["mcd_confidnet"], KNOWN, sure)["mcd_confidnet"]
     assert (np.diff(values) > 0).all()
 
 
 def test_ensembles_score_the_mean(fitted):
     found = fitted.score(ENSEMBLE)
-    e = np.exp(ENSEMBLE.samples.astype(float))
+    e = np.exp(ENSEMBLE.logit_samples.astype(float))
     p = (e / e.sum(axis=2, keepdims=True)).mean(axis=1)
     np.testing.assert_allclose(found["ens_pe"], (p * np.log(p)).sum(axis=1), atol=1e-9)
     each = -(e / e.sum(2, keepdims=True) * np.log(e / e.sum(2, keepdims=True))).sum(2).mean(1)
@@ -192,10 +217,27 @@ def test_features_that_are_never_active_do_no_harm(fitted):
     chosen = [name for name in METHODS if "features" in METHODS[name].needs]
     found = score_all(chosen, held, dead(NETWORK))
     assert found.reasons == {}
-    plain = Method("plain", "", "", "cross-entropy", frozenset(), on_training("mahalanobis"))
+    plain = Method("plain", "", "", "cross-entropy", frozenset(), fitted_on_train("mahalanobis"))
     found = score_all([plain, "knn"], held, dead(NETWORK))
     assert "singular" in found.reasons["plain"]
     assert np.isfinite(found["knn"]).all()
+
+
+class Constant:
+    """A score that returns the same values whatever the outputs."""
+
+    name = "constant"
+
+    def __init__(self, values):
+        self.values = values
+
+    def score(self, _):
+        return ConfidenceScore(self.name, self.values)
+
+
+class Broken(Constant):
+    def score(self, outputs):
+        return broken(outputs)
 
 
 def broken(_):
@@ -207,10 +249,10 @@ def broken(_):
     ("fit", "reason"),
     [
         (broken, "ZeroDivisionError: no such luck"),
-        (lambda _: broken, "ZeroDivisionError: no such luck"),
-        (lambda _: lambda o: np.zeros(o.n - 1), "must have one entry for each of the 500"),
-        (lambda _: lambda o: np.full(o.n, np.nan), "finite"),
-        (lambda _: lambda _: None, "confidence of mine"),
+        (lambda _: Broken(None), "ZeroDivisionError: no such luck"),
+        (lambda _: Constant(np.zeros(499)), "must have one entry for each of the 500"),
+        (lambda _: Constant(np.full(500, np.nan)), "finite"),
+        (lambda _: None, "by name or as a fitted state"),
     ],
 )
 def test_a_method_that_fails_stops_no_other(fit, reason):
@@ -219,7 +261,7 @@ def test_a_method_that_fails_stops_no_other(fit, reason):
     assert list(found) == ["mine", "msr"]
     assert reason in found.reasons["mine"]
     assert np.isnan(found["mine"]).all()
-    assert np.array_equal(found["msr"], score("msr", unlabeled(NETWORK)).values)
+    assert np.array_equal(found["msr"], score("msr", NETWORK).values)
 
 
 def test_names_that_are_not_there():
@@ -229,11 +271,9 @@ def test_names_that_are_not_there():
         Method("mine", "", "", "cross-entropy", frozenset({"sample"}), broken)
     with pytest.raises(InputError, match="`fitted_on`"):
         Method("mine", "", "", "cross-entropy", frozenset(), broken, "test")
-    bare = without(NETWORK, "samples", "sample_confidence", "confidence")
-    with pytest.raises(MissingInputError, match="`samples`"):
-        named("mcd_pe", samples=True)(KNOWN)(bare)
-    with pytest.raises(MissingInputError, match="`confidence`"):
-        own(bare)
+    bare = without(NETWORK, "samples", "learned")
+    for name, missing in (("mcd_pe", "`samples`"), ("confidnet", "`confidence`")):
+        assert missing in score_all([name], KNOWN, bare).reasons[name]
 
 
 def test_all_methods_of_the_papers_are_there():
@@ -270,7 +310,7 @@ def test_they_take_what_a_network_says():
         found = outputs_of(network, objective, pictures, labels, np.arange(90), samples=3)
         last = (p.detach().numpy() for p in network.head.classifier.parameters())
         chosen = [m for m in METHODS.values() if m.objective == kind and "ensemble" not in m.needs]
-        scores = score_all(chosen, Known(found, found, *last), found)
+        scores = score_all(chosen, FitData(found, found, *last), found)
         assert scores.reasons == {}
         assert all(np.isfinite(values).all() for values in scores.values())
 
@@ -311,12 +351,12 @@ def test_the_method_of_the_page_is_a_method():
     try:
         with contextlib.redirect_stdout(printed):
             exec(file.code + use.code, {})
-        found = score_all(["class-cosine"], KNOWN, NETWORK)
+        found = score_all(["class_cosine"], KNOWN, NETWORK)
     finally:
-        METHODS._entries.pop("class-cosine", None)
+        METHODS._entries.pop("class_cosine", None)
     assert printed.getvalue() == use.output
     loss = (~right("msr", NETWORK)).astype(float)
-    assert failure_auroc(found["class-cosine"], loss) > 0.5
+    assert failure_auroc(found["class_cosine"], loss) > 0.5
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Methods: the laws that every entry of the catalogue obeys, by being registered."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +19,7 @@ from bench.tests.runs.known_outputs import (
 
 from abstain.errors import InputError, MissingInputError
 from abstain.metrics import failure_auroc
-from abstain_bench.runs.methods import METHODS, NEEDS, Known, fit_all, score_all
-from abstain_bench.runs.outputs import Outputs
+from abstain_bench.runs.methods import METHODS, NEEDS, FitData, fit_all, score_all
 
 #: Methods that order failures among the toy's known classes no better than chance, and why.
 NO_BETTER = {
@@ -56,7 +55,7 @@ def one(fitted, name):
 
 def test_all_can_be_fitted(fitted):
     assert fitted.reasons == {}
-    assert list(fitted.functions) == list(METHODS)
+    assert list(fitted.scores) == list(METHODS)
 
 
 @ALL
@@ -124,8 +123,8 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
         others = replace(KNOWN, **{part: getattr(OTHER, part)})
         found = score_all([entry], others, given(name))[name]
         changed[part] = not np.array_equal(found, whole)
-        assert not changed[part] or part in entry.fitted_parts
-    for part in entry.fitted_parts:
+        assert not changed[part] or part in entry.fitted_splits
+    for part in entry.fitted_splits:
         # Chosen from a grid, a parameter may well be the same on other pictures. The features
         # above the 99th percentile have a weight of 0 in this toy.
         is_same = name == "pnorm" or ("react_99" in name and part == "train")
@@ -134,29 +133,23 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
 
 def test_what_a_method_is_fitted_on_must_be_known():
     found = score_all(["knn", "temp_msr", "msr"], replace(KNOWN, train=None), given("msr"))
-    assert "what the network said of the train pictures" in found.reasons["knn"]
+    assert "outputs for the train pictures" in found.reasons["knn"]
     assert list(found.reasons) == ["knn"]
-    with pytest.raises(MissingInputError, match="nothing is known of the validation pictures"):
-        Known().part("validation")
+    with pytest.raises(MissingInputError, match="no outputs for the validation pictures"):
+        FitData().split("validation")
 
 
-HELD = {"features": ("features",), "samples": ("samples", "sample_confidence")}
-HELD |= {"own": ("confidence", "sample_confidence")}
-
-
-def looked_at(needs):
-    """The fields of outputs that a method with these needs may look at."""
-    once = {"features": {"features"}, "samples": {"samples"}, "own": {"confidence"}}
-    both = {"sample_confidence"} if {"samples", "own"} <= needs else set()
-    return both.union(*(once.get(need, {"samples"}) for need in needs - {"last-layer"}))
+#: Inputs of outputs that can be left out.
+OPTIONAL = {"features", "samples", "learned"}
 
 
 @ALL
 def test_needs_are_all_that_is_needed(fitted, name):
     entry = METHODS[name]
-    spare = {f for held in HELD.values() for f in held} - looked_at(entry.needs)
-    bare = Known(without(KNOWN.train, *spare), without(KNOWN.validation, *spare))
-    if "last-layer" in entry.needs:
+    needs = entry.needs | {"samples"} if "ensemble" in entry.needs else entry.needs
+    spare = OPTIONAL - needs
+    bare = FitData(without(KNOWN.train, *spare), without(KNOWN.validation, *spare))
+    if "last_layer" in entry.needs:
         bare = replace(bare, weight=WEIGHT, bias=BIAS)
     found = score_all([entry], bare, without(given(name), *spare))
     assert found.reasons == {}
@@ -168,12 +161,12 @@ def test_needs_are_all_that_is_needed(fitted, name):
 )
 def test_a_missing_need_is_said_by_name(name, need):
     outputs, what = given(name), KNOWN
-    if need == "last-layer":
+    if need == "last_layer":
         what = replace(KNOWN, weight=None)
     elif need == "ensemble":
         outputs = NETWORK  # passes are no networks
     else:
-        outputs = without(outputs, *HELD[need])
+        outputs = without(outputs, need)
     found = score_all([name, "msr"], what, outputs)
     assert np.isnan(found[name]).all()
     assert found[name].shape == (NETWORK.n,)
@@ -207,5 +200,10 @@ def test_pictures_of_no_known_class_are_not_fitted_on(name):
 
 
 def joined(one, other):
-    pairs = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(Outputs)}
-    return Outputs(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+    names = ("logits", "labels", "ids", "features", "logit_samples")
+    arrays = {n: np.concatenate([getattr(one, n), getattr(other, n)]) for n in names}
+    confidence = {
+        name: np.concatenate([column, other.confidence[name]])
+        for name, column in one.confidence.items()
+    }
+    return replace(one, **arrays, confidence=confidence)

@@ -50,7 +50,7 @@ HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
 #: So many samples NumPy sorts in the time that loading numba takes longer than they would save.
 _LOADED_AFTER = 50_000_000
 
-#: Keys that are searched for events at a time.
+#: Keys that are searched for groups at a time.
 _BLOCK = 1 << 16
 
 _LOSSES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
@@ -97,8 +97,8 @@ _SPENT = Spent()
 #: weight.
 Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None]
 
-#: The same of events and stretches, and which of them are stretches.
-Events: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, BoolArray]
+#: The same of merged groups, and whether each is merged.
+MergedGroups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, BoolArray]
 
 
 class VertexBlock(NamedTuple):
@@ -129,11 +129,8 @@ class PackedKeys:
         """Return distinct confidences in descending order, number and failures of each."""
         return self._grouped(merge=False)[:4]
 
-    def events(self) -> Events:
-        """Return the groups that bend a curve, and the stretches between them, as one group each.
-
-        A stretch is successes next to each other that are tied with nothing.
-        """
+    def merged_groups(self) -> MergedGroups:
+        """Return the groups, with untied successes that lie next to each other merged into one."""
         return self._grouped(merge=True)
 
     def vertices(self) -> Iterator[VertexBlock]:
@@ -146,7 +143,7 @@ class PackedKeys:
             yield VertexBlock(self.values(ends), weight, loss, through[0, 1:], through[1, 1:])
             before = through[:, -1:]
 
-    def _grouped(self, *, merge: bool) -> Events:
+    def _grouped(self, *, merge: bool) -> MergedGroups:
         ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
         count, failed = (steps(x).astype(np.float64) for x in (ends, fails))
         return self.values(ends), count, failed, None, alone

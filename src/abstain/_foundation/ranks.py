@@ -51,10 +51,10 @@ class Holding:
 class TieGroups:
     """The distinct confidences in descending order, with what lies at each.
 
-    Arrays of NumPy, or of the library and device that the samples came from. With `stretch` some
+    Arrays of NumPy, or of the library and device that the samples came from. With `is_merged` some
     groups stand for several: samples of equal loss that follow each other, tied with nothing. All
     that depends on the order alone has a closed form in them, so successes by themselves cost
-    nothing: see `Scored.events`.
+    nothing: see `Scored.merged_groups`.
     """
 
     #: Shape (g,). Distinct values, strictly decreasing.
@@ -67,13 +67,13 @@ class TieGroups:
     number: IntArray | None = None
     #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
     #: the lowest of them. None where all groups are what they are called.
-    stretch: BoolArray | None = None
-    #: Whether successes within a stretch may be tied: a state of two passes only counts them.
+    is_merged: BoolArray | None = None
+    #: Whether merged successes may be tied: a state of two passes only counts them.
     has_unknown_ties: bool = False
 
     def __post_init__(self) -> None:
         """Seal the arrays: curves and metrics share them."""
-        for name in ("confidence", "weight", "loss", "number", "stretch"):
+        for name in ("confidence", "weight", "loss", "number", "is_merged"):
             array = getattr(self, name)
             object.__setattr__(self, name, None if array is None else sealed(array))
 
@@ -118,21 +118,21 @@ class TieGroups:
         return out
 
     @property
-    def untied_stretch(self) -> BoolArray | None:
-        """`stretch`, for what reads the vertices within it."""
+    def has_vertices_within(self) -> BoolArray | None:
+        """`is_merged`, for what reads the vertex of each merged sample."""
         self.check_ties_are_known()
-        return self.stretch
+        return self.is_merged
 
     def check_ties_are_known(self) -> None:
-        """Raise an UncountedError if successes within a stretch may be tied."""
+        """Raise an UncountedError if merged successes may be tied."""
         if self.has_unknown_ties:
             raise_uncounted()
 
     @property
     def width(self) -> FloatArray:
         """What the last vertex of each group accepts beyond the vertex before it."""
-        stretch = self.untied_stretch
-        return self.weight if stretch is None else np.where(stretch, 1.0, self.weight)
+        is_merged = self.has_vertices_within
+        return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
     def holding(self) -> "TieGroups | Holding":
@@ -140,7 +140,7 @@ class TieGroups:
         if self.xp is not np:
             return self
         here = np.flatnonzero(self.loss > 0)
-        if self.stretch is None and 2 * here.size > self.loss.size:
+        if self.is_merged is None and 2 * here.size > self.loss.size:
             return self
         loss, through, weight = self.loss[here], self.through[here], self.weight[here]
         return Holding(loss, weight, through - weight, through, self.total)
@@ -164,8 +164,8 @@ class TieGroups:
     def tied(self) -> int:
         """Number of samples that share their confidence with another sample."""
         count = self.weight if self.number is None else self.number
-        stretch = self.untied_stretch
-        is_tied = count > 1 if stretch is None else (count > 1) & ~stretch
+        is_merged = self.has_vertices_within
+        is_tied = count > 1 if is_merged is None else (count > 1) & ~is_merged
         return int(self.xp.sum(count[is_tied]))
 
 
@@ -229,53 +229,50 @@ def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
     return TieGroups(ranks, weight, weight * loss, np.ones(loss.size, np.int64))
 
 
-#: So many samples at either end of the order are kept apart by `opened`.
-APART = 1 << 12
+#: Number of samples at either end of the order that `split_at_ends` keeps separate.
+N_SPLIT_AT_ENDS = 1 << 12
 
 
-def opened(events: TieGroups) -> TieGroups:
-    """Keep the samples apart that stand among the first or the last thousands.
+def split_at_ends(groups: TieGroups) -> TieGroups:
+    """Split merged groups among the first and the last thousands of samples.
 
-    There what a sample does to a number differs from that of its neighbor; farther in, one more
-    success does the same wherever in a stretch it comes, but for parts in 10^12. A vertex stands
-    where the failures of a best order begin.
+    There the influence of a sample differs from that of its neighbor; between them it is equal
+    within a merged group to a relative error of 1e-12. One more vertex stands where the failures of
+    a best order begin.
     """
-    n, first = events.n, min(events.n, APART)
-    turn = int(events.total - events.loss_through[-1])
-    ranks = np.concatenate((np.arange(first), [turn], np.arange(max(n - APART, first), n)))
-    return cut(events, np.unique(ranks))
+    n, n_first = groups.n, min(groups.n, N_SPLIT_AT_ENDS)
+    n_successes = int(groups.total - groups.loss_through[-1])
+    first, last = np.arange(n_first), np.arange(max(n - N_SPLIT_AT_ENDS, n_first), n)
+    return split_merged_groups(groups, np.unique(np.concatenate((first, [n_successes], last))))
 
 
-def with_vertex(events: TieGroups, through: float) -> TieGroups:
-    """Cut the stretch in two whose first samples make this many accepted.
+def with_vertex(groups: TieGroups, through: float) -> TieGroups:
+    """Split the merged group that holds this number of samples, rounded up, in its middle there."""
+    return split_merged_groups(groups, np.array([int(np.ceil(through))]))
 
-    A number within a sample is rounded up; events stay as they are where it is in no stretch.
+
+def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
+    """Split merged groups so that a vertex accepts each of these numbers of samples.
+
+    Takes ranks from 0 to n, ascending; ranks outside merged groups change nothing.
     """
-    return cut(events, np.array([int(np.ceil(through))]))
-
-
-def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
-    """Cut the stretches of `Scored.events` so that so many samples are what a vertex accepts.
-
-    Takes ranks from 0 to n, ascending; those that are none of a stretch's change nothing.
-    """
-    stretch = events.untied_stretch
-    if stretch is None:
-        return events
-    ends = events.count_through
-    place = np.searchsorted(ends, ranks)
-    within = stretch[place] & (ranks > 0) & (ranks != ends[place])
-    place, ranks = place[within], ranks[within]
+    is_merged = groups.has_vertices_within
+    if is_merged is None:
+        return groups
+    ends = groups.count_through
+    group = np.searchsorted(ends, ranks)
+    is_within = is_merged[group] & (ranks > 0) & (ranks != ends[group])
+    group, ranks = group[is_within], ranks[is_within]
     if ranks.size == 0:
-        return events
-    parent = np.insert(np.arange(ends.size), place, place)
-    weight = steps(np.insert(ends, place, ranks)).astype(np.float64)
+        return groups
+    parent = np.insert(np.arange(ends.size), group, group)
+    weight = steps(np.insert(ends, group, ranks)).astype(np.float64)
     return TieGroups(
-        events.confidence[parent],
+        groups.confidence[parent],
         weight,
-        events.loss[parent] * (weight / events.weight[parent]),
+        groups.loss[parent] * (weight / groups.weight[parent]),
         None,
-        stretch[parent],
+        is_merged[parent],
     )
 
 
@@ -299,32 +296,34 @@ def untied_order(
     return order if weight is None else order[weight[order] > 0]
 
 
-def untied_failures(groups: TieGroups, *, best: bool) -> BoolArray:
+def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
     """Return the 0/1 losses of unweighted samples in the order of `untied_order`, unsorted.
 
     Within a group only the number of failures matters, so nothing needs a second sort.
     """
-    failed = groups.loss.astype(np.int64)
-    parts = (groups.count - failed, failed) if best else (failed, groups.count - failed)
-    kinds = np.tile(np.array([not best, best]), failed.size)
-    return np.repeat(kinds, np.column_stack(parts).ravel())
+    n_failures = groups.loss.astype(np.int64)
+    n_successes = groups.count - n_failures
+    counts = (n_successes, n_failures) if best else (n_failures, n_successes)
+    losses = np.tile(np.array([not best, best]), n_failures.size)
+    return np.repeat(losses, np.column_stack(counts).ravel())
 
 
-def untied_events(events: TieGroups, *, best: bool) -> TieGroups:
-    """Return the events of the losses in that order: of a tie group one stretch, and its failures.
+def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
+    """Return the merged groups of these losses: of each group its successes, and each failure.
 
     The confidences are ranks, from the last sample of all upwards.
     """
-    failed = events.loss.astype(np.int64)
-    right = events.count - failed
-    ends = np.cumsum(failed + (right > 0))
-    place = (ends - failed - 1 if best else ends - 1)[right > 0]
+    n_failures = groups.loss.astype(np.int64)
+    n_successes = groups.count - n_failures
+    has_successes = n_successes > 0
+    ends = np.cumsum(n_failures + has_successes)
+    index = (ends - n_failures - 1 if best else ends - 1)[has_successes]
     weight = np.ones(int(ends[-1]))
-    weight[place] = right[right > 0]
-    stretch = np.zeros(weight.size, np.bool_)
-    stretch[place] = True
-    ranks = events.n + 1.0 - np.cumsum(weight)
-    return TieGroups(ranks, weight, (~stretch).astype(np.float64), stretch=stretch)
+    weight[index] = n_successes[has_successes]
+    is_merged = np.zeros(weight.size, np.bool_)
+    is_merged[index] = True
+    ranks = groups.n + 1.0 - np.cumsum(weight)
+    return TieGroups(ranks, weight, (~is_merged).astype(np.float64), is_merged=is_merged)
 
 
 def group_index(groups: TieGroups, confidence: Array) -> IntArray:

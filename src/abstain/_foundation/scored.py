@@ -11,22 +11,27 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
-from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_classes
+from abstain._foundation.group_rows import (
+    GroupRows,
+    best_order_of_binary_loss,
+    rows_of_classes,
+    rows_of_groups,
+)
 from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.ranks import (
-    APART,
+    N_SPLIT_AT_ENDS,
     TieGroups,
-    cut,
     group_ties,
     groups_in,
     groups_of_losses,
     home_in,
+    losses_of_broken_ties,
+    merged_groups_of_broken_ties,
     one_by_one,
-    opened,
     raise_uncounted,
-    untied_events,
-    untied_failures,
+    split_at_ends,
+    split_merged_groups,
     untied_order,
 )
 from abstain._foundation.weights import counted, positive_rows
@@ -72,11 +77,11 @@ class Scored:
     #: Labels, predictions and class probabilities.
     view: ClassView | None = field(default=None)
 
-    #: The groups and the events, where they are known already.
-    known_groups: TieGroups | None = field(default=None, repr=False)
-    known_events: TieGroups | None = field(default=None, repr=False)
-    #: Shape (n,). The group of each row, where it is known already.
-    known_home: IntArray | None = field(default=None, repr=False)
+    #: The two views, if they are available already: `groups` and `merged_groups`.
+    precomputed_groups: TieGroups | None = field(default=None, repr=False)
+    precomputed_merged_groups: TieGroups | None = field(default=None, repr=False)
+    #: Shape (n,). The group of each row, if it is available already.
+    precomputed_home: IntArray | None = field(default=None, repr=False)
     #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
     times: FloatArray | None = field(default=None, repr=False)
     #: Shape (rows of the caller,). Which of them these are; None where all have a weight.
@@ -96,9 +101,9 @@ class Scored:
     @cached_property
     def groups(self) -> TieGroups:
         """The samples grouped by confidence, most confident first."""
-        if self.known_groups is not None:
-            return self.known_groups
-        if self.times is not None and self.known_events is not None:
+        if self.precomputed_groups is not None:
+            return self.precomputed_groups
+        if self.times is not None and self.precomputed_merged_groups is not None:
             raise_uncounted()
         if self._keys is not None:
             return TieGroups(*self._keys.groups())
@@ -116,16 +121,17 @@ class Scored:
         return groups_in(self.runs, loss, self.weight)
 
     @cached_property
-    def events(self) -> TieGroups:
-        """The groups that bend a curve, successes between them as stretches, for what takes both.
+    def merged_groups(self) -> TieGroups:
+        """The tie groups, with untied successes that lie next to each other merged into one group.
 
-        Only failures and ties bend one, so for a 0/1 loss there are few. All groups elsewhere.
+        Sums over merged successes have a closed form, and with a 0/1 loss few groups remain. The
+        same as `groups` for other losses, for weights and on a device.
         """
-        if self.known_events is not None:
-            return self.known_events
-        if self.known_groups is not None or self._keys is None:
+        if self.precomputed_merged_groups is not None:
+            return self.precomputed_merged_groups
+        if self.precomputed_groups is not None or self._keys is None:
             return self.groups
-        return TieGroups(*self._keys.events())
+        return TieGroups(*self._keys.merged_groups())
 
     def probability_vertices(self) -> Iterator[VertexBlock]:
         """Yield blocks of distinct probabilities, from the highest down.
@@ -134,7 +140,7 @@ class Scored:
         elsewhere than on the host.
         """
         own = self.probability is None or self.probability is self.confidence
-        if own and self.known_groups is None and self._keys is not None:
+        if own and self.precomputed_groups is None and self._keys is not None:
             yield from self._keys.vertices()
             return
         groups = self.probability_groups
@@ -156,70 +162,82 @@ class Scored:
         return self.weight is None or self.times is not None
 
     @cached_property
-    def kinds(self) -> "Scored":
-        """The same samples, those of one group and one loss as one row that stands for them all.
+    def group_rows(self) -> "Scored":
+        """The same samples, with one row for all samples of one tie group and one loss.
 
-        Most confident first, with their number for a weight. What a sample does to a number that
-        needs neither rows nor classes depends on nothing else. For a 0/1 loss without weights;
-        itself elsewhere.
+        Most confident first; the weight is the number of samples. The influence of a sample on a
+        number that reads neither rows nor classes depends on nothing else. For a 0/1 loss without
+        weights; `self` otherwise.
         """
         if not self.binary or self.weight is not None or self.xp is not np:
             return self
-        kinds = self._of_kinds(kinds_of(self.groups))
-        return kinds if self.probability is None else replace(kinds, probability=kinds.confidence)
+        rows = self._from_rows(rows_of_groups(self.groups))
+        return rows if self.probability is None else replace(rows, probability=rows.confidence)
 
     @cached_property
-    def kinds_by_class(self) -> "Scored":
-        """The same for numbers that need classes: class by class, each most confident first.
+    def class_rows(self) -> "Scored":
+        """The same for numbers that need classes: a row for each class, tie group and loss.
 
-        Samples of one class, one group and one loss are a row. Where there are known classes.
+        Class by class, each most confident first. `self` without class labels.
         """
         if not self.binary or self.weight is not None or self.xp is not np or self.view is None:
             return self
-        # The home of each sample is looked for here alone, and not kept.
+        # `self.home` would keep the group of each sample in memory.
         home = home_in(self.groups, self.confidence, None)
-        kinds = kinds_of_classes(self.groups, home, self.loss, self.view.labels)
-        view = ClassView(kinds.label, kinds.label, self.view.classes)
-        return replace(self._of_kinds(kinds), view=view, known_home=kinds.home)
+        rows = rows_of_classes(self.groups, home, self.loss, self.view.labels)
+        view = ClassView(rows.label, rows.label, self.view.classes)
+        return replace(self._from_rows(rows), view=view, precomputed_home=rows.home)
 
-    def _of_kinds(self, k: Kinds) -> "Scored":
-        return Scored(k.confidence, k.loss, k.times, known_groups=k.groups, times=k.times)
-
-    @cached_property
-    def bends(self) -> "Scored":
-        """The same as `kinds`, a stretch of successes one row too: see `events` and `opened`."""
-        # Of so few samples all are kept apart, as they are in groups.
-        few = self.samples <= 2 * APART
-        known = self.known_groups is not None or self.times is not None
-        if few or known or self.events.stretch is None:
-            return self.kinds
-        return self._of_kinds(kinds_of(opened(self.events)))
+    def _from_rows(self, rows: GroupRows) -> "Scored":
+        return Scored(
+            rows.confidence,
+            rows.loss,
+            rows.times,
+            precomputed_groups=rows.groups,
+            times=rows.times,
+        )
 
     @cached_property
-    def turned(self) -> "Scored":
-        """The same with one row for each stretch, where its successes say the same."""
-        bare = self.known_groups is None and self.events.stretch is not None
-        return self._of_kinds(kinds_of(self.events)) if bare else self.kinds
+    def split_rows(self) -> "Scored":
+        """`group_rows` of merged groups that are split near both ends, see `split_at_ends`."""
+        all_are_split = self.samples <= 2 * N_SPLIT_AT_ENDS
+        is_available = self.precomputed_groups is not None or self.times is not None
+        if all_are_split or is_available or self.merged_groups.is_merged is None:
+            return self.group_rows
+        return self._from_rows(rows_of_groups(split_at_ends(self.merged_groups)))
+
+    @cached_property
+    def merged_rows(self) -> "Scored":
+        """`group_rows` of merged groups, for influences that are equal within each of them."""
+        if self.precomputed_groups is not None or self.merged_groups.is_merged is None:
+            return self.group_rows
+        return self._from_rows(rows_of_groups(self.merged_groups))
 
     def rows(self, cluster: IntArray | None) -> "Scored":
-        """Return as few rows as say how the samples differ: `bends` where all are independent."""
-        return self.bends if cluster is None else self
+        """Return `split_rows` if all samples are independent, else `self`."""
+        return self.split_rows if cluster is None else self
 
-    def apart(self, first: int, last: int) -> "Scored":
-        """Return `bends` with the samples of these ranks kept apart too; itself if it is none."""
-        if self.groups.stretch is None:
+    def with_separate_ranks(self, first: int, last: int) -> "Scored":
+        """Return these rows with merged groups split at each rank from `first` to `last`."""
+        if self.groups.is_merged is None:
             return self
-        return self._of_kinds(kinds_of(cut(self.groups, np.arange(first, last + 1))))
+        groups = split_merged_groups(self.groups, np.arange(first, last + 1))
+        return self._from_rows(rows_of_groups(groups))
 
-    def untied(self, *, best: bool) -> "Scored":
-        """Return the same losses with every tie broken in favor of the lower, or the higher one."""
+    def with_ties_broken(self, *, best: bool) -> "Scored":
+        """Return the same losses with the lower first in each tie, or if not `best` the higher."""
         if self.binary and self.counted and self.xp is np:
-            events = untied_events(self.events, best=best)
+            groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
             if self.times is not None:
-                return replace(self, probability=None, known_groups=None, known_events=events)
-            loss = untied_failures(self.events, best=best)
+                return replace(
+                    self,
+                    probability=None,
+                    precomputed_groups=None,
+                    precomputed_merged_groups=groups,
+                )
+            loss = losses_of_broken_ties(self.merged_groups, best=best)
             ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
-            return Scored(ranks, loss, known_events=events)
+            return Scored(ranks, loss, precomputed_merged_groups=groups)
         if self.xp is np:
             key = self.loss.astype(np.float64, copy=False)
             order = self.runs.resolved(key if best else -key)
@@ -228,25 +246,27 @@ class Scored:
         loss = self.loss[order]
         weight = None if self.weight is None else self.weight[order]
         groups = one_by_one(loss, weight)
-        return Scored(groups.confidence, loss, weight, known_groups=groups)
+        return Scored(groups.confidence, loss, weight, precomputed_groups=groups)
 
     @cached_property
-    def oracle(self) -> TieGroups:
+    def best_order(self) -> TieGroups:
         """The groups of the best score: the lower the loss, the more confident.
 
         Samples of equal loss form one group. Weight functions that are averaged over ties give
         the same value for any order within it, so this is the best score without ties too.
         """
         if self.counted and self.binary and self.xp is np:
-            return groups_of_two(self.events.n, int(self.events.loss_through[-1]))
+            return best_order_of_binary_loss(
+                self.merged_groups.n, int(self.merged_groups.loss_through[-1])
+            )
         if self.weight is None and of_numpy(self.loss):
             return groups_of_losses(self.loss)
         if self.xp is np:
-            return groups_in(self.oracle_runs, self.loss, self.weight)
+            return groups_in(self.loss_runs, self.loss, self.weight)
         return group_ties(self._goodness, self.loss, self.weight)
 
     @cached_property
-    def oracle_runs(self) -> Runs:
+    def loss_runs(self) -> Runs:
         """The samples of the host from the least loss on, but for those of weight 0."""
         return runs_of(self._goodness, positive_rows(self.weight))
 
@@ -260,9 +280,9 @@ class Scored:
     @cached_property
     def home(self) -> IntArray:
         """The group of each sample, -1 for weight 0."""
-        if self.known_home is not None:
-            return self.known_home
-        runs = None if self.known_groups is not None else self.__dict__.get("runs")
+        if self.precomputed_home is not None:
+            return self.precomputed_home
+        runs = None if self.precomputed_groups is not None else self.__dict__.get("runs")
         order = None if runs is None else runs.order
         return home_in(self.groups, self.confidence, self.weight, order)
 
@@ -274,12 +294,12 @@ class Scored:
         return home_in(self.probability_groups, self.probability, self.weight)
 
     @cached_property
-    def oracle_home(self) -> AnyArray:
+    def best_order_home(self) -> AnyArray:
         """The group of each sample among those of the best score, -1 for weight 0."""
         if self.counted and self.binary:
             # Successes come first, where there are some.
-            return (self.loss > 0) * (self.oracle.loss.shape[0] - 1)
-        return home_in(self.oracle, self._goodness, self.weight)
+            return (self.loss > 0) * (self.best_order.loss.shape[0] - 1)
+        return home_in(self.best_order, self._goodness, self.weight)
 
     def once(self, compute: Callable[..., T], *options: Hashable) -> T:
         """Return what a function makes of these samples; it is computed the first time only."""
@@ -334,7 +354,7 @@ class Scored:
     @property
     def groups_given(self) -> TieGroups | None:
         """The groups by `shown` where they come from elsewhere: its rows may be no samples then."""
-        return self.known_groups if self.shown is self.confidence else None
+        return self.precomputed_groups if self.shown is self.confidence else None
 
     @property
     def shown(self) -> Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups, cut
+from abstain._foundation.ranks import TieGroups, split_merged_groups
 from abstain._foundation.scored import Scored
 from abstain.typing import FloatArray, IntArray
 
@@ -76,13 +76,13 @@ def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> Accep
 
 
 def _parted(s: Scored, coverage: FloatArray) -> TieGroups:
-    """Return the events with the samples at the thresholds kept apart, so that they are vertices.
+    """Return the merged groups, split so that the samples at the thresholds are vertices.
 
-    Within a stretch of successes nothing bends.
+    Over merged successes the curve does not bend.
     """
-    at = np.floor(coverage * s.events.total).astype(np.int64)
-    near = np.concatenate((at - 1, at, at + 1)).clip(0, s.events.n)
-    return cut(s.events, np.unique(near))
+    at = np.floor(coverage * s.merged_groups.total).astype(np.int64)
+    near = np.concatenate((at - 1, at, at + 1)).clip(0, s.merged_groups.n)
+    return split_merged_groups(s.merged_groups, np.unique(near))
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,7 +163,7 @@ def band_of(
     level = level_of(level)
     if coverage is None:
         coverage = np.arange(1, _STEPS + 1) / _STEPS
-        coverage = coverage[coverage >= min(1.0, 1 / s.events.n)]
+        coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
     at = accepted(s, coverage, cluster)
     risk = at.generalized / coverage
     variance = np.diag(at.covariance)

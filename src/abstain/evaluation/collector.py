@@ -101,7 +101,7 @@ def _result(
     part: EvaluatedPart, metric: Metric, measured: Measured, orders: UntiedOrders
 ) -> Result:
     s = part.s
-    tied = s.events.tied
+    tied = s.merged_groups.tied
     bounded = (
         metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
     )
@@ -204,8 +204,8 @@ def case_of(part: EvaluatedPart) -> Case:
         score=part.score,
         n=s.samples,
         failures=s.failures,
-        risk=s.events.risk,
-        tied_share=s.events.tied / s.samples,
+        risk=s.merged_groups.risk,
+        tied_share=s.merged_groups.tied / s.samples,
         selective=selective,
         generalized=replace(
             selective, kind="generalized", risk=selective.failures / selective.total
@@ -225,7 +225,7 @@ def _band(part: EvaluatedPart) -> RiskCoverageBand:
     coarse = cluster is not None and s.samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
-    kept = coverage[coverage >= min(1.0, 1 / s.events.n)]
+    kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
     return band_of(
         s, "selective", level=options.level, coverage=kept, cluster=cluster, rng=options.seed
     )

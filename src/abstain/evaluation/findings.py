@@ -1,9 +1,8 @@
 """What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -41,18 +40,26 @@ def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
     values = {result.metric.name: result for result in results}
-    said = (
+    notes = [
         *_counts(s, part.unknown),
         *_saturation(s, part.sure.shown),
         *_ties(s, values.get(PRIMARY)),
-        *_direction(s, own=part.own),
-        *_labels(part.unknown),
-        *_scale(part.sure),
-    )
+    ]
+    if text := wrong_way(s, own=part.own):
+        notes.append(Note.warning("direction", text))
+    if part.unknown:
+        text = "samples belong to no class that the model knows; they count as wrong."
+        notes.append(Note("unknown_class", f"{part.unknown:,} {text}"))
+    if part.sure.probability is None:
+        text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
+        notes.append(Note("scale", f"{text}to it."))
     # A split has the same samples under every score.
     shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
     score = part.score
-    return [replace(f, split=part.split, score="" if f.kind in shared else score) for f in said]
+    return [
+        replace(note, split=part.split, score="" if note.kind in shared else score)
+        for note in notes
+    ]
 
 
 def _counts(s: Scored, unknown: int | None) -> Iterator[Note]:
@@ -85,16 +92,16 @@ def _few_failures(s: Scored) -> Note:
 def _n_failures_at_the_top(s: Scored) -> int:
     """Return how many samples of the highest confidence fail, whatever their weights."""
     if s.counted:
-        return int(s.events.loss[0])
+        return int(s.merged_groups.loss[0])
     return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
 
 
 def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
-    top, bottom = _at_the_ends(s.events)
-    if top == s.events.n:
+    top, bottom = _at_the_ends(s.merged_groups)
+    if top == s.merged_groups.n:
         yield Note.warning(
             "constant",
-            f"Every confidence is {_extreme(shown, np.max)}: this score cannot reject "
+            f"Every confidence is {float(shown.max()):.6g}: this score cannot reject "
             "anything in particular.",
         )
         return
@@ -105,30 +112,30 @@ def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
         yield Note(
             "saturation",
             f"{top / s.samples:.1%} of the samples ({top:,}) have the highest confidence, exactly "
-            f"{_extreme(shown, np.max)}; no threshold can tell them apart.{of_them}",
+            f"{float(shown.max()):.6g}; no threshold can tell them apart.{of_them}",
             level="warning" if top / s.samples >= SATURATED else "note",
         )
     if bottom > 1 and bottom / s.samples >= MASS_POINT:
         yield Note(
             "abstentions",
             f"{bottom / s.samples:.1%} of the samples ({bottom:,}) have the lowest confidence, "
-            f"exactly {_extreme(shown, np.min)}; they are rejected together or not "
+            f"exactly {float(shown.min()):.6g}; they are rejected together or not "
             "at all.",
         )
 
 
-def _at_the_ends(events: TieGroups) -> tuple[int, int]:
+def _at_the_ends(groups: TieGroups) -> tuple[int, int]:
     """Return how many samples have the highest confidence, and how many the lowest."""
     ends = [0, -1]
-    count = events.count[ends]
-    if events.stretch is not None:
-        # A sample of a stretch is tied with nothing.
-        count = np.where(events.stretch[ends], 1, count)
+    count = groups.count[ends]
+    if groups.is_merged is not None:
+        # A merged sample is tied with nothing.
+        count = np.where(groups.is_merged[ends], 1, count)
     return int(count[0]), int(count[1])
 
 
 def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
-    share = s.events.tied / s.samples
+    share = s.merged_groups.tied / s.samples
     if share < TIED_NOTE:
         return
     moved, is_large = "", False
@@ -149,33 +156,6 @@ def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
     )
 
 
-def _direction(s: Scored, *, own: bool) -> Iterator[Note]:
-    if said := wrong_way(s, own=own):
-        yield Note.warning("direction", said)
-
-
-def _labels(unknown: int | None) -> Iterator[Note]:
-    if unknown:
-        yield Note(
-            "unknown_class",
-            f"{unknown:,} samples belong to no class that the model knows; they count as wrong.",
-        )
-
-
-def _scale(s: Scored) -> Iterator[Note]:
-    if s.probability is None:
-        yield Note(
-            "scale",
-            "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
-            "to it.",
-        )
-
-
-def _extreme(shown: Array, of: Callable[[Array], Any]) -> str:
-    """Write the highest or the lowest confidence, as a probability where it means one."""
-    return f"{float(of(shown)):.6g}"
-
-
 def wrong_way(s: Scored, *, own: bool) -> str | None:
     """Say that failures are the more confident, where that is more than chance.
 
@@ -184,14 +164,14 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
     when the score points the right way, or nobody can tell; the direction of an `own` score, which
     came with the data, can be given.
     """
-    events = s.events
-    # A stretch has no loss, so that only its place matters.
-    rank = 0.5 - (events.through - events.weight / 2) / s.total
+    groups = s.merged_groups
+    # A merged group has no loss, so that only its rank matters.
+    rank = 0.5 - (groups.through - groups.weight / 2) / s.total
     risk, varies = _mean_and_variance(s)
-    spread = varies * _variance_of_ranks(events)
+    spread = varies * _variance_of_ranks(groups)
     if spread <= 0:
         return None
-    together = float(events.loss @ rank) / s.total
+    together = float(groups.loss @ rank) / s.total
     correlation = together / math.sqrt(spread)
     # Samples of equal weight that tell as much.
     worth = s.samples if s.counted or s.weight is None else s.total**2 / float(s.weight @ s.weight)
@@ -221,11 +201,11 @@ def _mean_and_variance(s: Scored) -> tuple[float, float]:
     return risk, float(weight @ (loss - risk) ** 2) / s.total
 
 
-def _variance_of_ranks(events: TieGroups) -> float:
+def _variance_of_ranks(groups: TieGroups) -> float:
     """Return the variance of the middle ranks as shares of all: 1/12, less what ties take."""
-    taken = events.weight / events.total
-    if events.stretch is not None:
-        # As if each sample of a stretch were a group.
-        ties = float((taken[~events.stretch] ** 3).sum())
-        return (1 - ties - float(events.count[events.stretch].sum()) / events.total**3) / 12
+    taken = groups.weight / groups.total
+    if groups.is_merged is not None:
+        # Each merged sample counts as a group.
+        ties = float((taken[~groups.is_merged] ** 3).sum())
+        return (1 - ties - float(groups.count[groups.is_merged].sum()) / groups.total**3) / 12
     return (1 - float((taken**3).sum())) / 12

@@ -75,7 +75,7 @@ def tail_sums(x: FloatArray) -> FloatArray:
 def steps_of_vertices(
     groups: TieGroups, value: Callable[[FloatArray, FloatArray], FloatArray], *, flat: bool
 ) -> FloatArray:
-    """Return `trapezoid_steps` at the last vertex of each group, of stretches too.
+    """Return `trapezoid_steps` at the last vertex of each group, also of merged ones.
 
     `value` is the curve's from the weight and the loss mass accepted at a vertex.
     """

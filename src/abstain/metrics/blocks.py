@@ -88,7 +88,7 @@ class FilledBins:
         """The bins as samples, each one tie."""
         groups = self.as_they_are()
         return Scored(
-            groups.confidence, groups.loss, probability=groups.confidence, known_groups=groups
+            groups.confidence, groups.loss, probability=groups.confidence, precomputed_groups=groups
         )
 
 
@@ -110,7 +110,7 @@ def sorted_within(compute: Callable[[Scored], Measured]) -> Binned:
     def limits(blocks: FilledBins) -> Limits:
         ends = (blocks.packed(best=best) for best in (True, False))
         values = [
-            compute(Scored(groups.confidence, groups.loss, known_groups=groups)).value
+            compute(Scored(groups.confidence, groups.loss, precomputed_groups=groups)).value
             for groups in ends
         ]
         return min(values), max(values)

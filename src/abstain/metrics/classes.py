@@ -260,14 +260,14 @@ class ClassCells:
 
 def class_cells(s: Scored) -> ClassCells:
     """Return the samples by class, sorted once."""
-    return s.kinds_by_class.once(ClassCells.of)
+    return s.class_rows.once(ClassCells.of)
 
 
 def _in_order(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
     """Return the rows that have weight by class and confidence, and the tie group of each."""
-    if s.known_home is not None:
-        # So come the rows of `Scored.kinds_by_class`.
-        return slice(None), s.known_home
+    if s.precomputed_home is not None:
+        # So come the rows of `Scored.class_rows`.
+        return slice(None), s.precomputed_home
     runs = runs_of(s.confidence, None if s.weight is None else s.weight > 0)
     codes = labels[runs.order]
     if 0 <= codes.min() + 1 <= codes.max() < _COUNTED:
@@ -413,7 +413,7 @@ def _early_share(s: Scored) -> tuple[float, float]:
     is the variance of the loss in the class. Before its first accepted sample a class counts 0
     instead of its unknown risk, an error of the size of sqrt(v) F.
     """
-    cells, groups = class_cells(s), s.kinds_by_class.groups
+    cells, groups = class_cells(s), s.class_rows.groups
     loss_variance = _loss_variance(s, cells)
     accepted = cells.coverage * cells.size[cells.owner]
     coverage = groups.through[cells.group] / groups.total
@@ -433,7 +433,7 @@ def _early_share(s: Scored) -> tuple[float, float]:
 
 def _failures(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the number of failures in each class."""
-    rows = s.kinds_by_class
+    rows = s.class_rows
     count = np.ones(rows.n) if rows.times is None else rows.times
     failed = np.where(rows.loss > 0, count, 0.0)[cells.rows]
     counts = np.bincount(cells.owner[cells.cell], weights=failed, minlength=cells.present)
@@ -442,7 +442,7 @@ def _failures(s: Scored, cells: ClassCells) -> FloatArray:
 
 def _loss_variance(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the variance of the loss in each class, with one failure and one success more."""
-    rows = s.kinds_by_class
+    rows = s.class_rows
     loss = rows.loss.astype(np.float64)
     weight = np.ones(rows.n) if rows.weight is None else rows.weight
     largest = float(loss[weight > 0].max())

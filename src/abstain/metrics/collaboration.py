@@ -12,7 +12,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated
 from abstain.metrics.classes import joined, of_probabilities, probabilities_of, view_of
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_of
-from abstain.metrics.influences import of_mean, of_turns
+from abstain.metrics.influences import of_mean, on_merged_rows
 from abstain.metrics.review import BinaryTask, log_odds, oc_ap_of, oc_auc_of, of_no_class
 from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
 from abstain.typing import AnyArray, FloatArray
@@ -80,7 +80,7 @@ def oc_accuracy(
 
 
 def _accuracy(s: Scored, *, review: float) -> Measured:
-    groups = s.events
+    groups = s.merged_groups
     at = from_zero(groups.through)[:1] + (1.0 - review) * groups.total
     lost = interpolated(at, from_zero(groups.through), from_zero(groups.loss_through))
     return Measured(1.0 - scalar(lost[0]) / groups.total)
@@ -127,7 +127,7 @@ def _accuracy_named(name: str, percent: str) -> Metric | None:
             compute=partial(_accuracy, review=review),
             needs=frozenset({Need.UNIT_LOSS}),
             averages_ties=True,
-            influence=of_turns(partial(_influence, review=review)),
+            influence=on_merged_rows(partial(_influence, review=review)),
             n_failures=lambda s: accepted_failures(
                 s, lambda groups: at_coverage(groups, 1.0 - review, first=True)
             ),

@@ -105,7 +105,7 @@ def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     wrong = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
     wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
-    groups = s.events
+    groups = s.merged_groups
     place = group_index(groups, s.confidence[wrong])
     share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total
     out = np.zeros(s.n)
@@ -120,7 +120,7 @@ def contribution_of_counts(
     phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
-    groups = s.events
+    groups = s.merged_groups
     place = group_index(groups, confidence.astype(groups.confidence.dtype))
     return float(phi(groups)[place] @ count) / groups.total
 

@@ -263,8 +263,8 @@ class Measurement:
     def influence_rows(self, scored: Scored) -> Scored:
         """Return the rows that the influence function requires: all by default."""
         reads = getattr(self.influence, READS, "")
-        if reads == "kinds_by_class":
-            return scored.kinds_by_class
+        if reads == "class_rows":
+            return scored.class_rows
         is_confidence = scored.probability is None or scored.probability is scored.confidence
         if not reads or not is_confidence:
             return scored

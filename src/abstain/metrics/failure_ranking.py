@@ -23,7 +23,7 @@ from abstain.metrics.entry import (
     Resampled,
     value_of,
 )
-from abstain.metrics.influences import of_bends, of_gradient, of_turns
+from abstain.metrics.influences import of_gradient, on_merged_rows, on_split_rows
 from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
 from abstain.typing import AnyArray, FloatArray
 
@@ -143,7 +143,7 @@ def _failure_ap_success(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures, s.events))
+    return Measured(average_precision(successes, failures, s.merged_groups))
 
 
 def failure_ap_error(
@@ -194,7 +194,7 @@ def _failure_ap_error(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(failures=failures):
         return undefined(missing)
-    flip = s.events.xp.flip
+    flip = s.merged_groups.xp.flip
     return Measured(average_precision(flip(failures), flip(successes)))
 
 
@@ -253,13 +253,13 @@ def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
     if missing := missing_kind(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
-    xp, events = s.xp, s.events
+    xp, groups = s.xp, s.merged_groups
     accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
-    count = int(xp.sum(events.count[:first]))
-    if first and events.stretch is not None and events.stretch[first - 1]:
-        events.check_ties_are_known()
-        # Within a stretch of successes the first of them that is enough.
+    count = int(xp.sum(groups.count[:first]))
+    if first and groups.is_merged is not None and groups.is_merged[first - 1]:
+        groups.check_ties_are_known()
+        # Among merged successes the first that is enough.
         each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
         count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
     return Measured(float(silent[first] / silent[-1]), count)
@@ -283,21 +283,21 @@ def _precision_gradient(
 ) -> tuple[FloatArray, FloatArray]:
     """Average precision: derivatives with respect to both weights at each rank, first to last.
 
-    In a stretch of m found ones, k = a + 1 to b, the precision is 1 - F/k with F others before.
+    In a merged group of m found ones, k = a + 1 to b, the precision is 1 - F/k, F others before.
     """
     hits, taken = np.cumsum(found), np.cumsum(found + other)
     total = hits[-1]
     own = hits / taken
     by_taken, by_found = found * own / taken, found / taken
-    stretch = None if groups is None else groups.stretch
-    if stretch is not None:
-        m, b, others = found[stretch], taken[stretch], (taken - hits)[stretch]
+    is_merged = None if groups is None else groups.is_merged
+    if is_merged is not None:
+        m, b, others = found[is_merged], taken[is_merged], (taken - hits)[is_merged]
         squares = inverse_squares_between(b - m, b)
-        by_found[stretch] = harmonic_between(b - m, b)
-        by_taken[stretch] = by_found[stretch] - others * squares
+        by_found[is_merged] = harmonic_between(b - m, b)
+        by_taken[is_merged] = by_found[is_merged] - others * squares
         # The mean over its samples, each of which has what comes from itself on within it.
-        own[stretch] = 1.0 - others * (b - m) * squares / m
-        own[stretch] += by_taken[stretch] - by_found[stretch]
+        own[is_merged] = 1.0 - others * (b - m) * squares / m
+        own[is_merged] += by_taken[is_merged] - by_found[is_merged]
     on_taken = -tail_sums(by_taken) / total
     average = average_precision(found, other, groups)
     on_found = (own + tail_sums(by_found)) / total + on_taken - average / total
@@ -338,7 +338,7 @@ FAILURE_AUROC = Metric(
     replace(
         _MEASUREMENT,
         averages_ties=True,
-        influence=of_turns(of_gradient(_roc_gradient)),
+        influence=on_merged_rows(of_gradient(_roc_gradient)),
         is_two_sample=True,
         from_auroc=lambda auroc, _: auroc,
         resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
@@ -363,7 +363,7 @@ ENTRIES = (
         replace(
             _MEASUREMENT,
             compute=_failure_ap_success,
-            influence=of_bends(of_gradient(_ap_success_gradient)),
+            influence=on_split_rows(of_gradient(_ap_success_gradient)),
         ),
     ),
     Metric(
@@ -379,7 +379,7 @@ ENTRIES = (
         replace(
             _MEASUREMENT,
             compute=_failure_ap_error,
-            influence=of_turns(of_gradient(_ap_error_gradient)),
+            influence=on_merged_rows(of_gradient(_ap_error_gradient)),
         ),
     ),
     Metric(

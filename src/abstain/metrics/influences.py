@@ -34,30 +34,27 @@ def kept(influence: Influence) -> Influence:
     return recall
 
 
-def of_kinds(influence: Influence) -> Influence:
-    """Say of an influence function that it takes rows for several samples, `Scored.kinds`.
-
-    It weighs the samples, and needs neither their rows nor their classes.
-    """
-    return _reading(influence, "kinds")
+def on_group_rows(influence: Influence) -> Influence:
+    """Mark an influence function that accepts `Scored.group_rows`: it reads no rows and classes."""
+    return _with_rows(influence, "group_rows")
 
 
-def of_classes(influence: Influence) -> Influence:
-    """Say the same of one that needs the labels too: `Scored.kinds_by_class`."""
-    return _reading(influence, "kinds_by_class")
+def on_class_rows(influence: Influence) -> Influence:
+    """Mark an influence function that accepts `Scored.class_rows`: it reads classes also."""
+    return _with_rows(influence, "class_rows")
 
 
-def of_bends(influence: Influence) -> Influence:
-    """Say of one of `kinds` that its groups may be stretches of successes: `Scored.bends`."""
-    return _reading(influence, "bends")
+def on_split_rows(influence: Influence) -> Influence:
+    """Mark an influence function that accepts `Scored.split_rows`."""
+    return _with_rows(influence, "split_rows")
 
 
-def of_turns(influence: Influence) -> Influence:
-    """Say the same, and that successes between two failures share one: `Scored.turned`."""
-    return _reading(influence, "turned")
+def on_merged_rows(influence: Influence) -> Influence:
+    """Mark an influence function that accepts `Scored.merged_rows`."""
+    return _with_rows(influence, "merged_rows")
 
 
-def _reading(influence: Influence, rows: str) -> Influence:
+def _with_rows(influence: Influence, rows: str) -> Influence:
     setattr(influence, READS, rows)
     return influence
 
@@ -73,14 +70,14 @@ def of_gradient(gradient: Callable[[TieGroups], Gradient]) -> Influence:
 
 
 def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Return what the vertices within each stretch add that lie on a hyperbola c/(k + shift).
+    """Return what the vertices within each merged group add that lie on a hyperbola c/(k + shift).
 
-    Per unit of c: for what comes before the stretch, and for the mean of its samples. All but the
-    last vertex, which `steps_of_vertices` has; 0 for groups that are none.
+    Per unit of c: for what comes before the group, and for the mean of its samples. All but the
+    last vertex, which `steps_of_vertices` has; 0 for other groups.
     """
     whole, mean = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
-    if groups.stretch is not None:
-        here = groups.stretch & (groups.count > 1)
+    if groups.is_merged is not None:
+        here = groups.is_merged & (groups.count > 1)
         end, m = groups.through[here], groups.weight[here]
         whole[here], moment = curvature_between(end - m + shift, end + shift)
         mean[here] = moment / m
@@ -88,21 +85,21 @@ def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, Floa
 
 
 def sums_within(groups: TieGroups, between: Between, shift: float = 0.0) -> FloatArray:
-    """Sum over the vertices of each stretch but its last, by k + shift; 0 for other groups.
+    """Sum over the vertices of each merged group but its last, by k + shift; 0 for other groups.
 
     `between` sums over k from a + 1 to b, as `harmonic_between` does.
     """
     out = np.zeros_like(groups.weight)
-    if groups.stretch is not None:
-        here = groups.stretch & (groups.count > 1)
+    if groups.is_merged is not None:
+        here = groups.is_merged & (groups.count > 1)
         last = groups.through[here] + shift - 1.0
         out[here] = between(last + 1.0 - groups.weight[here], last)
     return out
 
 
-def on_oracle(s: Scored, gradient: Gradient) -> FloatArray:
+def on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the same for a number of the best order of the losses."""
-    return gradient.influence(s.oracle, s.oracle_home, s.loss)
+    return gradient.influence(s.best_order, s.best_order_home, s.loss)
 
 
 def of_loss(groups: TieGroups) -> Gradient:

@@ -48,8 +48,8 @@ def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
 
 def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     if phi is trapezoid_weight:
-        return trapezoid_area(s.events, s.events.loss_through)
-    return rank_weighted_risk(s.events, phi)
+        return trapezoid_area(s.merged_groups, s.merged_groups.loss_through)
+    return rank_weighted_risk(s.merged_groups, phi)
 
 
 def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -> float:
@@ -75,8 +75,8 @@ def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -
 def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
     """Return the area under the selective risk, of the loss mass accepted at each vertex.
 
-    Flat from the first vertex to coverage 0. Over a stretch behind F failures the risk is F/k,
-    summed over k.
+    Flat from the first vertex to coverage 0. Over merged successes behind F failures the risk is
+    F/k, summed over k.
     """
     return scalar(groups.xp.sum(trapezoids(groups, accepted))) / groups.total
 
@@ -87,9 +87,9 @@ def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
     risk = accepted / through
     before = xp.concat((risk[:1], risk[:-1]))
     area = groups.weight * (risk + before) / 2
-    if groups.untied_stretch is not None:
-        here = np.flatnonzero(groups.untied_stretch & (accepted > 0))
-        steps = within_stretches(groups)
+    if groups.has_vertices_within is not None:
+        here = np.flatnonzero(groups.has_vertices_within & (accepted > 0))
+        steps = within_merged_groups(groups)
         # What is accepted never falls, so these are the last.
         beyond = accepted.take(here) * steps[steps.size - here.size :]
         area[here] = beyond + (before.take(here) - risk.take(here)) / 2
@@ -107,7 +107,11 @@ def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     Both are sums in different orders, so a best order may come out a hair to either side.
     """
     excess = value - optimum
-    return value_from(excess, excess * 0.0 + 0.0) if excess < _ROUNDING * s.events.risk else excess
+    return (
+        value_from(excess, excess * 0.0 + 0.0)
+        if excess < _ROUNDING * s.merged_groups.risk
+        else excess
+    )
 
 
 def remembered(phi: RankWeight) -> RankWeight:
@@ -156,10 +160,10 @@ def log_weight(groups: TieGroups) -> AnyArray:
 
 
 @remembered
-def within_stretches(groups: TieGroups) -> AnyArray:
-    """Sum of 1/k over the places k of each stretch."""
-    stretch = groups.untied_stretch
-    here = np.zeros(0, np.int64) if stretch is None else np.flatnonzero(stretch)
+def within_merged_groups(groups: TieGroups) -> AnyArray:
+    """Sum of 1/k over the ranks k of each merged group."""
+    is_merged = groups.has_vertices_within
+    here = np.zeros(0, np.int64) if is_merged is None else np.flatnonzero(is_merged)
     return harmonic_between(groups.above.take(here), groups.through.take(here))
 
 
@@ -170,26 +174,26 @@ BY_PLACE = frozenset({augrc_weight, sele_weight, two_sele_weight, plugin_weight,
 @remembered
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
     """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
-    if groups.untied_stretch is not None:
-        return trapezoid_in_stretches(groups.through, groups.weight, groups.untied_stretch)
+    if groups.has_vertices_within is not None:
+        return trapezoid_in_merged_groups(groups.through, groups.weight, groups.has_vertices_within)
     return _through_vertices(groups, lambda own: vertex_area(own) * (own.total / own.through))
 
 
-def trapezoid_in_stretches(b: FloatArray, m: FloatArray, stretch: BoolArray) -> FloatArray:
-    """Sum the same over the vertices of each stretch, k = b - m + 1 to b.
+def trapezoid_in_merged_groups(b: FloatArray, m: FloatArray, is_merged: BoolArray) -> FloatArray:
+    """Sum the same over the vertices of each merged group, k = b - m + 1 to b.
 
-    Takes `through`, `weight` and `stretch` of events, or of the last of them. A vertex counts 1/k
-    times half of what the segments to both sides of it are wide: 1 inside a stretch. A sample
-    counts with all vertices from its own on, so a stretch of m samples has a mean over them, in
+    Takes `through`, `weight` and `is_merged` of groups, or of the last of them. A vertex counts 1/k
+    times half the width of the segments on both sides of it: 1 inside a merged group. A sample
+    counts with all vertices from its own on, so a group of m samples has a mean over them, in
     which vertex k counts (k - b + m)/m times.
     """
     a = b - m
-    width = np.where(stretch, 1.0, m)
+    width = np.where(is_merged, 1.0, m)
     after = np.append(width[1:], 0.0)
     inner, mean = np.zeros_like(m), np.zeros_like(m)
-    # All vertices of a stretch but the last.
-    inner[stretch] = harmonic_between(a[stretch], b[stretch]) - 1.0 / b[stretch]
-    mean[stretch] = 1.0 - (1.0 + a[stretch] * inner[stretch]) / m[stretch]
+    # All vertices of a merged group but the last.
+    inner[is_merged] = harmonic_between(a[is_merged], b[is_merged]) - 1.0 / b[is_merged]
+    mean[is_merged] = 1.0 - (1.0 + a[is_merged] * inner[is_merged]) / m[is_merged]
     # Flat to coverage 0: all of the first segment belongs to the first vertex.
     mean[:1] += np.where(a[:1] == 0, width[:1] / (2.0 * m[:1]), 0.0)
     last = (width + after) / (2.0 * b)
@@ -201,7 +205,7 @@ def trapezoid_in_stretches(b: FloatArray, m: FloatArray, stretch: BoolArray) -> 
 @remembered
 def vertex_area(groups: TieGroups) -> AnyArray:
     """Weights on the risks at the vertices: trapezoid area over all coverages, flat at first."""
-    if groups.stretch is not None:
+    if groups.is_merged is not None:
         return _area_of_last(groups, flat=True)
     return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
 
@@ -209,13 +213,13 @@ def vertex_area(groups: TieGroups) -> AnyArray:
 @remembered
 def vertex_area_rising(groups: TieGroups) -> AnyArray:
     """Compute the same for a curve that rises from the origin."""
-    if groups.stretch is not None:
+    if groups.is_merged is not None:
         return _area_of_last(groups, flat=False)
     return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=False)
 
 
 def _area_of_last(groups: TieGroups, *, flat: bool) -> AnyArray:
-    """Weights on the last vertex of each stretch, and on those of the other groups."""
+    """Weights on the last vertex of each merged group, and on those of the other groups."""
     width = groups.width
     area = (width + np.append(width[1:], 0.0)) / 2
     area[:1] += width[:1] / 2 if flat else 0.0

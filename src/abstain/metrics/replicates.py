@@ -78,7 +78,7 @@ def weighted(s: Scored, presorted: Ordered, count: Array) -> Scored | None:
         weight *= s.weight
     if not weight.any():
         return None
-    return replace(s, weight=weight, known_groups=_groups(s, presorted, weight, count))
+    return replace(s, weight=weight, precomputed_groups=_groups(s, presorted, weight, count))
 
 
 def _groups(s: Scored, presorted: Ordered, weight: FloatArray, count: Array) -> TieGroups:

@@ -12,7 +12,7 @@ from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import bend_within, of_bends, sums_within
+from abstain.metrics.influences import bend_within, on_split_rows, sums_within
 from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -87,7 +87,7 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     if not plain and s.xp is np and s.weight is None:
         s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
     if plain:
-        groups = s.events
+        groups = s.merged_groups
         right = groups.through - groups.loss_through
     else:
         groups = s.regrouped(s.loss <= acceptable_loss)
@@ -97,16 +97,16 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
     f1 = from_zero(2 * right / (groups.through + everything))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
-    if groups.untied_stretch is not None:
-        here = np.flatnonzero(groups.untied_stretch)
-        area[here] = _in_stretches(groups, here, everything, f1)
+    if groups.has_vertices_within is not None:
+        here = np.flatnonzero(groups.has_vertices_within)
+        area[here] = _in_merged_groups(groups, here, everything, f1)
     return Measured(float(groups.xp.sum(area)) / groups.total)
 
 
-def _in_stretches(
+def _in_merged_groups(
     groups: TieGroups, here: IntArray, everything: float, f1: FloatArray
 ) -> FloatArray:
-    """Add up the trapezoids within each stretch, k = a + 1 to b.
+    """Add up the trapezoids within each merged group, k = a + 1 to b.
 
     A share c of them is acceptable, all or none, so F1 is 2 c + 2 (P - c (a + A)) / (k + A), where
     P of all A acceptable ones are retained before it.
@@ -134,7 +134,7 @@ def _gradient(right: TieGroups) -> Gradient:
     area = vertex_area_rising(right)
     shrink = area * (2 * right.loss_through / divisor) / divisor
     steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
-    # Within a stretch P is K - c, and all sums are those of powers of 1/K.
+    # Within a merged group P is K - c, and all sums are those of powers of 1/K.
     beyond = divisor - right.loss_through
     counted = sums_within(right, harmonic_between, everything)
     squares = sums_within(right, inverse_squares_between, everything)
@@ -165,7 +165,7 @@ ENTRIES = (
             # Without ties no order beats the oracle; a straight line across a large tie group can.
             monotone=False,
             gradients=frozenset(),
-            influence=of_bends(_influence),
+            influence=on_split_rows(_influence),
             n_failures=None,
         ),
     ),

@@ -6,7 +6,7 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import without_gradient
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain.metrics.rank_weights import within_stretches
+from abstain.metrics.rank_weights import within_merged_groups
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -26,26 +26,26 @@ def average_precision(
 ) -> float:
     """Return the precision at each rank, averaged over the positives there; none is undefined.
 
-    Each sample of a stretch of the groups, if they are given, has a rank of its own.
+    With `groups`, each sample of a merged group has a rank of its own.
     """
     xp = namespace(positive)
     found = xp.cumulative_sum(positive)
     taken = xp.cumulative_sum(positive + negative)
     precise = positive * found / xp.where(taken > 0, taken, 1.0)
-    if groups is not None and groups.untied_stretch is not None:
-        # Rank k finds k - N, N the negatives before the stretch: 1 - N/k, summed over k.
-        here, before = np.flatnonzero(groups.untied_stretch), taken - found
-        precise[here] = positive.take(here) - before.take(here) * within_stretches(groups)
+    if groups is not None and groups.has_vertices_within is not None:
+        # Rank k finds k - N, N the negatives before the group: 1 - N/k, summed over k.
+        here, before = np.flatnonzero(groups.has_vertices_within), taken - found
+        precise[here] = positive.take(here) - before.take(here) * within_merged_groups(groups)
     return float(xp.sum(precise)) / float(found[-1])
 
 
 def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both at each of the events, most confident first.
+    """Return the weights of both of each merged group, most confident first.
 
     Counts of failures, so no gradient flows through them.
     """
-    failures = without_gradient(s.events.loss)
-    return no_less_than_zero(s.events.weight - failures), failures
+    failures = without_gradient(s.merged_groups.loss)
+    return no_less_than_zero(s.merged_groups.weight - failures), failures
 
 
 def no_less_than_zero(x: FloatArray) -> AnyArray:

@@ -221,7 +221,7 @@ def extreme_interval(
     if not s.binary:
         return None
     n = independent(s, cluster)
-    if s.events.risk in {0.0, 1.0}:
+    if s.merged_groups.risk in {0.0, 1.0}:
         return _without_contrast(metric, s, n, measured.value, level=level)
     if metric.measurement.from_auroc is not None:
         return _without_overlap(metric.measurement.from_auroc, s, measured.value, level)
@@ -251,7 +251,7 @@ def _without_contrast(
     """No failures, or nothing else: the error rate may be up to (or from) its exact limit."""
     if metric.measurement.extremes is None:
         return None
-    failed = s.events.risk > 0
+    failed = s.merged_groups.risk > 0
     rate = clopper_pearson(n if failed else 0.0, n, level=level)
     ends = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
     what = "every sample fails" if failed else "no failures"
@@ -277,7 +277,7 @@ def _without_overlap(
     # A sample of weight 0 is none.
     failures, kept = count_failures(s), _kept(s)
     fewer = float(min(failures, kept - failures))
-    risk = s.events.risk
+    risk = s.merged_groups.risk
     best = value_of(1.0, risk)
     if value != best or fewer < 1:
         return None
@@ -330,7 +330,7 @@ def expected_variance(
         return None
     failures, successes = _of_each_kind(s, cluster)
     # The line goes through 1 where the AUROC is 1.
-    slope = from_auroc(1.0, s.events.risk) - from_auroc(0.0, s.events.risk)
+    slope = from_auroc(1.0, s.merged_groups.risk) - from_auroc(0.0, s.merged_groups.risk)
     auroc = (value + slope - 1) / slope
     if not 0 < auroc < 1 or min(failures, successes) < 1:
         return None

@@ -87,7 +87,7 @@ def tie_bounds(
         )
     low, high = UntiedOrders(s).bounds(entry)
     value = value_of(entry.compute(s), metric)
-    return TieBounds(low, value, high, s.events.tied / s.samples)
+    return TieBounds(low, value, high, s.merged_groups.tied / s.samples)
 
 
 def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
@@ -115,7 +115,7 @@ class UntiedOrders:
     @cached_property
     def both(self) -> tuple[Scored, Scored]:
         """The best and the worst."""
-        return self._samples.untied(best=True), self._samples.untied(best=False)
+        return self._samples.with_ties_broken(best=True), self._samples.with_ties_broken(best=False)
 
     def bounds(self, metric: Metric) -> tuple[float, float]:
         """Return the least and the largest value of an ordered rank metric over all tie orders."""

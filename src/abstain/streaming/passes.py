@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
-from abstain._foundation.counts import scored_from_events
+from abstain._foundation.counts import scored_from_merged_groups
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UncountedError
@@ -230,12 +230,12 @@ class CutCounts:
         is_between_cuts[at_cuts] = False
         n_samples = n_successes + n_failures
         is_nonempty = n_samples > 0
-        return scored_from_events(
+        return scored_from_merged_groups(
             TieGroups(
                 _group_confidences(counts)[is_nonempty],
                 n_samples[is_nonempty],
                 n_failures[is_nonempty],
-                stretch=is_between_cuts[is_nonempty],
+                is_merged=is_between_cuts[is_nonempty],
                 has_unknown_ties=True,
             )
         )

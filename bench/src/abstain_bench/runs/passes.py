@@ -7,12 +7,13 @@ import numpy as np
 from torch.nn.modules.dropout import _DropoutNd
 
 from abstain.errors import InputError, ShapeError
+from abstain.predictions import Predictions
 from abstain.training import Network, Objective
 from abstain.training.heads import Output, wide
 from abstain.typing import AnyArray, Array
 from abstain_bench._torch import accelerators, torch
 from abstain_bench.networks.backbone import Backbone
-from abstain_bench.runs.outputs import Outputs, checked_samples
+from abstain_bench.runs.outputs import check_n_passes, network_outputs
 
 __all__ = ["outputs_of"]
 
@@ -26,7 +27,7 @@ _POINTS = 1 << 21
 #: Told which share of the pictures is done.
 OnShare = Callable[[float], None]
 
-#: What is told in a sampled pass, and its name in `Outputs`.
+#: What is told in a sampled pass, and its name in `network_outputs`.
 _SAMPLED = {"logits": "samples", "confidence": "sample_confidence"}
 
 
@@ -40,7 +41,7 @@ def outputs_of(
     samples: int = 0,
     seed: int = 0,
     on_share: OnShare | None = None,
-) -> Outputs:
+) -> Predictions:
     """Ask a trained network about pictures, once and with dropout as often as wanted.
 
     Notes
@@ -58,12 +59,12 @@ def outputs_of(
     >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))
     >>> pictures = torch.zeros(2, 1, 28, 28)
     >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)
-    >>> out.features.shape, out.samples.shape, out.sample_confidence.shape
-    ((2, 64), (2, 4, 10), (2, 4))
+    >>> out.features.shape, out.logit_samples.shape, list(out.confidence)
+    ((2, 64), (2, 4, 10), ['learned', 'mcd_learned', 'learned_waic'])
     """
-    checked_samples(samples)
+    check_n_passes(samples)
     found = _passes(network, objective, pictures, samples=samples, seed=seed, on_share=on_share)
-    return Outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
+    return network_outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
 
 
 def _passes(
@@ -75,7 +76,7 @@ def _passes(
     seed: int,
     on_share: OnShare | None,
 ) -> dict[str, Array]:
-    """Return the arrays of `Outputs` that come from a network, by their names."""
+    """Return the arguments of `network_outputs` that come from a network, by their names."""
     if getattr(pictures, "ndim", 0) != 4 or not len(pictures):
         raise ShapeError(
             "`pictures` must be a tensor (n, channels, height, width); "

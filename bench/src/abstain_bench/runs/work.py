@@ -11,6 +11,7 @@ from typing import Any, Final
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
 from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.predictions import Predictions
 from abstain.training import OBJECTIVES, Network, Objective, make
 from abstain_bench._torch import one_thread
 from abstain_bench.data import Images
@@ -19,8 +20,8 @@ from abstain_bench.runs.costs import Stopwatch
 from abstain_bench.runs.jobs import Job
 from abstain_bench.runs.jobs.devices import device_of_this_process
 from abstain_bench.runs.jobs.steps import Steps
-from abstain_bench.runs.methods import METHODS, FittedMethods, Known, Method, fit_all
-from abstain_bench.runs.outputs import Outputs, ensemble_outputs
+from abstain_bench.runs.methods import METHODS, FitData, FittedMethods, Method, fit_all
+from abstain_bench.runs.outputs import ensemble_outputs, network_outputs
 from abstain_bench.runs.passes import outputs_of
 from abstain_bench.runs.pictures import InputPictures, LoadedTask, loaded
 from abstain_bench.runs.selection import validated
@@ -223,7 +224,7 @@ class JobWatch(Stopwatch):
         super().__init__()
         self.scores = Stopwatch()
 
-    def fitted(self, job: Job, known: Known) -> FittedMethods:
+    def fitted(self, job: Job, known: FitData) -> FittedMethods:
         """Fit the methods of a job."""
         found = fit_all(job.spec["methods"], known)
         self.scores.add(found.seconds)
@@ -245,7 +246,7 @@ class _Asked:
     steps: Steps
     watch: Stopwatch
 
-    def about(self, pictures: Callable[[], InputPictures], samples: int) -> Outputs:
+    def about(self, pictures: Callable[[], InputPictures], samples: int) -> Predictions:
         with self.watch.of("pictures"):
             seen = pictures()
         with self.watch.of("passes"):
@@ -260,7 +261,7 @@ class _Asked:
                 on_share=self.steps.part,
             )
 
-    def known(self, job: Job, task: LoadedTask, validation: Outputs | None = None) -> Known:
+    def known(self, job: Job, task: LoadedTask, validation: Predictions | None = None) -> FitData:
         """Return what the methods of a job are fitted on, and no more: passes are most of its work.
 
         Asked about the validation pictures already, the network is not asked again.
@@ -273,13 +274,13 @@ class _Asked:
             validation = self.about(lambda: task.validation, samples)
         layer = getattr(self.network.head, "classifier", None)
         last = (None, None) if layer is None else map(_plain, (layer.weight, layer.bias))
-        return Known(train, validation, *last)
+        return FitData(train, validation, *last)
 
 
 def _learning(job: Job, part: str) -> list[Method]:
     """Return the methods of a job that are fitted on a part of what is known."""
     methods = (METHODS[name] for name in job.spec["methods"])
-    return [method for method in methods if part in method.fitted_parts]
+    return [method for method in methods if part in method.fitted_splits]
 
 
 def _parts(job: Job) -> int:
@@ -294,7 +295,7 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
     keys = job.spec.get("exposures", [VALIDATION])
     watch = JobWatch()
     # Nothing is fitted on what several networks say.
-    fitted = watch.fitted(job, Known())
+    fitted = watch.fitted(job, FitData())
     parts = []
     for key in keys:
         members = [_member(file.read(key)) for file in files]
@@ -305,10 +306,10 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
     return _tests_of(job, place, parts, watch)
 
 
-def _member(scores: RunScores) -> Outputs:
+def _member(scores: RunScores) -> Predictions:
     if scores.logits is None:
         raise InputError(f"the scores of {scores.exposure!r} hold no logits to put together")
-    return Outputs(scores.logits, scores.labels, scores.places)
+    return network_outputs(scores.logits, scores.labels, scores.places)
 
 
 def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
@@ -330,7 +331,9 @@ def _averages(job: Job) -> dict[str, bool]:
     return {name: METHODS[name].averages for name in job.spec["methods"]}
 
 
-def _run_scores(key: str, outputs: Outputs, fitted: FittedMethods, watch: JobWatch) -> RunScores:
+def _run_scores(
+    key: str, outputs: Predictions, fitted: FittedMethods, watch: JobWatch
+) -> RunScores:
     found = fitted.score(outputs)
     watch.scores.add(found.seconds)
     given = {name: x for name, x in found.items() if name not in found.reasons}

@@ -10,7 +10,7 @@ from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.areas.aurc import best_aurc
 from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric
-from abstain.metrics.influences import of_turns
+from abstain.metrics.influences import on_merged_rows
 from abstain.metrics.rank_weights import partial_hyperbolic, rank_weight, rank_weighted_risk
 from abstain.typing import AnyArray, FloatArray
 
@@ -58,7 +58,7 @@ def achievable_aurc(
 
 def achievable(s: Scored) -> Measured:
     """Area under the hull with hyperbolic segments, for the catalogue."""
-    hull = take(s.events, hull_vertices(s.events))
+    hull = take(s.merged_groups, hull_vertices(s.merged_groups))
     return Measured(rank_weighted_risk(hull, rank_weight(partial_hyperbolic(0.0, 1.0))))
 
 
@@ -104,7 +104,7 @@ ENTRIES = (
         ),
         Measurement(
             compute=achievable,
-            influence=of_turns(_influence),
+            influence=on_merged_rows(_influence),
             heavy_tailed=True,
             caution="the hull is chosen on these data, which flatters it",
             extremes=(best_aurc, lambda r: r),

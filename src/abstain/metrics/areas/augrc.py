@@ -21,7 +21,7 @@ from abstain.metrics.entry import (
     Resampled,
     value_of,
 )
-from abstain.metrics.influences import kept, of_loss, of_turns, on_groups, on_oracle
+from abstain.metrics.influences import kept, of_loss, on_best_order, on_groups, on_merged_rows
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
@@ -92,7 +92,7 @@ def augrc_gradient(groups: TieGroups) -> Gradient:
     return Gradient(-pushed / groups.total**2, augrc_weight(groups) / groups.total)
 
 
-@of_turns
+@on_merged_rows
 @kept
 def _augrc_influence(s: Scored) -> FloatArray:
     return on_groups(s, augrc_gradient(s.groups))
@@ -100,13 +100,13 @@ def _augrc_influence(s: Scored) -> FloatArray:
 
 def augrc_optimum(s: Scored) -> Scalar:
     """Return the AUGRC of the best order of the same losses: R^2/2 for 0/1 loss."""
-    return rank_weighted_risk(s.oracle, augrc_weight)
+    return rank_weighted_risk(s.best_order, augrc_weight)
 
 
 @kept
 def _best_influence(s: Scored) -> FloatArray:
     """AUGRC of the best order."""
-    return on_oracle(s, augrc_gradient(s.oracle))
+    return on_best_order(s, augrc_gradient(s.best_order))
 
 
 def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -243,7 +243,7 @@ def prediction_rejection_ratio(
 
 
 def _prr(s: Scored) -> Measured:
-    random, best = s.events.risk / 2, augrc_optimum(s)
+    random, best = s.merged_groups.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
     return Measured((random - _augrc(s).value) / (random - best))
@@ -330,7 +330,7 @@ _EXCESS = Metric(
         compute=_excess,
         high=0.25,
         averages_ties=True,
-        influence=of_turns(_excess_influence),
+        influence=on_merged_rows(_excess_influence),
         from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
         extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
         resampled=Resampled(
@@ -368,7 +368,7 @@ CLASSIFIER_TERM = Metric(
         high=0.5,
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,
-        influence=of_turns(_best_influence),
+        influence=on_merged_rows(_best_influence),
         extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
         resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
     ),
@@ -394,7 +394,7 @@ ENTRIES = (
             compute=_prr,
             low=-1.0,
             averages_ties=True,
-            influence=of_turns(_prr_influence),
+            influence=on_merged_rows(_prr_influence),
             is_two_sample=True,
             from_auroc=lambda auroc, _: 2 * auroc - 1,
             resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),

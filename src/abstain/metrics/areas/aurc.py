@@ -29,7 +29,14 @@ from abstain.metrics.entry import (
     Need,
     Resampled,
 )
-from abstain.metrics.influences import bend_within, kept, of_bends, of_gradient, of_turns, on_groups
+from abstain.metrics.influences import (
+    bend_within,
+    kept,
+    of_gradient,
+    on_groups,
+    on_merged_rows,
+    on_split_rows,
+)
 from abstain.metrics.rank_weights import (
     RankWeight,
     log_weight,
@@ -218,7 +225,7 @@ def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     return Gradient(place, trapezoid_weight(groups) / groups.total)
 
 
-@of_bends
+@on_split_rows
 @kept
 def trapezoid_influence(s: Scored) -> FloatArray:
     """AURC, trapezoid."""
@@ -338,7 +345,7 @@ def _estimate(estimator: str, name: str, title: str, source: str) -> Identity:
 PLUG_IN = Metric(
     _estimate("plugin", "aurc_plugin", "AURC, plug-in", _ZHOU.format("eq. 12-13")),
     replace(
-        _measurement("plugin", of_turns(of_gradient(plugin_gradient))),
+        _measurement("plugin", on_merged_rows(of_gradient(plugin_gradient))),
         resampled=Resampled(
             frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
         ),
@@ -364,7 +371,7 @@ ENTRIES = (
     PLUG_IN,
     Metric(
         _estimate("log", "aurc_log", "AURC, log estimator", _ZHOU.format("eq. 18")),
-        _measurement("log", of_turns(of_gradient(_log_gradient))),
+        _measurement("log", on_merged_rows(of_gradient(_log_gradient))),
         DisplayOptions(per_thousand=True),
     ),
     _sele_entry(
@@ -373,7 +380,7 @@ ENTRIES = (
         "SELE",
         "AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
         replace(
-            rank_weighted_mean(sele_weight, of_turns(of_gradient(_sele_gradient))),
+            rank_weighted_mean(sele_weight, on_merged_rows(of_gradient(_sele_gradient))),
             extremes=AUGRC_EXTREMES,
             resampled=Resampled(FROM_AUGRC, _sele),
         ),
@@ -384,7 +391,7 @@ ENTRIES = (
         "2 x SELE",
         "Twice SELE, {value}: above the AURC unless the most confident samples fail.",
         replace(
-            rank_weighted_mean(two_sele_weight, of_turns(of_gradient(_two_sele_gradient))),
+            rank_weighted_mean(two_sele_weight, on_merged_rows(of_gradient(_two_sele_gradient))),
             high=2.0,
             extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
             resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * _sele(a)),
@@ -408,7 +415,7 @@ AUARC = Metric(
         compute=lambda s: Measured(1.0 - weighted_risk(s, trapezoid_weight)),
         needs=frozenset({Need.UNIT_LOSS}),
         duplication="limit",
-        influence=of_bends(lambda s: -trapezoid_influence(s)),
+        influence=on_split_rows(lambda s: -trapezoid_influence(s)),
         heavy_tailed=True,
         extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
         resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),

@@ -21,7 +21,7 @@ from abstain.metrics.classes import (
     view_of,
 )
 from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, Need, value_of
-from abstain.metrics.influences import of_classes, of_mean
+from abstain.metrics.influences import of_mean, on_class_rows
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
@@ -192,7 +192,7 @@ def _balanced_augrc(s: Scored) -> Measured:
     return Measured(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 
-@of_classes
+@on_class_rows
 def _aurc_influence(s: Scored) -> FloatArray:
     """AURC of the mean class-wise selective risk.
 
@@ -231,7 +231,7 @@ def _influence_on_start(by_class: ClassCells, area: FloatArray) -> FloatArray:
     return np.asarray(centered / weight_of_one[by_class.owner])
 
 
-@of_classes
+@on_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
     groups, by_class = s.groups, s.once(ClassCells.of)

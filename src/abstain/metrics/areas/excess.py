@@ -24,10 +24,10 @@ from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric,
 from abstain.metrics.influences import (
     bend_within,
     kept,
-    of_bends,
     of_loss,
+    on_best_order,
     on_groups,
-    on_oracle,
+    on_split_rows,
     sums_within,
 )
 from abstain.metrics.rank_weights import (
@@ -35,7 +35,7 @@ from abstain.metrics.rank_weights import (
     plugin_weight,
     rank_weighted_risk,
     trapezoid_area,
-    trapezoid_in_stretches,
+    trapezoid_in_merged_groups,
     trapezoid_weight,
     vertex_area,
     weighted_risk,
@@ -51,7 +51,7 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     straight line runs below the curve that untied failures have.
     """
     if estimator != "trapezoid":
-        return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
+        return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
     return s.once(_trapezoid_optimum)
 
 
@@ -64,10 +64,10 @@ def _trapezoid_optimum(s: Scored) -> Scalar:
 def _optimum_over_ties(s: Scored) -> Scalar:
     """Return the least value over the score's own ties."""
     if s.binary and s.counted and s.xp is np:
-        right = int(s.events.total - s.events.loss_through[-1])
-        return _failures_last(with_vertex(s.events, right), right)
-    best = _best_losses(s.events, s.oracle)
-    return trapezoid_area(s.events, best)
+        right = int(s.merged_groups.total - s.merged_groups.loss_through[-1])
+        return _failures_last(with_vertex(s.merged_groups, right), right)
+    best = _best_losses(s.merged_groups, s.best_order)
+    return trapezoid_area(s.merged_groups, best)
 
 
 def _optimum_of_each(s: Scored) -> float:
@@ -81,23 +81,25 @@ def _optimum_of_each(s: Scored) -> float:
     return min(distinct, float(trapezoid_area(s.groups, best)))
 
 
-def _failures_last(events: TieGroups, right: int) -> float:
+def _failures_last(groups: TieGroups, n_successes: int) -> float:
     """Return the trapezoid area with the failures after all that is right."""
     # Weights follow from what comes later, and nothing is wrong before.
-    wrong = slice(int(np.searchsorted(events.through, right, side="right")), None)
-    through, weight = events.through[wrong], events.weight[wrong]
-    stretch = np.zeros(weight.size, np.bool_) if events.stretch is None else events.stretch[wrong]
-    phi = trapezoid_in_stretches(through, weight, stretch)
-    return inner(phi, np.minimum(weight, through - right)) / events.total
+    wrong = slice(int(np.searchsorted(groups.through, n_successes, side="right")), None)
+    through, weight = groups.through[wrong], groups.weight[wrong]
+    is_merged = (
+        np.zeros(weight.size, np.bool_) if groups.is_merged is None else groups.is_merged[wrong]
+    )
+    phi = trapezoid_in_merged_groups(through, weight, is_merged)
+    return inner(phi, np.minimum(weight, through - n_successes)) / groups.total
 
 
 def _untied_optimum(s: Scored) -> Scalar:
     if s.weight is None or not s.xp.any(s.weight % 1 != 0):
         # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
         # since it needs no vertex for each sample, so that integer weights equal repetition.
-        least = s.oracle.loss[0] / s.oracle.weight[0]
-        boundary = (least - s.oracle.risk) / (2 * s.oracle.total)
-        return rank_weighted_risk(s.oracle, plugin_weight) + scalar(boundary)
+        least = s.best_order.loss[0] / s.best_order.weight[0]
+        boundary = (least - s.best_order.risk) / (2 * s.best_order.total)
+        return rank_weighted_risk(s.best_order, plugin_weight) + scalar(boundary)
     # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
     order = _heaviest_first(s, s.weight)
     groups = one_by_one(s.loss[order], s.weight[order])
@@ -109,7 +111,7 @@ def _heaviest_first(s: Scored, weight: FloatArray) -> AnyArray:
     if s.xp is not np:
         every = ordered_by(without_gradient(s.loss), -weight)
         return every[weight[every] > 0]
-    runs = s.oracle_runs
+    runs = s.loss_runs
     order = runs.order.copy()
     # Among samples without loss any order is the best.
     places = np.flatnonzero(np.repeat((runs.count > 1) & (runs.value < 0), runs.count))
@@ -119,9 +121,9 @@ def _heaviest_first(s: Scored, weight: FloatArray) -> AnyArray:
     return order
 
 
-def _best_losses(groups: TieGroups, oracle: TieGroups) -> AnyArray:
+def _best_losses(groups: TieGroups, best_order: TieGroups) -> AnyArray:
     """Return the loss mass down to each group when losses are handed out in the best order."""
-    through, loss_through = from_zero(oracle.through), from_zero(oracle.loss_through)
+    through, loss_through = from_zero(best_order.through), from_zero(best_order.loss_through)
     return interpolated(groups.through, through, loss_through)
 
 
@@ -181,7 +183,7 @@ def e_aurc(
     s = scored(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        return weighted_risk(s.plain, phi) - best_aurc(s.plain.events.risk)
+        return weighted_risk(s.plain, phi) - best_aurc(s.plain.merged_groups.risk)
     return excess_aurc(s, estimator).value
 
 
@@ -248,10 +250,10 @@ def normalized_aurc(
 
 def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
     """Excess AURC over the excess of a random score, for the catalogue."""
-    if s.oracle.loss.shape[0] == 1:
+    if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.events.risk * _random_factor(s.events.total, estimator)
+    random = s.merged_groups.risk * _random_factor(s.merged_groups.total, estimator)
     return Measured(_excess(s, estimator, best) / (random - best))
 
 
@@ -284,9 +286,9 @@ def _best_influence(s: Scored) -> FloatArray:
     if s.weight is not None and np.any(s.weight % 1 != 0):
         # The plug-in estimator takes the total weight for the number of samples.
         s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total))
-    best = on_oracle(s, plugin_gradient(s.oracle))
+    best = on_best_order(s, plugin_gradient(s.best_order))
     # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
-    return best - on_oracle(s, of_loss(s.oracle)) / (2 * s.total)
+    return best - on_best_order(s, of_loss(s.best_order)) / (2 * s.total)
 
 
 def _best_over_ties(s: Scored) -> FloatArray:
@@ -296,16 +298,16 @@ def _best_over_ties(s: Scored) -> FloatArray:
     below the loss q that is next in line there pushes some of q out: O changes by l - q. Where a
     vertex stands between two losses, the mean of both directions counts.
     """
-    groups, oracle = s.groups, s.oracle
-    best = replace(groups, loss=steps(_best_losses(groups, oracle)))
-    each = oracle.loss / oracle.weight
+    groups, best_order = s.groups, s.best_order
+    best = replace(groups, loss=steps(_best_losses(groups, best_order)))
+    each = best_order.loss / best_order.weight
     sides = (groups.through * (1 - 1e-12), groups.through * (1 + 1e-12))
-    places = [np.searchsorted(oracle.through, side).clip(max=each.size - 1) for side in sides]
+    places = [np.searchsorted(best_order.through, side).clip(max=each.size - 1) for side in sides]
     return np.asarray(np.mean([_over_ties(s, best, each[place]) for place in places], axis=0))
 
 
 def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
-    """Return it where each vertex has this loss next in line; a stretch has one within it."""
+    """Return it where each vertex has this loss next in line; a merged group has one within it."""
     area, own = vertex_area(best), best.loss / best.weight
     on_mass, inside = area / best.through, sums_within(best, harmonic_between) / best.total
     steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
@@ -354,7 +356,7 @@ ENTRIES = (
         Measurement(
             compute=excess_aurc,
             duplication="limit",
-            influence=of_bends(excess_influence),
+            influence=on_split_rows(excess_influence),
             heavy_tailed=True,
             extremes=(lambda _: 0.0, _entropy),
         ),
@@ -376,7 +378,7 @@ ENTRIES = (
             compute=normalized,
             high=float("inf"),
             duplication="limit",
-            influence=of_bends(_normalized_influence),
+            influence=on_split_rows(_normalized_influence),
             heavy_tailed=True,
             is_two_sample=True,
         ),

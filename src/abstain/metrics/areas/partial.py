@@ -9,13 +9,13 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups, cut
+from abstain._foundation.ranks import TieGroups, split_merged_groups
 from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
 from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
-from abstain.metrics.influences import of_kinds, on_groups
+from abstain.metrics.influences import on_group_rows, on_groups
 from abstain.metrics.rank_weights import (
     partial_generalized,
     partial_hyperbolic,
@@ -93,7 +93,7 @@ def partial_aurc(
     low, high = _interval(low, high)
     kinds = {"linear": selective_area, "hyperbolic": hyperbolic_area}
     area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
-    area = area_of(scored(confidence, loss, weight).events, low, high)
+    area = area_of(scored(confidence, loss, weight).merged_groups, low, high)
     return area / (high - low) if mean else area
 
 
@@ -112,11 +112,11 @@ def generalized_area(groups: TieGroups, low: float, high: float) -> Scalar:
 
 def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the trapezoid area under the selective risk between two coverages."""
-    if groups.untied_stretch is None:
+    if groups.has_vertices_within is None:
         return rank_weighted_risk(groups, rank_weight(partial_selective(low, high)))
     ends = np.array([low, high]) * groups.total
     around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
-    groups = cut(groups, np.unique(around))
+    groups = split_merged_groups(groups, np.unique(around))
     accepted, through, above = groups.loss_through, groups.through, groups.above
     right, left = linear_segments(through / groups.total, low, high, flat=True)
     risk = accepted / through
@@ -178,7 +178,7 @@ def partial_augrc(
     0.15625
     """
     low, high = _interval(low, high)
-    area = generalized_area(scored(confidence, loss, weight).events, low, high)
+    area = generalized_area(scored(confidence, loss, weight).merged_groups, low, high)
     return area / (high - low) if mean else area
 
 
@@ -235,7 +235,7 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
         return None
 
     def compute(s: Scored) -> Measured:
-        return Measured(kind.area(s.events, *between) / (between[1] - between[0]))
+        return Measured(kind.area(s.merged_groups, *between) / (between[1] - between[0]))
 
     return Metric(
         Identity(
@@ -250,7 +250,7 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
             compute=compute,
             high=1.0 if kind.selective else sum(between) / 2,
             averages_ties=not kind.selective,
-            influence=of_kinds(partial(_influence, between=between, selective=kind.selective)),
+            influence=on_group_rows(partial(_influence, between=between, selective=kind.selective)),
             heavy_tailed=kind.selective,
             n_failures=lambda s: accepted_failures(
                 s, lambda groups: at_coverage(groups, between[1], first=True)

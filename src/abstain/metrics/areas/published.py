@@ -178,7 +178,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     """
     s = scored(confidence, loss).plain
     checks.binary_loss(s.loss, needed_by="the analytic optimum")
-    risk = s.events.risk
+    risk = s.merged_groups.risk
     tiny = float(np.finfo(np.float64).eps)
     optimum = best_aurc(risk) if risk < 1 else 1.0
     optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0

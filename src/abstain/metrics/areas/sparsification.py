@@ -6,7 +6,7 @@ from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored, scored
 from abstain.metrics.areas.excess import excess_aurc, excess_influence
 from abstain.metrics.entry import Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import of_bends, of_loss, on_groups
+from abstain.metrics.influences import of_loss, on_groups, on_split_rows
 from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Ilg et al. (2018), section 5, https://arxiv.org/abs/1802.07095"
@@ -63,7 +63,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 
 
 def _ause(s: Scored) -> Measured:
-    risk = s.events.risk
+    risk = s.merged_groups.risk
     if not bool(risk > 0):
         return undefined("nothing is lost, so there is no unit to measure in")
     return Measured(excess_aurc(s).value / risk)
@@ -71,7 +71,7 @@ def _ause(s: Scored) -> Measured:
 
 def _influence(s: Scored) -> FloatArray:
     """Excess AURC over the risk, by the rule for quotients."""
-    if s.oracle.loss.size == 1:
+    if s.best_order.loss.size == 1:
         # No order of equal losses has an excess; rounding has no range here to be small beside.
         return np.zeros(s.n)
     risk = s.groups.risk
@@ -96,7 +96,7 @@ ENTRIES = (
             compute=_ause,
             high=float("inf"),
             duplication="limit",
-            influence=of_bends(_influence),
+            influence=on_split_rows(_influence),
             heavy_tailed=True,
         ),
     ),

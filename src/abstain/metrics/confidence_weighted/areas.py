@@ -29,7 +29,7 @@ from abstain.metrics.confidence_weighted.cwsa import (
     sums_at_each,
 )
 from abstain.metrics.entry import Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import of_kinds, of_mean
+from abstain.metrics.influences import of_mean, on_group_rows
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
@@ -48,7 +48,7 @@ def area_measurement(
         needs=NEEDS,
         rank_based=False,
         gradients=frozenset({"loss", "confidence"}),
-        influence=of_kinds(partial(influence, plus=plus)),
+        influence=on_group_rows(partial(influence, plus=plus)),
         n_failures=None,
     )
 

@@ -25,7 +25,7 @@ from abstain.curves.bin_sums import BLOCK, Cells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.blocks import Binned, FilledBins, Limits
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, OneOfMany, value_of
-from abstain.metrics.influences import of_kinds, of_mean, weights_of
+from abstain.metrics.influences import of_mean, on_group_rows, weights_of
 from abstain.metrics.roc import no_less_than_zero
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
@@ -505,7 +505,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             rank_based=False,
             gradients=frozenset({"loss", "confidence"}),
             contributions=partial(contributions_at, threshold=threshold, plus=plus),
-            influence=of_kinds(partial(_influence, threshold=threshold, plus=plus)),
+            influence=on_group_rows(partial(_influence, threshold=threshold, plus=plus)),
             n_failures=None,
             # Bins at their upper ends flatter successes; the middle is far closer.
             binned=Binned(

@@ -10,7 +10,7 @@ from abstain._foundation.scored import Scored
 from abstain.metrics.blocks import Binned, FilledBins, Limits
 from abstain.metrics.confidence_weighted.cwsa import NEEDS, RAMPS, checked, sums_at, threshold_of
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import of_kinds, weights_of
+from abstain.metrics.influences import on_group_rows, weights_of
 from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Geifman and El-Yaniv (2017), eq. 2, https://arxiv.org/abs/1705.08500"
@@ -117,7 +117,7 @@ def _entry(name: str, at: float) -> Metric:
             compute=partial(_accuracy, threshold=at),
             needs=NEEDS,
             rank_based=False,
-            influence=of_kinds(partial(_influence, threshold=at)),
+            influence=on_group_rows(partial(_influence, threshold=at)),
             n_failures=partial(_accepted_failures, threshold=at),
             binned=Binned(partial(_limits, threshold=at)),
         ),

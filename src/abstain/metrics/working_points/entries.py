@@ -22,7 +22,7 @@ from abstain.metrics.entry import (
     Need,
     OneOfMany,
 )
-from abstain.metrics.influences import of_bends
+from abstain.metrics.influences import on_split_rows
 from abstain.metrics.working_points.intervals import (
     inverted_interval,
     open_at_coverage,
@@ -52,19 +52,19 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     """Return the measurement that all quantities at a coverage share."""
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.events, at_coverage(s.events, coverage))
+        return quantity.at(s.merged_groups, at_coverage(s.merged_groups, coverage))
 
     return Measurement(
         compute=OneOfMany(compute, _at_coverages, (quantity, coverage)),
         at_coverage=coverage,
-        influence=of_bends(partial(influence_at_coverage, quantity=quantity, share=coverage)),
+        influence=on_split_rows(partial(influence_at_coverage, quantity=quantity, share=coverage)),
         open_thresholds=partial(open_at_coverage, quantity=quantity, share=coverage),
     )
 
 
 def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
-    groups = s.events
+    groups = s.merged_groups
     if not of_numpy(groups.through):
         return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
     shares = sorted({share for _, share in at})
@@ -192,7 +192,7 @@ def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return coverage_of(s.events, at_risk(s.events, risk))
+        return coverage_of(s.merged_groups, at_risk(s.merged_groups, risk))
 
     return Metric(
         Identity(
@@ -209,7 +209,7 @@ def _coverage(name: str, percent: str) -> Metric:
         Measurement(
             compute=compute,
             gradients=frozenset(),
-            influence=of_bends(partial(influence_at_risk, risk=risk)),
+            influence=on_split_rows(partial(influence_at_risk, risk=risk)),
             interval=partial(inverted_interval, risk=risk),
             open_thresholds=partial(open_at_risk, risk=risk),
             no_error_at_threshold=True,

@@ -124,14 +124,14 @@ def _coverage_ends(s: Scored, risk: float, cluster: IntArray | None, level: floa
 def near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     """Return rows in which every sample is apart at which the coverage may end.
 
-    Within a stretch of successes the risk falls, so none is nearer to it than its end.
+    Within merged successes the risk falls, so none is nearer to it than its end.
     """
     groups = s.groups
-    if groups.stretch is None:
+    if groups.is_merged is None:
         return s
     kept = np.flatnonzero(plausible(s, risk, cluster).away < FARTHEST)
     ends = np.append(0.0, groups.through)
-    return s.apart(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
+    return s.with_separate_ranks(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
 
 
 def plausible(s: Scored, risk: float, cluster: IntArray | None) -> Plausible:
@@ -243,10 +243,10 @@ def _of_least_risk(
     """Return the vertices that keep the coverage and may be those of least risk."""
     away = _away_from_least(s, share, error, cluster)
     kept = np.flatnonzero(away < FARTHEST)
-    if s.groups.stretch is not None:
-        # Before the vertex of least risk a sample within a stretch may be nearer than its end.
+    if s.groups.is_merged is not None:
+        # Before the vertex of least risk a merged sample may be nearer than its end.
         first = int(max(share - FARTHEST * error, 0.0) * s.groups.total)
-        s = s.apart(first, int(s.groups.through[kept[-1]]))
+        s = s.with_separate_ranks(first, int(s.groups.through[kept[-1]]))
         away = _away_from_least(s, share, error, cluster)
         kept = np.flatnonzero(away < FARTHEST)
     groups = s.groups

@@ -93,7 +93,7 @@ def selective_risk(
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
-        return _expected_generalized(s.events, share) / share
+        return _expected_generalized(s.merged_groups, share) / share
     found = selective_risk_of(*_at_coverage(s, share, rule))
     return value_of(found, "selective_risk")
 
@@ -152,14 +152,18 @@ def generalized_risk(
         return generalized_risk_of(*parted_at(s, checks.number(threshold, "threshold"))).value
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
-        return _expected_generalized(s.events, share)
+        return _expected_generalized(s.merged_groups, share)
     return generalized_risk_of(*_at_coverage(s, share, rule)).value
 
 
 def _at_coverage(s: Scored, share: float, rule: PointRule) -> tuple[TieGroups, int]:
     """Return groups, and which of them is the working point."""
     first = rule == "first"
-    groups = with_vertex(s.events, least_accepted(s.events, share)) if first else s.events
+    groups = (
+        with_vertex(s.merged_groups, least_accepted(s.merged_groups, share))
+        if first
+        else s.merged_groups
+    )
     return groups, at_coverage(groups, share, first=first)
 
 
@@ -215,7 +219,7 @@ def coverage_at_risk(
     >>> ab.coverage_at_risk([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1], max_risk=0.4)
     0.75
     """
-    groups = scored(confidence, loss, weight).events
+    groups = scored(confidence, loss, weight).merged_groups
     index = at_risk(groups, checks.number(max_risk, "max_risk"))
     return coverage_of(groups, index).value
 
@@ -327,11 +331,11 @@ def working_point(
         )
     s = scored(confidence, loss, weight).plain
     if threshold is not None:
-        # It may lie anywhere, also within a stretch.
+        # It may lie anywhere, also within a merged group.
         parted = parted_at(s, checks.number(threshold, "threshold"))
         return _describe(*parted, bounded=s.bounded)
     find = _within_risk if coverage is None else _keeping
-    return _describe(s.events, find(s.events, given[named[0]]), bounded=s.bounded)
+    return _describe(s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.bounded)
 
 
 def _within_risk(groups: TieGroups, max_risk: Any) -> int:

@@ -45,8 +45,8 @@ def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
     if (
         not of_numpy(s.confidence)
         or not of_numpy(s.loss)
-        or s.known_groups is not None
-        or s.known_events is not None
+        or s.precomputed_groups is not None
+        or s.precomputed_merged_groups is not None
     ):
         return s.groups, at_threshold(s.groups, threshold)
     with np.errstate(over="ignore"):
@@ -130,9 +130,9 @@ def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
 
 def accepted_failures(s: Scored, find: Callable[[TieGroups], int]) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
-    index = find(s.events)
+    index = find(s.merged_groups)
     if s.binary and s.counted:
-        return int(s.events.loss_through[index]) if index >= 0 else 0
+        return int(s.merged_groups.loss_through[index]) if index >= 0 else 0
     place = s.home
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 

@@ -331,18 +331,14 @@ def _of_frame(frame: Any, asked: ReadingOptions, *, skip_bad: bool) -> Predictio
     return PredictionScan((), asked, chosen, tuple(chosen.notes), skip_bad, frame=own)
 
 
-def _refuse_ranked_last(missing: str) -> None:
-    if missing == "reject":
+def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
+    """Choose the columns from the first file that has rows, and hold the others to them."""
+    if asked.missing == "reject":
         raise InputError(
             f"{option('missing', 'reject')} needs the lowest confidence of all rows, which nobody "
             f"knows before all are read; take {option('missing', 'drop')}, or write a confidence "
             "for them"
         )
-
-
-def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
-    """Choose the columns from the first file that has rows, and hold the others to them."""
-    _refuse_ranked_last(asked.missing)
     if is_partitioned(source):
         return _of_frame(source, asked, skip_bad=skip_bad)
     paths = parts_of(source)
@@ -356,7 +352,9 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
         try:
             if first is None:
                 first, notes = _first(path, asked)
-            _refuse_other(path, first)
+            if first is not None:
+                first_path, columns, kinds = first
+                refuse_other(path, columns.names(), first_path, kinds)
         except AbstainError as error:
             if not skip_bad:
                 raise
@@ -393,10 +391,3 @@ def _mixed(table: DataTable, chosen: ChosenColumns) -> list[Note]:
         for name in found
         if name not in chosen.names() and table.kinds[name] != "block"
     ]
-
-
-def _refuse_other(path: Path, by: _First | None) -> None:
-    """Refuse a file that has not the columns of the first one."""
-    if by is not None:
-        first, chosen, kinds = by
-        refuse_other(path, chosen.names(), first, kinds)

@@ -20,7 +20,7 @@ from abstain.typing import IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.data.images import numbered_anew
-from abstain_bench.runs.outputs import Outputs
+from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.store import VALIDATION, ExposureFacts
 
 #: Stands for a data set that is not wanted.
@@ -39,7 +39,7 @@ class ExposureOutputs:
     """
 
     facts: ExposureFacts
-    outputs: Outputs
+    outputs: Predictions
     external: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -55,7 +55,7 @@ class ResultsFolder:
 
     parts: tuple[ExposureOutputs, ...]
     classes: tuple[str, ...]
-    train: Outputs | None
+    train: Predictions | None
     layer: tuple[Any, Any] | None
     notes: tuple[str, ...]
     has_logit_level: bool = True
@@ -133,7 +133,7 @@ def told_by(
         parts += _blocks(whole, notes) if kind == "corruption" else [whole]
     inside = path if (path / "raw_logits.npz").is_file() else path / "test_results"
     train, layer = _training(inside, parts, notes, abstains)
-    classes = tuple(map(str, range(parts[0].outputs.classes)))
+    classes = tuple(map(str, range(parts[0].outputs.n_classes)))
     if stored_probabilities:
         notes.append(
             "the logits are the logarithms of the stored probabilities, so they are known up to a "
@@ -156,7 +156,7 @@ def _part(
     if kind in {"new-class", "far-new-class"}:
         # Those of another data set: no class of the network is right.
         labels = np.full_like(labels, -1)
-    outputs = Outputs(
+    outputs = network_outputs(
         to_logits(said.logits),
         labels,
         first + np.arange(said.n),
@@ -198,8 +198,8 @@ def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
         )
     labels = whole.outputs.labels.reshape(blocks, n)
     if (labels == labels[0]).all():
-        shared: IntArray = whole.outputs.places[0] + np.tile(np.arange(n), blocks)
-        whole = replace(whole, outputs=replace(whole.outputs, places=shared))
+        shared: IntArray = whole.outputs.ids[0] + np.tile(np.arange(n), blocks)
+        whole = replace(whole, outputs=replace(whole.outputs, ids=shared))
     else:
         notes.append(
             "the labels differ from one corruption to the next, so that their pictures are taken "
@@ -220,13 +220,13 @@ def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
 
 def _training(
     folder: Path, parts: Sequence[ExposureOutputs], notes: list[str], abstains: bool
-) -> tuple[Outputs | None, tuple[Any, Any] | None]:
+) -> tuple[Predictions | None, tuple[Any, Any] | None]:
     """Return what is known of the training pictures, which some methods are fitted on."""
     paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]
     if not all(path.is_file() for path in paths) or parts[0].outputs.features is None:
         return None, None
     table = _only(paths[0], 1)[0]
-    width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.classes
+    width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.n_classes
     weight, bias = _layer(paths[1], classes, width, abstains)
     if table.ndim != 2 or table.shape[1] != width + 1:
         raise FileFormatError(
@@ -237,7 +237,8 @@ def _training(
     labels = table[:, -1].astype(np.int64)
     notes[:] = [note for note in notes if note not in {f"not used: {path.name}" for path in paths}]
     notes.append("features of training pictures from train_features.npz, with last_layer.npz")
-    return Outputs(logits, labels, np.arange(len(labels)), features=features), (weight, bias)
+    outputs = network_outputs(logits, labels, np.arange(len(labels)), features=features)
+    return outputs, (weight, bias)
 
 
 def _layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, Any]:
@@ -367,14 +368,15 @@ def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> Exposure
     return replace(_reduced(part, rows, keep), facts=_FACTS)
 
 
-def _of_classes(outputs: Outputs, rows: IntArray, keep: IntArray) -> Outputs:
+def _of_classes(outputs: Predictions, rows: IntArray, keep: IntArray) -> Predictions:
     """Return some rows, with the outputs of the classes to keep, which are counted anew."""
     own = outputs.subset(rows)
     return replace(
         own,
         logits=own.logits[:, keep],
-        labels=numbered_anew(own.labels, outputs.classes, keep),
-        samples=None if own.samples is None else own.samples[:, :, keep],
+        labels=numbered_anew(own.labels, outputs.n_classes, keep),
+        logit_samples=None if own.logit_samples is None else own.logit_samples[:, :, keep],
+        classes=None,
     )
 
 

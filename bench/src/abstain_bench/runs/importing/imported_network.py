@@ -7,14 +7,13 @@ from typing import Final
 import numpy as np
 
 from abstain.errors import InputError
+from abstain.predictions import Predictions
 from abstain_bench.runs.importing.fd_shifts import ExposureOutputs, ResultsFolder
-from abstain_bench.runs.methods import METHODS, Known, Method, fit_all, methods_of
-from abstain_bench.runs.outputs import Outputs
+from abstain_bench.runs.methods import METHODS, FitData, Method, fit_all, methods_of
+from abstain_bench.runs.outputs import LEARNED
 from abstain_bench.runs.specification.arms import BEGINS_WITH
 from abstain_bench.runs.store import VALIDATION, RunScores, Store
 
-#: External confidences, by the names of the reader.
-_EXTERNAL: Final = ("ext", "ext_mcd", "ext_waic")
 #: Scores of the level of the logits, which logits known up to a constant do not have.
 LEVEL_SCORES: Final = frozenset({"dg_mls", "dg_energy"})
 
@@ -32,7 +31,7 @@ def scored(
     by_key = {part.facts.key: part for part in told.parts}
     valid = by_key[VALIDATION].outputs if VALIDATION in by_key else None
     methods, reasons = _possible(told, objective, valid)
-    known = Known(told.train, valid)
+    known = FitData(told.train, valid)
     known = replace(known, **dict(zip(("weight", "bias"), told.layer or (None, None), strict=True)))
     fitted = fit_all([method for method in methods if method.name not in external], known)
     out = []
@@ -55,7 +54,7 @@ def scored(
 
 
 def _possible(
-    told: ResultsFolder, objective: str, valid: Outputs | None
+    told: ResultsFolder, objective: str, valid: Predictions | None
 ) -> tuple[list[Method], dict[str, str]]:
     """Return the methods that may be tried, and why others may not."""
     reasons: dict[str, str] = {}
@@ -63,12 +62,12 @@ def _possible(
     # What a network begins with is trained first, by itself.
     trained_by = filter(None, (objective, BEGINS_WITH.get(objective)))
     for method in methods_of(trained_by, lacking={"ensemble"}, all_scores=True):
-        if "train" in method.fitted_parts and told.train is None:
+        if "train" in method.fitted_splits and told.train is None:
             reasons[method.name] = (
                 "it is fitted on training pictures, of which train_features.npz, last_layer.npz "
                 "and encoded_output.npz are needed"
             )
-        elif "validation" in method.fitted_parts and valid is None:
+        elif "validation" in method.fitted_splits and valid is None:
             reasons[method.name] = "it is fitted on validation data, and there are none"
         elif method.name in LEVEL_SCORES and not told.has_logit_level:
             reasons[method.name] = "the logits are known up to a constant for each picture"
@@ -94,8 +93,13 @@ def _suspect(told: ResultsFolder, objective: str) -> list[str]:
 
 def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list[str]]:
     """Return which external confidences are which method, and what is not used."""
-    there = [column for column in _EXTERNAL if column in told.parts[0].external]
-    names = {one.external: one.name for one in METHODS.values() if one.objective == objective}
+    there = [column for column in LEARNED.values() if column in told.parts[0].external]
+    names = {
+        column: method.name
+        for score, column in LEARNED.items()
+        for method in METHODS.values()
+        if method.objective == objective and method.score == score
+    }
     found: dict[str, str] = {}
     notes = []
     for column in there:
@@ -128,16 +132,16 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
             out.append(part)
             continue
         _refuse_other(key, part.outputs, own)
-        out.append(replace(part, outputs=replace(part.outputs, places=own.places)))
+        out.append(replace(part, outputs=replace(part.outputs, ids=own.places)))
     return tuple(out)
 
 
-def _refuse_other(key: str, outputs: Outputs, own: RunScores) -> None:
-    classes = outputs.classes if own.logits is None else own.logits.shape[1]
-    if outputs.n != own.n or outputs.classes != classes:
+def _refuse_other(key: str, outputs: Predictions, own: RunScores) -> None:
+    classes = outputs.n_classes if own.logits is None else own.logits.shape[1]
+    if outputs.n != own.n or outputs.n_classes != classes:
         raise InputError(
             f"the exposure {key!r} of the folder has {own.n:,} pictures and {classes} classes; got "
-            f"{outputs.n:,} and {outputs.classes}"
+            f"{outputs.n:,} and {outputs.n_classes}"
         )
     if not np.array_equal(outputs.labels, own.labels):
         row = int(np.flatnonzero(outputs.labels != own.labels)[0])

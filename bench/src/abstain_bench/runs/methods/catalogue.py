@@ -7,14 +7,10 @@ from abstain.confidence import FITTED, SCORES
 from abstain_bench.runs.methods.entry import Method
 from abstain_bench.runs.methods.fd_shifts import more_fd_shifts_methods
 from abstain_bench.runs.methods.fits import (
-    named,
-    on_nothing,
-    on_training,
-    on_validation,
-    own,
-    own_mean,
-    tempered,
-    unfitted,
+    LastLayerScore,
+    fit_pnorm,
+    fit_temperature,
+    fitted_on_train,
 )
 
 # ----------------------------------------------------------------- logits of a plain classifier
@@ -26,10 +22,8 @@ _TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 
 
 def _named(name: str) -> Method:
-    known = SCORES[name]
-    return Method(
-        name, known.title, known.source, _PLAIN, _NONE, named(name), meaning=known.meaning
-    )
+    entry = SCORES[name]
+    return Method(name, entry.title, entry.source, _PLAIN, _NONE, name, meaning=entry.meaning)
 
 
 def _renamed(method: Method, name: str, title: str, source: str) -> Method:
@@ -47,7 +41,7 @@ _TEMP_MSR = Method(
     f"{_MSR.source}; {_GUO}",
     _PLAIN,
     _NONE,
-    tempered("msr"),
+    fit_temperature,
     "validation",
     f"{_MSR.meaning}; the logits divided by the most likely temperature",
 )
@@ -64,7 +58,7 @@ _POST_HOC = (
         _NORM.source,
         _PLAIN,
         _NONE,
-        on_validation("pnorm"),
+        fit_pnorm,
         "validation",
         f"{_NORM.meaning}; chosen by AUGRC",
     ),
@@ -76,15 +70,15 @@ _GAL = "dropout: Gal & Ghahramani (2016), https://arxiv.org/abs/1506.02142"
 
 
 def _of_passes(short: str) -> Method:
-    known = SCORES[f"mcd_{short}"]
+    entry = SCORES[f"mcd_{short}"]
     return Method(
-        known.name,
-        known.title if "Monte-Carlo" in known.title else f"Monte-Carlo {known.title.lower()}",
-        f"{known.source}; {_GAL}",
+        entry.name,
+        entry.title if "Monte-Carlo" in entry.title else f"Monte-Carlo {entry.title.lower()}",
+        f"{entry.source}; {_GAL}",
         _PLAIN,
         frozenset({"samples"}),
-        named(known.name, samples=True),
-        meaning=known.meaning,
+        entry.name,
+        meaning=entry.meaning,
     )
 
 
@@ -95,21 +89,21 @@ _CORBIERE = "Corbière et al. (2019), https://arxiv.org/abs/1910.04851"
 _LIU = "Liu et al. (2019), https://arxiv.org/abs/1907.00208"
 _DEVRIES = "DeVries & Taylor (2018), https://arxiv.org/abs/1802.04865"
 _JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
-_OWN = frozenset({"own"})
+_LEARNED_SCORE = frozenset({"learned"})
 _GAMBLERS = "deep-gamblers"
 _RENORMALIZED = "of the classes without abstention"
 
 
 def _gamblers(name: str, title: str) -> Method:
-    known = SCORES[name]
+    entry = SCORES[name]
     return Method(
         f"dg_{name}",
         f"DeepGamblers, {title}",
         f"{_LIU}; {_JAEGER}",
         _GAMBLERS,
         frozenset({"samples"} if name.startswith("mcd_") else ()),
-        named(name, samples=name.startswith("mcd_")),
-        meaning=f"{known.meaning}; {_RENORMALIZED}",
+        name,
+        meaning=f"{entry.meaning}; {_RENORMALIZED}",
     )
 
 
@@ -119,7 +113,7 @@ _DG_TEMP_MSR = Method(
     f"{_LIU}; {_JAEGER}",
     _GAMBLERS,
     frozenset(),
-    tempered("msr"),
+    fit_temperature,
     "validation",
     f"{SCORES['msr'].meaning}; {_RENORMALIZED}, divided by the most likely temperature",
 )
@@ -130,30 +124,27 @@ _LEARNED = (
         "ConfidNet",
         _CORBIERE,
         "confidnet",
-        _OWN,
-        unfitted(own),
+        _LEARNED_SCORE,
+        "learned",
         meaning="the learned probability of the true class, as log-odds",
-        external="ext",
     ),
     Method(
         "mcd_confidnet",
         "Monte-Carlo ConfidNet",
         f"{_CORBIERE}; {_JAEGER} (in the code only: tcp_mcd)",
         "confidnet",
-        _OWN | {"samples"},
-        unfitted(own_mean),
+        _LEARNED_SCORE | {"samples"},
+        "mcd_learned",
         meaning="the mean of that probability over passes with dropout on, as log-odds",
-        external="ext_mcd",
     ),
     Method(
         "dg_res",
         "DeepGamblers, reservation score",
         _LIU,
         _GAMBLERS,
-        _OWN,
-        unfitted(own),
+        _LEARNED_SCORE,
+        "learned",
         meaning="the probability of not abstaining, as log-odds",
-        external="ext",
     ),
     _gamblers("msr", "maximum softmax response"),
     _gamblers("pe", "predictive entropy"),
@@ -165,10 +156,9 @@ _LEARNED = (
         "DeepGamblers, Monte-Carlo reservation score",
         f"{_LIU}; {_JAEGER} (in the code only: dg_mcd)",
         _GAMBLERS,
-        _OWN | {"samples"},
-        unfitted(own_mean),
+        _LEARNED_SCORE | {"samples"},
+        "mcd_learned",
         meaning="the mean probability of not abstaining over passes with dropout on, as log-odds",
-        external="ext_mcd",
     ),
     _DG_TEMP_MSR,
     _renamed(_DG_TEMP_MSR, "dg_temp_mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
@@ -177,10 +167,9 @@ _LEARNED = (
         "DeVries & Taylor",
         _DEVRIES,
         "devries",
-        _OWN,
-        unfitted(own),
+        _LEARNED_SCORE,
+        "learned",
         meaning="the output of the confidence branch, as log-odds",
-        external="ext",
     ),
 )
 
@@ -190,22 +179,26 @@ _SHRUNK: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
 
 
 def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **options: Any) -> Method:
-    known = FITTED[kind]
+    entry = FITTED[kind]
     return Method(
         kind,
-        known.title,
-        known.source,
+        entry.title,
+        entry.source,
         _PLAIN,
-        frozenset({"features", "last-layer"} if last_layer else {"features"}),
-        on_training(kind, last_layer=last_layer, **options),
+        frozenset({"features", "last_layer"} if last_layer else {"features"}),
+        fitted_on_train(kind, last_layer=last_layer, **options),
         "train",
-        f"{known.meaning}{also}",
+        f"{entry.meaning}{also}",
     )
 
 
 def _shaped(kind: str) -> Method:
     """Return a score of features that are changed sample by sample, before the last layer."""
-    return replace(_of_features(kind, last_layer=True), fit=on_nothing(kind), fitted_on="")
+    return replace(
+        _of_features(kind, last_layer=True),
+        score=lambda data: LastLayerScore(kind, data.weight, data.bias),
+        fitted_on="",
+    )
 
 
 def _variant(name: str, title: str, meaning: str, source: str = "", **options: Any) -> Method:
@@ -257,8 +250,7 @@ _FEATURE_SPACE = (
 )
 
 # -------------------------------------------------------- several networks from different seeds
-# `abstain_bench.runs.outputs.ensemble_outputs` puts together what they say; each network is then
-# what a pass with dropout is to the methods of one network.
+# `abstain_bench.runs.outputs.ensemble_outputs` stores the logits of the networks as samples.
 _LAKSHMINARAYANAN = "Lakshminarayanan et al. (2017), https://arxiv.org/abs/1612.01474"
 _ENSEMBLES = tuple(
     Method(
@@ -267,7 +259,7 @@ _ENSEMBLES = tuple(
         source,
         _PLAIN,
         frozenset({"ensemble"}),
-        named(f"mcd_{short}", samples=True),
+        f"mcd_{short}",
         meaning=meaning,
     )
     for short, title, source, meaning in (

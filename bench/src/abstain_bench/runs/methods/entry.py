@@ -1,71 +1,77 @@
-"""`Method`: what the catalogue knows of one, what it may be fitted on, and several at once.
+"""`Method`: a confidence score of one kind of network, and how several are fitted and computed.
 
-They are fitted once, and none that fails stops the others.
+A method that cannot be fitted or computed does not stop the others.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue, spelled_as
+from abstain.confidence import ScoreState, score
 from abstain.errors import AbstainError, InputError, MissingInputError
+from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
-from abstain_bench.runs.outputs import Outputs
-
-#: From the outputs for n pictures to their confidences (n,), float64, higher is more trusted.
-ScoreFunction: TypeAlias = Callable[[Outputs], FloatArray]
 
 ValueT = TypeVar("ValueT")
 
-#: What a method can need, and what is missing where it is not there.
+#: Inputs that a method can need, by the names of `abstain.confidence.ScoreNeed` where it has them,
+#: and the words for a missing one.
 NEEDS: dict[str, str] = {
-    "features": "what the last layer sees (`features`)",
+    "features": "the inputs of the last layer (`features`)",
     "samples": "passes with dropout on (`samples`)",
-    "own": "the confidence that the objective learned (`confidence`)",
-    "last-layer": "the last layer (`weight` and `bias` of what is known)",
+    "learned": "the confidence that the objective learned (`confidence`)",
+    "last_layer": "the last layer (`weight` and `bias`)",
     "ensemble": "outputs of several networks (`ensemble_outputs`)",
 }
 
-#: On which parts of the known outputs a method can be fitted; the empty text stands for none.
+#: Splits that a method can be fitted on; the empty text stands for none.
 FITTED_ON = ("", "train", "validation", "train and validation")
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What a method may be fitted on: never the pictures it will be judged by.
+class FitData:
+    """Outputs of one network that methods are fitted on; never those of test pictures.
 
     Attributes
     ----------
-    train : Outputs, optional
+    train : abstain.Predictions, optional
         For the pictures that the network was trained on.
-    validation : Outputs, optional
-        For pictures of the same kind that it was not trained on.
+    validation : abstain.Predictions, optional
+        For i.i.d. pictures that it was not trained on.
     weight : ndarray of shape (K, d), optional
-        Of the last layer, float32.
+        Weight of the last layer.
     bias : ndarray of shape (K,), optional
-        Of the last layer, float32.
+        Bias of the last layer.
     """
 
-    train: Outputs | None = None
-    validation: Outputs | None = None
+    train: Predictions | None = None
+    validation: Predictions | None = None
     weight: Array | None = None
     bias: Array | None = None
 
-    def part(self, name: str) -> Outputs:
-        """Return the outputs "train" or "validation", or raise if they are not known."""
-        found: Outputs | None = getattr(self, name)
-        if found is None:
-            raise MissingInputError(f"nothing is known of the {name} pictures; give `{name}`")
-        return found
+    def split(self, name: str) -> Predictions:
+        """Return the outputs of "train" or "validation", for the pictures of known classes.
+
+        Raises
+        ------
+        MissingInputError
+            There are none.
+        """
+        outputs: Predictions | None = getattr(self, name)
+        if outputs is None:
+            raise MissingInputError(f"there are no outputs for the {name} pictures; give `{name}`")
+        is_known = outputs.label_codes >= 0
+        return outputs if is_known.all() else outputs.subset(is_known)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A confidence score, with the network it scores and what it is fitted on.
+    """A confidence score of the networks of one training objective.
 
     Attributes
     ----------
@@ -76,24 +82,20 @@ class Method:
     source : str
         Where it is defined.
     objective : str
-        The name in `abstain.training.OBJECTIVES` of what the network was trained by.
+        The name of the networks' training objective in `abstain.training.OBJECTIVES`.
     needs : frozenset of str
         Of the names in `NEEDS`. Class logits are always there.
-    fit : callable
-        From `Known` to the function that scores: from outputs for n pictures to float64 (n,),
-        higher is more trusted, that looks at no label.
+    score : str or callable
+        The name of a score that `abstain.confidence.score` takes: one of `SCORES`, or a column of
+        learned confidences. Or a function that fits one: from `FitData` to a `ScoreState`.
     fitted_on : str
-        "train", "validation" or "train and validation": the only parts of `Known` that are looked
-        at, beside the last layer; empty where nothing is fitted.
+        "train", "validation" or "train and validation": the splits that `score` uses; empty where
+        nothing is fitted.
     meaning : str
         What the confidence is, in a few words.
     same_as : str
         The name of the method of which this is another name, as papers have it; empty for most.
-        Its numbers are the same, so it is no method of its own where nobody asks for it.
-    external : str
-        Which external confidence of a network of FD-Shifts it is: "ext", "ext_mcd" for the mean
-        over passes, or "ext_waic" for this less the standard deviation; empty where it is computed
-        from logits.
+        Its numbers are the same, so it is computed only where it is requested.
     is_default : bool
         Whether trained networks are scored by it unless other methods are named. Imported
         networks are scored by every method of their objective.
@@ -101,8 +103,7 @@ class Method:
     Raises
     ------
     InputError
-        A need or a part to be fitted on that does not exist, or a method of ensembles that is
-        fitted.
+        A need or a split that does not exist, or a method of ensembles that is fitted.
     """
 
     name: str
@@ -110,11 +111,10 @@ class Method:
     source: str
     objective: str
     needs: frozenset[str]
-    fit: Callable[[Known], ScoreFunction]
+    score: str | Callable[[FitData], ScoreState]
     fitted_on: str = ""
     meaning: str = ""
     same_as: str = ""
-    external: str = ""
     is_default: bool = True
 
     def __post_init__(self) -> None:
@@ -127,7 +127,7 @@ class Method:
                 )
 
         if self.fitted_on and "ensemble" in self.needs:
-            # All that an ensemble is asked about is what it will be judged by.
+            # The only outputs of an ensemble are those that it is evaluated on.
             raise InputError(
                 f"a method of ensembles must not be fitted; {self.name!r} is, on "
                 f"{self.fitted_on!r}. Leave `fitted_on` empty"
@@ -135,45 +135,39 @@ class Method:
 
     @property
     def averages(self) -> bool:
-        """Whether the prediction it belongs to is that of the mean over passes or networks."""
+        """Whether its confidences are about the mean prediction of passes or networks."""
         return not self.needs.isdisjoint({"samples", "ensemble"})
 
     @property
-    def fitted_parts(self) -> tuple[str, ...]:
-        """The parts of `Known` that it is fitted on."""
+    def fitted_splits(self) -> tuple[str, ...]:
+        """The splits that it is fitted on."""
         return tuple(self.fitted_on.split(" and ")) if self.fitted_on else ()
 
-    def missing_to_fit(self, known: Known) -> str:
-        """Return what is missing to fit it, by name, or an empty string."""
-        lacking = []
-        if "last-layer" in self.needs and (known.weight is None or known.bias is None):
-            lacking.append(NEEDS["last-layer"])
-        for name in self.fitted_parts:
-            part: Outputs | None = getattr(known, name)
-            if part is None:
-                lacking.append(f"what the network said of the {name} pictures")
-            elif not has(part, "features", self.needs):
-                lacking.append(f"{NEEDS['features']} of the {name} pictures")
-        return _said(self.name, lacking)
+    def missing_to_fit(self, data: FitData) -> str:
+        """Return which inputs are missing to fit it, or an empty string."""
+        missing = []
+        if "last_layer" in self.needs and (data.weight is None or data.bias is None):
+            missing.append(NEEDS["last_layer"])
+        for name in self.fitted_splits:
+            outputs: Predictions | None = getattr(data, name)
+            if outputs is None:
+                missing.append(f"outputs for the {name} pictures")
+            elif "features" in self.needs and outputs.features is None:
+                missing.append(f"{NEEDS['features']} of the {name} pictures")
+        return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
 
-    def missing_to_score(self, outputs: Outputs) -> str:
-        """Return what the outputs lack to be scored, by name, or an empty string."""
-        asked = [need for need in NEEDS if not has(outputs, need, self.needs)]
-        return _said(self.name, [NEEDS[need] for need in asked])
-
-
-def has(outputs: Outputs, need: str, needs: frozenset[str]) -> bool:
-    """Tell whether a need is met by outputs, or is none of these needs."""
-    if need not in needs or need == "last-layer":
-        return True
-    if need == "ensemble":
-        # Passes are kept where networks of an ensemble are; those have no common features.
-        return outputs.samples is not None and outputs.features is None
-    return getattr(outputs, {"own": "confidence"}.get(need, need)) is not None
-
-
-def _said(name: str, lacking: list[str]) -> str:
-    return f"the method {name!r} needs {'; '.join(lacking)}" if lacking else ""
+    def missing_to_score(self, outputs: Predictions) -> str:
+        """Return which inputs the outputs lack, or an empty string."""
+        has = {
+            "features": outputs.features is not None,
+            "samples": outputs.has_samples,
+            "learned": bool(outputs.confidence),
+            "last_layer": True,
+            # Members of an ensemble are stored as samples; they have no common features.
+            "ensemble": outputs.has_samples and outputs.features is None,
+        }
+        missing = [NEEDS[need] for need in NEEDS if need in self.needs and not has[need]]
+        return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
 
 
 #: Every method, in the order of tables.
@@ -188,10 +182,7 @@ def by_method(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
 def methods_of(
     objectives: Iterable[str], *, lacking: Collection[str] = (), all_scores: bool = False
 ) -> tuple[Method, ...]:
-    """Return the methods of networks that were trained by these objectives.
-
-    Once each: not under other names that papers have for it, which would be rows twice and push
-    all methods behind them one rank down.
+    """Return the methods of networks with these training objectives, each under one name.
 
     Examples
     --------
@@ -199,11 +190,11 @@ def methods_of(
     >>> [method.name for method in methods_of(["confidnet"], lacking={"samples"})]
     ['confidnet']
     """
-    trained = set(objectives)
+    objectives = set(objectives)
     return tuple(
         method
         for method in METHODS.values()
-        if method.objective in trained
+        if method.objective in objectives
         and method.needs.isdisjoint(lacking)
         and not method.same_as
         and (method.is_default or all_scores)
@@ -211,12 +202,12 @@ def methods_of(
 
 
 class Scores(dict[str, FloatArray]):
-    """Confidences by the name of the method, NaN where there are none.
+    """Confidences by the name of the method, NaN for methods that failed.
 
     Attributes
     ----------
     reasons : dict of str to str
-        Why there are none, by the name of the method.
+        Why methods failed, by name.
     seconds : dict of str to float
         What each method took.
     """
@@ -235,94 +226,91 @@ class FittedMethods:
     ----------
     methods : tuple of Method
         All of them, in order.
-    functions : mapping of str to callable
-        Of those that could be fitted, by name.
+    scores : mapping of str to str or ScoreState
+        The name of a score or a fitted score, by method; without those that could not be fitted.
     reasons : mapping of str to str
-        Why the others could not.
+        Why the others could not be fitted.
     seconds : mapping of str to float
         What fitting each took.
     """
 
     methods: tuple[Method, ...]
-    functions: Mapping[str, ScoreFunction]
+    scores: Mapping[str, str | ScoreState]
     reasons: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    def score(self, outputs: Outputs) -> Scores:
+    def score(self, outputs: Predictions) -> Scores:
         """Return the confidences of the pictures by every method, and the reasons for NaN."""
-        found = Scores()
-        n = outputs.n
+        result = Scores()
         for method in self.methods:
             reason, start = self.reasons.get(method.name, ""), perf_counter()
             if not reason:
                 try:
-                    found[method.name] = self._scored(method, outputs, n)
+                    result[method.name] = self._confidence(method, outputs)
                     continue
-                except Exception as error:  # noqa: BLE001  whatever it is, the others go on
+                except Exception as error:  # noqa: BLE001  the other methods are computed
                     reason = _reason(error)
                 finally:
-                    found.seconds[method.name] = perf_counter() - start
-            found[method.name] = np.full(n, np.nan)
-            found.reasons[method.name] = reason
-        return found
+                    result.seconds[method.name] = perf_counter() - start
+            result[method.name] = np.full(outputs.n, np.nan)
+            result.reasons[method.name] = reason
+        return result
 
-    def _scored(self, method: Method, outputs: Outputs, n: int) -> FloatArray:
+    def _confidence(self, method: Method, outputs: Predictions) -> FloatArray:
         if missing := method.missing_to_score(outputs):
             raise MissingInputError(missing)
-        values = self.functions[method.name](outputs)
-        return checks.confidence(values, f"confidence of {method.name}", length=n).astype(
-            np.float64
-        )
+        values = score(self.scores[method.name], outputs).values
+        label = f"confidence of {method.name}"
+        return checks.confidence(values, label, length=outputs.n).astype(np.float64)
 
 
-def fit_all(methods: Iterable[str | Method], known: Known) -> FittedMethods:
-    """Fit several methods on what is known of one network.
-
-    Answers: which of these methods can score this network, and why can the others not?
+def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
+    """Fit several methods on the outputs of one network.
 
     Examples
     --------
-    >>> from abstain_bench.runs.methods import Known, fit_all
-    >>> from abstain_bench.runs.outputs import Outputs
-    >>> said = Outputs([[2.0, 0.0], [0.0, 1.0]], labels=[0, 0], places=[0, 1])
-    >>> fit_all(["knn"], Known(train=said, validation=said)).reasons
-    {'knn': "the method 'knn' needs what the last layer sees (`features`) of the train pictures"}
+    >>> from abstain_bench.runs.methods import FitData, fit_all
+    >>> from abstain_bench.runs.outputs import network_outputs
+    >>> outputs = network_outputs([[2.0, 0.0], [0.0, 1.0]], [0, 0], [0, 1])
+    >>> fit_all(["knn"], FitData(train=outputs, validation=outputs)).reasons["knn"]
+    "the method 'knn' needs the inputs of the last layer (`features`) of the train pictures"
     """
-    chosen = tuple(METHODS[m] if isinstance(m, str) else m for m in methods)
-    functions: dict[str, ScoreFunction] = {}
+    selected = tuple(METHODS[m] if isinstance(m, str) else m for m in methods)
+    scores: dict[str, str | ScoreState] = {}
     reasons: dict[str, str] = {}
     seconds: dict[str, float] = {}
-    for method in chosen:
+    for method in selected:
         start = perf_counter()
-        if missing := method.missing_to_fit(known):
+        if missing := method.missing_to_fit(data):
             reasons[method.name] = missing
             continue
         try:
-            functions[method.name] = method.fit(known)
-        except Exception as error:  # noqa: BLE001  whatever it is, the others go on
+            scores[method.name] = (
+                method.score if isinstance(method.score, str) else method.score(data)
+            )
+        except Exception as error:  # noqa: BLE001  the other methods are fitted
             reasons[method.name] = _reason(error)
         seconds[method.name] = perf_counter() - start
-    return FittedMethods(chosen, functions, reasons, seconds)
+    return FittedMethods(selected, scores, reasons, seconds)
 
 
-def score_all(methods: Iterable[str | Method], known: Known, outputs: Outputs) -> Scores:
+def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictions) -> Scores:
     """Fit several methods and score pictures by each.
-
-    Answers: how far is each of these pictures to be trusted, by each of these methods?
 
     Parameters
     ----------
     methods : iterable of str or Method
         Names in `METHODS`, or entries.
-    known : Known
+    data : FitData
         What they are fitted on.
-    outputs : Outputs
-        For the n pictures to be scored, of the same network; labels are not looked at.
+    outputs : abstain.Predictions
+        For the n pictures to be scored, of the same network, as `network_outputs` makes them;
+        labels are not used.
 
     Returns
     -------
     Scores
-        A dict of float64 (n,) by name. A method that lacks something or fails has NaN, and its
+        A dict of float64 (n,) by name. A method that lacks an input or fails has NaN, and its
         reason in ``.reasons``.
 
     Raises
@@ -336,20 +324,20 @@ def score_all(methods: Iterable[str | Method], known: Known, outputs: Outputs) -
 
     Examples
     --------
-    >>> from abstain_bench.runs.methods import Known, score_all
-    >>> from abstain_bench.runs.outputs import Outputs
-    >>> said = Outputs([[2.0, 0.0], [0.0, 1.0]], labels=[0, 0], places=[0, 1])
-    >>> found = score_all(["msr", "mcd_pe"], Known(said, said), said)
-    >>> found["msr"].tolist()
+    >>> from abstain_bench.runs.methods import FitData, score_all
+    >>> from abstain_bench.runs.outputs import network_outputs
+    >>> outputs = network_outputs([[2.0, 0.0], [0.0, 1.0]], [0, 0], [0, 1])
+    >>> scores = score_all(["msr", "mcd_pe"], FitData(outputs, outputs), outputs)
+    >>> scores["msr"].tolist()
     [2.0, 1.0]
-    >>> found.reasons
+    >>> scores.reasons
     {'mcd_pe': "the method 'mcd_pe' needs passes with dropout on (`samples`)"}
     """
-    return fit_all(methods, known).score(outputs)
+    return fit_all(methods, data).score(outputs)
 
 
 def _reason(error: Exception) -> str:
-    said = str(error).splitlines()
-    if isinstance(error, AbstainError) and said:
-        return said[0]
-    return f"{type(error).__name__}: {said[0] if said else 'no message'}"
+    lines = str(error).splitlines()
+    if isinstance(error, AbstainError) and lines:
+        return lines[0]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

@@ -10,17 +10,11 @@ from typing import Final
 
 from abstain.confidence import FITTED
 from abstain_bench.runs.methods.entry import Method
-from abstain_bench.runs.methods.fits import (
-    on_training,
-    own_mean,
-    own_waic,
-    rectified_with_temperature,
-    unfitted,
-)
+from abstain_bench.runs.methods.fits import fitted_on_train, fitted_react_with_temperature
 
 _CODE: Final = "the code of FD-Shifts, https://github.com/IML-DKFZ/fd-shifts"
 _FEATURES: Final = frozenset({"features"})
-_LAST_LAYER: Final = _FEATURES | {"last-layer"}
+_LAST_LAYER: Final = _FEATURES | {"last_layer"}
 #: The percentile at which FD-Shifts cuts features off, and the training samples that it compares
 #: features with.
 _PERCENTILE: Final = 99
@@ -75,8 +69,8 @@ def fd_shifts_scores(objective: str) -> dict[str, str]:
     (22, 'devries_react_99_mls', 'devries_waic')
     """
     prefix = _PREFIXES[objective][0] if objective in _PREFIXES else ""
-    own = {name: prefix + method for name, method in _NAMES.items()}
-    return own | dict(_EXTERNAL.get(objective, {}))
+    of_logits = {name: prefix + method for name, method in _NAMES.items()}
+    return of_logits | dict(_EXTERNAL.get(objective, {}))
 
 
 def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
@@ -88,17 +82,16 @@ def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
         for name in _NAMES.values():
             if prefix + name not in by_name:
                 yield _of_objective(plain[name], objective)
-    for own in ("confidnet", "dg_res", "devries"):
-        yield _waic(by_name[own])
+    for name in ("confidnet", "dg_res", "devries"):
+        yield _waic(by_name[name])
     yield replace(
         by_name["devries"],
         name="mcd_devries",
         title="Monte-Carlo DeVries & Taylor",
         source=f"{by_name['devries'].source}; {_CODE}",
         needs=by_name["devries"].needs | {"samples"},
-        fit=unfitted(own_mean),
+        score="mcd_learned",
         meaning="the mean output of the confidence branch over passes with dropout on, as log-odds",
-        external="ext_mcd",
         is_default=False,
     )
 
@@ -112,7 +105,7 @@ def _of_features(objective: str) -> Iterator[Method]:
         f"{knn.source}; as in {_CODE}",
         objective,
         _FEATURES,
-        on_training("knn", n_first=_NEIGHBORS, normalize=False),
+        fitted_on_train("knn", n_first=_NEIGHBORS, normalize=False),
         "train",
         "minus the distance to the 50th nearest of the first 1,000 training samples",
         is_default=False,
@@ -123,7 +116,7 @@ def _of_features(objective: str) -> Iterator[Method]:
         f"{vim.source}; as in {_CODE}",
         objective,
         _LAST_LAYER,
-        on_training("vim", last_layer=True, centered=True),
+        fitted_on_train("vim", last_layer=True, centered=True),
         "train",
         f"{vim.meaning}; about the mean of the training features",
         is_default=False,
@@ -139,7 +132,7 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
         f"{FITTED['react'].source}; as in {_CODE}",
         objective,
         _LAST_LAYER,
-        rectified_with_temperature(_PERCENTILE),
+        fitted_react_with_temperature(_PERCENTILE),
         is_default=False,
     )
     logits = "of the logits of features that are cut off at the 99th percentile"
@@ -152,7 +145,7 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
             rectified,
             name=f"{rectified.name}_{base}",
             title=f"{rectified.title}, {title}",
-            fit=on_training("react", last_layer=True, base=base, percentile=_PERCENTILE),
+            score=fitted_on_train("react", last_layer=True, base=base, percentile=_PERCENTILE),
             fitted_on="train",
             meaning=f"the {title} {logits}",
         )
@@ -168,12 +161,13 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
 def _of_objective(method: Method, objective: str) -> Method:
     """Return a method for the networks of another objective."""
     prefix, title, ending = _PREFIXES[objective]
-    own = method.title
-    own = own if own.startswith(_PROPER) else own[0].lower() + own[1:]
+    score_title = method.title
+    if not score_title.startswith(_PROPER):
+        score_title = score_title[0].lower() + score_title[1:]
     return replace(
         method,
         name=prefix + method.name,
-        title=f"{title}, {own}",
+        title=f"{title}, {score_title}",
         source=method.source if _CODE in method.source else f"{method.source}; as in {_CODE}",
         objective=objective,
         meaning=method.meaning + ending,
@@ -189,9 +183,8 @@ def _waic(method: Method) -> Method:
         title=f"{method.title}, WAIC",
         source=f"{method.source}; as in {_CODE} (ext_waic)",
         needs=method.needs | {"samples"},
-        fit=unfitted(own_waic),
+        score="learned_waic",
         meaning="the mean of the learned confidence over passes with dropout on, less its standard "
         "deviation",
-        external="ext_waic",
         is_default=False,
     )

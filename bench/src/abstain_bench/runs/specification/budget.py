@@ -206,9 +206,9 @@ class _Costs:
             return 0.0, size
         passes = own * (1 + job.spec["samples"])
         methods = [METHODS[name] for name in job.spec["methods"]]
-        if any("train" in method.fitted_parts for method in methods):
+        if any("train" in method.fitted_splits for method in methods):
             passes += self.counts.learned
-        if keys is not None and any("validation" in method.fitted_parts for method in methods):
+        if keys is not None and any("validation" in method.fitted_splits for method in methods):
             passes += self.counts.chosen
         return passes * (2 if self._twin(job.needs[0].spec) else 1), size
 

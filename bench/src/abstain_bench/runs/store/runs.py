@@ -21,7 +21,6 @@ from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
 from abstain_bench.runs.methods import by_method
-from abstain_bench.runs.outputs import Outputs
 
 __all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "packed"]
 
@@ -112,21 +111,21 @@ class RunScores:
     def of(
         cls,
         exposure: str,
-        outputs: Outputs,
+        outputs: Predictions,
         confidence: Mapping[str, FloatArray],
         reasons: Mapping[str, str],
     ) -> "RunScores":
         """Return what a network says of an exposure, with the confidences that it was given."""
         averaged = None
-        if outputs.samples is not None:
-            # What is predicted by the mean probabilities over passes or networks.
-            said = Predictions(logit_samples=outputs.samples, unlabeled=True)
-            averaged = said.prediction_codes
+        if outputs.logit_samples is not None:
+            # The classes predicted by the mean probabilities over passes or networks.
+            mean = Predictions(logit_samples=outputs.logit_samples, unlabeled=True)
+            averaged = mean.prediction_codes
         return cls(
             exposure,
-            outputs.labels,
-            outputs.places,
-            np.argmax(outputs.logits, axis=1),
+            outputs.label_codes,
+            outputs.ids,
+            outputs.prediction_codes,
             averaged,
             confidence,
             outputs.logits,

@@ -13,14 +13,14 @@ from abstain.report import document as doc
 from abstain.report.subjects.rule.sets import (
     apart_section,
     apart_table,
-    facts_of,
     parts_section,
     parts_shown,
-    sentences_of,
 )
 from abstain.report.subjects.rule.words import (
     checks_sentences,
+    facts,
     row_number,
+    rule_sentences,
     rule_title,
     rule_words,
     together_said,
@@ -56,14 +56,14 @@ _ABOUT = {
 def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
     """Say a rule, its promise and what came of it."""
     known = checked_rule(checks)
-    first, *rest = (*sentences_of(known), *checks_sentences(known))
+    first, *rest = (*rule_sentences(known), *checks_sentences(known))
     return doc.Document(
         origin.title or TITLE,
         "Decision rule",
         sections=partial(_sections, known, origin.command),
         brief=partial(_brief, known),
         verdict=(doc.Span(first, "strong"), *rest),
-        facts=(("Calibration data", origin.source), *facts_of(known)),
+        facts=(("Calibration data", origin.source), *facts(known.rule)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
         alarm=not known.rule.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
@@ -182,7 +182,7 @@ def _use(rule: DecisionRule) -> Iterator[doc.Block]:
 
 
 def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
-    first, *rest = sentences_of(checks)
+    first, *rest = rule_sentences(checks)
     yield doc.Prose(first, "strong" if checks.rule.attainable else "alarm")
     yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")

@@ -10,6 +10,7 @@ from abstain.plots.words import percent
 from abstain.report.document import NAN, Entry, Form, Number, Span
 from abstain.report.words import count, listed, number
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
+from abstain.thresholds.limits import ALONE
 
 _VERDICTS: Final = {
     "holds": "holds",
@@ -20,6 +21,9 @@ _VERDICTS: Final = {
     "no target": "no target",
     "chosen here": "chosen here",
 }
+
+#: So many groups or limits are named in a sentence.
+_NAMED: Final = 4
 
 #: A shape for each verdict, so that it is told without its color.
 _SHAPES: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
@@ -57,23 +61,88 @@ def estimate(value: float, interval: Interval) -> Number | None:
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
     """Say the rule, its promise and what it was calibrated on."""
-    rule = checks.rule
+    rule, binary = checks.rule, checks.binary
     if not rule.attainable:
-        return unattainable_sentences(rule, binary=checks.binary)
-    binary = checks.binary
-    said = (_accept(checks), promise(rule, binary=binary), expected(rule, binary=binary))
-    return [sentence for sentence in said if sentence]
+        if rule.parts:
+            return _unattainable_parts(rule)
+        return unattainable_sentences(rule, binary=binary)
+    promise_sentence = (promise_of_parts if rule.parts else promise)(rule, binary=binary)
+    sentences = [_accept(checks), _left_out(rule), promise_sentence]
+    return [text for text in (*sentences, expected(rule, binary=binary)) if text]
 
 
 def _accept(checks: RuleChecks) -> str:
-    rule = checks.rule
-    taken = checks.probability
+    rule, probability = checks.rule, checks.probability
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
+    if rule.per:
+        return (
+            f"Answer when {score} is at least the threshold of its {group_name(rule)}; abstain "
+            "below, and where there is none."
+        )
     units = rule.units
-    if rule.scale == "unknown" and taken is not None:
-        units += f", taken for log-odds; a probability of {taken:.6g}"
+    if rule.scale == "unknown" and probability is not None:
+        units += f", taken for log-odds; a probability of {probability:.6g}"
     scale = f" ({units})" if units else ""
     return f"Answer when {score} is at least {threshold_said(rule)}{scale}; abstain below."
+
+
+def group_name(rule: DecisionRule) -> str:
+    """Return what the groups of a rule are, for people."""
+    return "predicted class" if rule.per == "prediction" else rule.per
+
+
+def _left_out(rule: DecisionRule) -> str:
+    names = [part.name for part in rule.parts if not part.rule.attainable]
+    if not names:
+        return ""
+    shown = listed(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return (
+        f"{len(names)} of {len(rule.parts)} groups have no threshold and are not answered: {shown}."
+    )
+
+
+def promise_of_parts(rule: DecisionRule, *, binary: bool) -> str:
+    """Say what is promised to each group, or which limits are kept."""
+    if rule.guarantee == "none":
+        return "Nothing is promised to any group: chance decides on new data."
+    where = f"in the long run, on {rule.promised_for or 'new data like the calibration data'}"
+    probability = percent(round(1 - (rule.delta or 0.0), 10))
+    if not rule.per:
+        limits = []
+        for part in rule.parts:
+            if part.rule.guarantee == "none":
+                continue
+            limit = target_said(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
+            is_overall = part.name == "overall"
+            limits.append(limit if is_overall else f"of {part.name.replace(':', ' ')}, {limit}")
+        more = f"; and {len(limits) - _NAMED} more" if len(limits) > _NAMED else ""
+        return (
+            f"Promised for at least {probability} of calibration sets like this one, all together: "
+            f"{'; '.join(limits[:_NAMED])}{more}; {where}."
+        )
+    target = target_said(rule.guarantee, rule.target or 0.0, binary=binary)
+    if rule.in_expectation:
+        return f"Promised in each group, on average over calibration sets: {target}, {where}."
+    groups = "all groups together" if rule.joint else "each group by itself"
+    return (
+        f"Promised in each group that has a threshold, for at least {probability} of calibration "
+        f"sets like this one, {groups}: {target}, {where}."
+    )
+
+
+def _unattainable_parts(rule: DecisionRule) -> list[str]:
+    sentences = ["Unattainable: no threshold could be certified to keep all limits."]
+    if rule.per:
+        sentences = [
+            f"Unattainable: no {group_name(rule)} has a threshold that could be certified."
+        ]
+    # Limits that cannot be kept even alone go first: they are what is in the way.
+    parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(ALONE))
+    sentences += [f"{part.name}: {part.rule.reason}." for part in parts[:_NAMED]]
+    if len(parts) > _NAMED:
+        sentences.append(f"The table has the other {len(parts) - _NAMED}.")
+    help_text = "What would help: more calibration data, a larger risk, or a larger delta."
+    return [*sentences, help_text]
 
 
 def threshold_said(rule: DecisionRule) -> str:
@@ -262,11 +331,19 @@ def _known(value: float) -> float:
 def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     """Return what a rule is, label and value."""
     yield "Score", rule.score or "unknown"
-    yield "Threshold", threshold_said(rule)
+    threshold = threshold_said(rule)
+    if rule.per:
+        n_attainable = sum(part.rule.attainable for part in rule.parts)
+        threshold = f"one for each {group_name(rule)}: {n_attainable} of {len(rule.parts)}"
+    yield "Threshold", threshold
     yield from _scale_facts(rule)
     yield "Rule", rule_title(rule)
     aim = f"{rule.quantity}: " if rule.quantity else ""
-    yield "Target", "none" if rule.target is None else f"{aim}{rule.target:g}"
+    target = "none" if rule.target is None else f"{aim}{rule.target:g}"
+    if rule.parts and not rule.per:
+        limits = [f"{p.name} {p.rule.target:g}" for p in rule.parts if p.rule.target is not None]
+        target = ", ".join(limits[:_NAMED]) + ", ..." * (len(limits) > _NAMED)
+    yield "Target", target
     yield "Guaranteed", _guaranteed(rule)
     if rule.bound is not None:
         yield "Certified bound", number(rule.bound)
@@ -291,6 +368,9 @@ def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
 
 
 def _guaranteed(rule: DecisionRule) -> str:
+    if rule.parts and rule.delta is not None:
+        together = "together" if rule.joint else "each"
+        return f"{rule.guarantee}, delta {rule.delta:g} {together}"
     if rule.guarantee == "none":
         return "nothing"
     if rule.in_expectation:

@@ -1,4 +1,4 @@
-"""Events: what the failures and the ties alone say is what all groups say, for every metric."""
+"""Merged groups give the same value as all tie groups, for every metric."""
 
 import sys
 from dataclasses import replace
@@ -11,7 +11,7 @@ from tests.laws.cases import scored_cases
 
 import abstain as ab
 from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import APART, opened, with_vertex
+from abstain._foundation.ranks import N_SPLIT_AT_ENDS, split_at_ends, with_vertex
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
@@ -30,7 +30,7 @@ RANKED = [m for m in METRICS.values() if m.measurement.rank_based and not m.iden
 
 def by_groups(s: Scored) -> Scored:
     """Return the same samples, all of whose groups are kept apart."""
-    return replace(s, known_groups=s.groups, known_events=None)
+    return replace(s, precomputed_groups=s.groups, precomputed_merged_groups=None)
 
 
 def assert_same(got: Measured, expected: Measured, name: str) -> None:
@@ -39,38 +39,38 @@ def assert_same(got: Measured, expected: Measured, name: str) -> None:
 
 
 @given(s=scored_cases(most=60))
-def test_every_rank_metric_needs_events_only(s: Scored) -> None:
-    assert (s.events.n, s.events.tied) == (s.groups.n, s.groups.tied)
-    assert s.events.stretch is not None
+def test_every_rank_metric_needs_merged_groups_only(s: Scored) -> None:
+    assert (s.merged_groups.n, s.merged_groups.tied) == (s.groups.n, s.groups.tied)
+    assert s.merged_groups.is_merged is not None
     full = by_groups(s)
     for metric in RANKED:
         assert_same(metric.compute(s), metric.compute(full), metric.name)
 
 
 @given(s=scored_cases(most=60))
-def test_untied_orders_need_events_only(s: Scored) -> None:
-    for order in (s.untied(best=True), s.untied(best=False)):
-        full = by_groups(replace(order, known_events=None))
+def test_untied_orders_need_merged_groups_only(s: Scored) -> None:
+    for order in (s.with_ties_broken(best=True), s.with_ties_broken(best=False)):
+        full = by_groups(replace(order, precomputed_merged_groups=None))
         assert np.array_equal(full.groups.loss, order.loss)
-        assert order.events.tied == 0
+        assert order.merged_groups.tied == 0
         for metric in RANKED:
             if not metric.reason_not_applicable(order):
                 assert_same(metric.compute(order), metric.compute(full), metric.name)
 
 
 @given(s=scored_cases(most=60), wanted=st.integers(1, 60))
-def test_a_vertex_within_a_stretch(s: Scored, wanted: int) -> None:
+def test_a_vertex_within_a_merged_group(s: Scored, wanted: int) -> None:
     wanted = min(wanted, s.n)
-    events = with_vertex(s.events, wanted)
-    assert (events.n, events.tied) == (s.n, s.groups.tied)
-    assert (wanted in events.through) == (wanted in s.groups.through)
-    if wanted in events.through:
-        place, there = (list(x.through).index(wanted) for x in (events, s.groups))
-        assert events.loss_through[place] == s.groups.loss_through[there]
+    groups = with_vertex(s.merged_groups, wanted)
+    assert (groups.n, groups.tied) == (s.n, s.groups.tied)
+    assert (wanted in groups.through) == (wanted in s.groups.through)
+    if wanted in groups.through:
+        place, there = (list(x.through).index(wanted) for x in (groups, s.groups))
+        assert groups.loss_through[place] == s.groups.loss_through[there]
 
 
 @given(s=scored_cases(most=60), share=st.floats(0, 1), rule=st.sampled_from(["first", "expected"]))
-def test_working_points_within_a_stretch(s: Scored, share: float, rule: str) -> None:
+def test_working_points_within_a_merged_group(s: Scored, share: float, rule: str) -> None:
     groups = s.groups
     risk = ab.generalized_risk(s.confidence, s.loss, coverage=share, rule=rule)
     if rule == "first":
@@ -111,7 +111,7 @@ def test_large_samples_to_the_last_digits(kind: str) -> None:
     elif kind == "saturated":
         confidence[rng.random(loss.size) < 0.55] = 1.0
     s = scored(confidence, loss)
-    assert s.events.count.size < 0.5 * s.n
+    assert s.merged_groups.count.size < 0.5 * s.n
     full = by_groups(s)
     for metric in RANKED:
         if not metric.reason_not_applicable(s):
@@ -120,7 +120,7 @@ def test_large_samples_to_the_last_digits(kind: str) -> None:
 
 
 def large_case(kind: str) -> Scored:
-    """Return more samples than are kept apart at both ends, so that stretches are left."""
+    """Return more samples than are kept apart at both ends, so that merged groups remain."""
     rng = np.random.default_rng(7)
     confidence = rng.beta(5, 1, 30_000)
     loss = (rng.random(confidence.size) > confidence**0.3).astype(float)
@@ -136,13 +136,13 @@ def large_case(kind: str) -> Scored:
 @pytest.mark.parametrize("kind", ["distinct", "rounded", "half of them wrong", "wrong at the top"])
 def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     s = large_case(kind)
-    assert s.turned.n < s.bends.n < s.kinds.n
-    assert s.turned.total == s.bends.total == s.kinds.total == s.n
+    assert s.merged_rows.n < s.split_rows.n < s.group_rows.n
+    assert s.merged_rows.total == s.split_rows.total == s.group_rows.total == s.n
     for metric in filter(
         lambda m: m.measurement.influence is not None and not m.reason_not_applicable(s), RANKED
     ):
         rows = metric.measurement.influence_rows(s)
-        assert rows in (s.bends, s.turned), metric.name
+        assert rows in (s.split_rows, s.merged_rows), metric.name
         few = spread_of(influence_of(metric, rows), times=rows.times)
         every = spread_of(influence_of(metric, s))
         assert (few.samples, few.units) == (every.samples, every.units)
@@ -163,10 +163,10 @@ def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
 
 
 @given(s=scored_cases(most=60))
-def test_of_few_samples_groups_say_what_opened_stretches_do(s: Scored) -> None:
-    # Without stretches nothing has to be cut, which is most of the work of a small sample.
-    assert s.bends is s.kinds
-    apart = replace(s, known_groups=opened(s.events))
+def test_of_few_samples_groups_say_what_split_groups_do(s: Scored) -> None:
+    # Without merged groups nothing has to be cut, which is most of the work of a small sample.
+    assert s.split_rows is s.group_rows
+    apart = replace(s, precomputed_groups=split_at_ends(s.merged_groups))
     for metric in filter(
         lambda m: m.measurement.influence is not None and not m.reason_not_applicable(s), RANKED
     ):
@@ -181,14 +181,14 @@ def test_of_few_samples_groups_say_what_opened_stretches_do(s: Scored) -> None:
 
 def test_groups_stand_for_few_samples_alone() -> None:
     for more in (0, 1):
-        n = 2 * APART + more
+        n = 2 * N_SPLIT_AT_ENDS + more
         s = scored(np.arange(n, 0, -1.0), np.arange(n) % 50 == 0)
-        assert (s.bends is s.kinds) == (more == 0)
+        assert (s.split_rows is s.group_rows) == (more == 0)
 
 
 @given(s=scored_cases(most=60))
 def test_each_row_has_the_influence_of_the_samples_it_stands_for(s: Scored) -> None:
-    rows = s.kinds
+    rows = s.group_rows
     place = {(c, x): i for i, (c, x) in enumerate(zip(rows.confidence, rows.loss, strict=True))}
     own = [place[c, x] for c, x in zip(s.confidence, s.loss, strict=True)]
     assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
@@ -215,7 +215,7 @@ def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
 def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: int) -> None:
     labels = np.random.default_rng(seed).integers(-1, 3, s.n)
     s = replace(s, view=ClassView(labels, labels, (0, 1, 2)))
-    rows = s.kinds_by_class
+    rows = s.class_rows
     kept = zip(rows.confidence, rows.loss, rows.view.labels, strict=True)
     place = {row: i for i, row in enumerate(kept)}
     own = [place[row] for row in zip(s.confidence, s.loss, labels, strict=True)]
@@ -231,7 +231,7 @@ def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: in
     between=st.tuples(st.integers(0, 120), st.integers(0, 120)).filter(lambda x: x[0] < x[1]),
     interpolation=st.sampled_from(["linear", "hyperbolic"]),
 )
-def test_areas_between_two_coverages_need_events_only(
+def test_areas_between_two_coverages_need_merged_groups_only(
     s: Scored, between: tuple[int, int], interpolation: str
 ) -> None:
     low, high = (x / 120 for x in between)
