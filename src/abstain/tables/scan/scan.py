@@ -124,7 +124,8 @@ class PredictionScan:
 
     def identity(self) -> dict[str, Any]:
         """Return what changes when a file or an option of reading does, as JSON takes it."""
-        asked = {name: _plain(getattr(self.asked, name)) for name in _ASKED}
+        values = {name: getattr(self.asked, name) for name in _ASKED}
+        asked = {k: [str(x) for x in v] if isinstance(v, tuple) else v for k, v in values.items()}
         own = {"skip_bad": self.skip_bad, "by_file": self.by_file}
         return {"files": identity(self.paths), "asked": {**asked, **own}, "cut": cut_sizes()}
 
@@ -199,10 +200,6 @@ class PredictionScan:
             skipped = (*skipped, Skipped(table.source, dropped, reasons))
             notes = tuple(note for note in notes if note.kind != DROPPED)
         return ScannedBatch(piece, found.splits, notes, skipped, height)
-
-
-def _plain(given: Any) -> Any:
-    return [str(x) for x in given] if isinstance(given, tuple) else given
 
 
 def scan_predictions(
