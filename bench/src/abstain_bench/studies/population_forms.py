@@ -229,8 +229,9 @@ def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
         out.append(
             f"Without ties ({counted(len(free), 'case')}) AURC_a and AURC_p differ by "
             f"{typical:.2g} of the AURC in the median and "
-            f"{abs(worst['relative_difference']):.2g} at most ({_case_said(worst)}, n = {worst['n']}): the difference of the weights of a finite "
-            "sample, which goes away as n grows."
+            f"{abs(worst['relative_difference']):.2g} at most ({_case_said(worst)}, "
+            f"n = {worst['n']}): the difference of the weights of a finite sample, which goes away "
+            "as n grows."
         )
     tied = [row for row in rows if row["tied_share"] > 0 and row["AURC_p"]]
     if tied:
