@@ -39,7 +39,7 @@ from abstain.metrics.intervals import (
     interval_of,
     range_of,
 )
-from abstain.metrics.replicates import replicates
+from abstain.metrics.resampling import replicates
 from abstain.metrics.small_samples import expected_variance
 
 PAGE = Path(__file__).parents[1] / "docs" / "validation.md"

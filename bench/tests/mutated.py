@@ -116,7 +116,7 @@ def scores(path: Path) -> None:
 
 
 def toml(path: Path) -> None:
-    from abstain_bench.runs.reading import read_config
+    from abstain_bench.runs.specification import read_config
 
     read_config(path)
 

@@ -67,7 +67,7 @@ def test_a_demo_that_is_interrupted_shows_no_traceback(monkeypatch):
 def test_what_it_trains_and_shows(path):
     from abstain_bench.data.corruptions import CORRUPTIONS
     from abstain_bench.runs.methods import METHODS
-    from abstain_bench.runs.reading import read_config
+    from abstain_bench.runs.specification import read_config
 
     config = read_config(path)
     assert {"cross-entropy", "deep-gamblers", "devries", "confidnet"} == {
@@ -89,7 +89,7 @@ def test_what_it_trains_and_shows(path):
 
 
 def test_the_demo_learns_less_than_the_study():
-    from abstain_bench.runs.reading import read_config
+    from abstain_bench.runs.specification import read_config
 
     small, large = map(read_config, (demo.CONFIG, demo.STUDY))
     assert [arm.name for arm in small.arms] == [arm.name for arm in large.arms]

@@ -16,7 +16,7 @@ from abstain.inference.influence import covariance
 from abstain.inference.ranking import expected_ranks, rank_chances
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influences
-from abstain.metrics.replicates import replicates
+from abstain.metrics.resampling import replicates
 
 SECTION = Section(
     "resampling",

@@ -17,7 +17,7 @@ from abstain.inference.aggregates import improvements, probability_of_improvemen
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
 from abstain.metrics.calibration import ece_replicates
-from abstain.metrics.replicates import replicates
+from abstain.metrics.resampling import replicates
 
 METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
 

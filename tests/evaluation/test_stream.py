@@ -1,5 +1,6 @@
 """Counting batches: interrupted and resumed, bad rows counted, and what is refused."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,28 @@ def test_what_is_kept_is_of_these_files_and_options_alone(files, tmp_path):
     anew = [finding for finding in changed.findings if "counted anew" in finding.message]
     assert [finding.level for finding in anew] == ["note"]
     assert not [finding for finding in first.findings if "counted anew" in finding.message]
+
+
+def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_path):
+    rows = "label,prediction,confidence\n1,1,0.9\n,1,0.4\n0,1,0.7\n"
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(rows)
+    scan = ab.scan_predictions(str(tmp_path / "*.csv"), missing="drop")
+    folder = tmp_path / "state"
+
+    def dropped_notes():
+        findings = counted_evaluation(scan, _plan(folder)).findings
+        return [note.message for note in findings if "dropped" in note.message]
+
+    first = dropped_notes()
+    assert first == ["2 of 6 rows (33.33%) dropped: no label in 'label'"] == dropped_notes()
+    (path,) = folder.glob("*.npz")
+    arrays = dict(np.load(path))
+    plain = json.loads(str(arrays["plain"]))
+    text = "1 of 3 rows (33.33%) dropped: no label in 'label'"
+    plain["notes"] = [[n, [text]] for n, _ in plain["notes"]]
+    np.savez(path, **arrays | {"plain": np.array(json.dumps(plain))})
+    assert dropped_notes() == [text]
 
 
 def test_a_damaged_state_is_refused(files, tmp_path):

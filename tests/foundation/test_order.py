@@ -68,14 +68,14 @@ def test_groups_that_hold_loss_say_what_all_groups_say():
     rng = np.random.default_rng(4)
     weight = rng.random(500)
     s = Scored(np.round(rng.random(500), 2), rng.random(500) < 0.01, weight)
-    held = s.groups.holding
+    held = s.groups.with_loss
     assert 0 < held.loss.size < s.groups.loss.size / 2
     here = np.flatnonzero(s.groups.loss)
     for name in ("loss", "weight", "above", "through"):
         np.testing.assert_array_equal(getattr(held, name), getattr(s.groups, name)[here])
     # Where nearly all hold some, none are left out and nothing is copied.
     graded = Scored(s.confidence, rng.random(500), weight).groups
-    assert graded.holding is graded
+    assert graded.with_loss is graded
 
 
 def test_a_scored_object_is_sorted_once(monkeypatch):

@@ -8,11 +8,10 @@ from scipy.optimize import brentq
 from scipy.stats import t as student
 
 from abstain.inference.differences import PairedNumbers, differences, warnings_of
+from abstain.inference.influence import STEPS
 from abstain.inference.intervals import difference_from
-from abstain.inference.pair_powers import PairPowers
 from abstain.inference.paired import bootstrap_difference, bootstrap_differences
-from abstain.inference.ratios import ratio_ends
-from abstain.inference.reach import STEPS
+from abstain.inference.pairs import PairPowers, ratio_ends
 from abstain.inference.small_samples import (
     Failures,
     degrees_of_freedom,

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from abstain.errors import DomainError
-from abstain.inference.proportions import clopper_pearson, effective_count, wilson
+from abstain.inference.intervals import clopper_pearson, effective_count, wilson
 
 CASES = [(0, 1), (1, 1), (0, 50), (3, 50), (25, 50), (50, 50), (7, 1000)]
 

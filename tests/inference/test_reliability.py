@@ -37,7 +37,7 @@ def test_the_page_has_a_row_for_every_metric_and_test(reliability, page: str) ->
     for test in ("Wilcoxon, two-sided", "Friedman, 3 methods", "Nemenyi, any of 5 methods"):
         assert f"\n| {test}, ties |" in blocks
     for design in reliability.DESIGNS:
-        head = f"{design.n}, {100 * design.rate:.0f} %, {design.kind}"
+        head = f"{design.n:,}, {100 * design.rate:.0f}%, {design.kind}"
         assert page.count(head) == 3
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.laws.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
-from abstain.inference.reach import OPEN
+from abstain.inference.influence import OPEN
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.intervals import interval_of

@@ -11,7 +11,7 @@ from tests.laws.test_catalogue import ALL
 from abstain._foundation.scored import Scored
 from abstain.inference.draws import Draws
 from abstain.metrics import Metric
-from abstain.metrics.replicates import replicates
+from abstain.metrics.resampling import replicates
 
 GRADED = [metric for metric in ALL if not metric.measurement.needs]
 

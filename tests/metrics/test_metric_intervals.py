@@ -9,7 +9,7 @@ import abstain as ab
 from abstain import simulate
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
-from abstain.inference.proportions import clopper_pearson, wilson
+from abstain.inference.intervals import clopper_pearson, wilson
 from abstain.metrics import METRICS, metric_named
 from abstain.metrics.intervals import (
     difference_of,

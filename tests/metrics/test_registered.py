@@ -13,8 +13,14 @@ from tests.laws import test_catalogue, test_influence
 
 import abstain as ab
 from abstain import streaming
-from abstain.metrics import METRICS, Metric, metric_bootstrap, metric_difference, metric_interval
-from abstain.metrics import replicates as resampling
+from abstain.metrics import (
+    METRICS,
+    Metric,
+    metric_bootstrap,
+    metric_difference,
+    metric_interval,
+    resampling,
+)
 from abstain.metrics.entry import DisplayOptions, Identity, Measurement
 from abstain.report import html_report, latex_table, terminal_table
 

@@ -12,7 +12,7 @@ from scipy.stats import norm
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.intervals import of_replicates
-from abstain.inference.reach import OPEN, STRETCH
+from abstain.inference.influence import OPEN, STRETCH
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
 from abstain.metrics.working_points import quantities

@@ -29,7 +29,7 @@ from abstain_bench.results import results_of
 from abstain_bench.runs.costs import REPORT, costs_of
 from abstain_bench.runs.jobs import Job, Outcome
 from abstain_bench.runs.jobs.steps import Steps
-from abstain_bench.runs.reading import default_config, read_config, tables_of
+from abstain_bench.runs.specification import default_config, read_config, tables_of
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
 #: Its package has a function of the same name.

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from abstain_bench.runs.jobs import run_jobs
-from abstain_bench.runs.reading import from_plain, plain
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.specification import Specification
+from abstain_bench.runs.specification import Specification, from_plain, plain
 from abstain_bench.runs.store import JOBS, ExposureFacts, StoredRun, write_manifest
 
 EXPOSURES = (ExposureFacts("iid", "iid", "iid", "iid"),)

@@ -13,7 +13,10 @@ from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.training import OBJECTIVES
 from abstain_bench.data.corruptions import CORRUPTIONS
 from abstain_bench.runs.methods import METHODS, methods_of
-from abstain_bench.runs.reading import (
+from abstain_bench.runs.recipe import Recipe
+from abstain_bench.runs.specification import (
+    Arm,
+    Config,
     changed,
     default_config,
     from_plain,
@@ -21,8 +24,6 @@ from abstain_bench.runs.reading import (
     read_config,
     tables_of,
 )
-from abstain_bench.runs.recipe import Recipe
-from abstain_bench.runs.specification import Arm, Config
 from abstain_bench.runs.tasks import TASKS
 
 TOML = """

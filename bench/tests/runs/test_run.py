@@ -18,10 +18,13 @@ from abstain_bench.runs.costs import costs_of  # noqa: E402
 from abstain_bench.runs.jobs import run_jobs  # noqa: E402
 from abstain_bench.runs.jobs.steps import Steps  # noqa: E402
 from abstain_bench.runs.passes import outputs_of  # noqa: E402
-from abstain_bench.runs.reading import default_config, plain  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
 from abstain_bench.runs.selection import choose  # noqa: E402
-from abstain_bench.runs.specification import Specification  # noqa: E402
+from abstain_bench.runs.specification import (  # noqa: E402
+    Specification,
+    default_config,
+    plain,
+)
 from abstain_bench.runs.store import IMPORTED, JOBS, MANIFEST, Store  # noqa: E402
 from abstain_bench.runs.work import Worker  # noqa: E402
 

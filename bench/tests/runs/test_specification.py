@@ -8,9 +8,8 @@ pytest.importorskip("torch")
 
 from abstain.training import OBJECTIVES
 from abstain.training.objective import WARM_UP
-from abstain_bench.runs.reading import default_config
 from abstain_bench.runs.recipe import Recipe
-from abstain_bench.runs.specification import Arm, Specification
+from abstain_bench.runs.specification import Arm, Specification, default_config
 from abstain_bench.runs.specification.arms import WARM_UPS
 
 

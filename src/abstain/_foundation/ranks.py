@@ -30,8 +30,8 @@ def raise_uncounted(subject: str = "") -> NoReturn:
 
 
 @dataclass(frozen=True, eq=False)
-class Holding:
-    """Those tie groups that hold some loss, with where they stand among all."""
+class GroupsWithLoss:
+    """The tie groups with some loss, and their ranks among all groups."""
 
     #: Shape (h,). As in `TieGroups`.
     loss: FloatArray
@@ -135,15 +135,15 @@ class TieGroups:
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
-    def holding(self) -> "TieGroups | Holding":
-        """The groups that hold some loss, where they stand; all where that saves nothing."""
+    def with_loss(self) -> "TieGroups | GroupsWithLoss":
+        """The groups with some loss; all groups if that saves nothing."""
         if self.xp is not np:
             return self
         here = np.flatnonzero(self.loss > 0)
         if self.is_merged is None and 2 * here.size > self.loss.size:
             return self
         loss, through, weight = self.loss[here], self.through[here], self.weight[here]
-        return Holding(loss, weight, through - weight, through, self.total)
+        return GroupsWithLoss(loss, weight, through - weight, through, self.total)
 
     @property
     def total(self) -> float:

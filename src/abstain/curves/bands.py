@@ -12,8 +12,7 @@ from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.curves._accepted_parts import AcceptedParts, accepted
 from abstain.curves.risk_coverage import Kind
-from abstain.inference.intervals import level_of
-from abstain.inference.proportions import clopper_pearson, wilson
+from abstain.inference.intervals import clopper_pearson, level_of, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Steps of the default grid of coverages.

@@ -23,7 +23,7 @@ from abstain.metrics import METRICS, Metric
 from abstain.metrics.confidence_weighted.areas import sweep_of
 from abstain.metrics.entry import measured_at_once
 from abstain.metrics.intervals import interval_of
-from abstain.metrics.replicates import replicates as replicates_of
+from abstain.metrics.resampling import replicates as replicates_of
 from abstain.metrics.ties import UntiedOrders, has_bounds
 
 #: Families of metrics that have a range over all orders of tied samples.

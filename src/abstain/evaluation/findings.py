@@ -1,9 +1,8 @@
 """What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -41,18 +40,26 @@ def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
     values = {result.metric.name: result for result in results}
-    said = (
+    notes = [
         *_counts(s, part.unknown),
         *_saturation(s, part.sure.shown),
         *_ties(s, values.get(PRIMARY)),
-        *_direction(s, own=part.own),
-        *_labels(part.unknown),
-        *_scale(part.sure),
-    )
+    ]
+    if text := wrong_way(s, own=part.own):
+        notes.append(Note.warning("direction", text))
+    if part.unknown:
+        text = "samples belong to no class that the model knows; they count as wrong."
+        notes.append(Note("unknown_class", f"{part.unknown:,} {text}"))
+    if part.sure.probability is None:
+        text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
+        notes.append(Note("scale", f"{text}to it."))
     # A split has the same samples under every score.
     shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
     score = part.score
-    return [replace(f, split=part.split, score="" if f.kind in shared else score) for f in said]
+    return [
+        replace(note, split=part.split, score="" if note.kind in shared else score)
+        for note in notes
+    ]
 
 
 def _counts(s: Scored, unknown: int | None) -> Iterator[Note]:
@@ -94,7 +101,7 @@ def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
     if top == s.merged_groups.n:
         yield Note.warning(
             "constant",
-            f"Every confidence is {_extreme(shown, np.max)}: this score cannot reject "
+            f"Every confidence is {float(shown.max()):.6g}: this score cannot reject "
             "anything in particular.",
         )
         return
@@ -105,14 +112,14 @@ def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
         yield Note(
             "saturation",
             f"{top / s.samples:.1%} of the samples ({top:,}) have the highest confidence, exactly "
-            f"{_extreme(shown, np.max)}; no threshold can tell them apart.{of_them}",
+            f"{float(shown.max()):.6g}; no threshold can tell them apart.{of_them}",
             level="warning" if top / s.samples >= SATURATED else "note",
         )
     if bottom > 1 and bottom / s.samples >= MASS_POINT:
         yield Note(
             "abstentions",
             f"{bottom / s.samples:.1%} of the samples ({bottom:,}) have the lowest confidence, "
-            f"exactly {_extreme(shown, np.min)}; they are rejected together or not "
+            f"exactly {float(shown.min()):.6g}; they are rejected together or not "
             "at all.",
         )
 
@@ -147,33 +154,6 @@ def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
         f"are accepted or rejected together.{moved}",
         level="warning" if is_large else "note",
     )
-
-
-def _direction(s: Scored, *, own: bool) -> Iterator[Note]:
-    if said := wrong_way(s, own=own):
-        yield Note.warning("direction", said)
-
-
-def _labels(unknown: int | None) -> Iterator[Note]:
-    if unknown:
-        yield Note(
-            "unknown_class",
-            f"{unknown:,} samples belong to no class that the model knows; they count as wrong.",
-        )
-
-
-def _scale(s: Scored) -> Iterator[Note]:
-    if s.probability is None:
-        yield Note(
-            "scale",
-            "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
-            "to it.",
-        )
-
-
-def _extreme(shown: Array, of: Callable[[Array], Any]) -> str:
-    """Write the highest or the lowest confidence, as a probability where it means one."""
-    return f"{float(of(shown)):.6g}"
 
 
 def wrong_way(s: Scored, *, own: bool) -> str | None:

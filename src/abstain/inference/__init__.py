@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from abstain.inference.influence import standard_error as standard_error
     from abstain.inference.intervals import Difference as Difference
     from abstain.inference.intervals import Interval as Interval
+    from abstain.inference.intervals import clopper_pearson as clopper_pearson
     from abstain.inference.intervals import difference_from as difference_from
     from abstain.inference.intervals import interval_from as interval_from
+    from abstain.inference.intervals import wilson as wilson
     from abstain.inference.multiplicity import adjust as adjust
     from abstain.inference.multiplicity import cliques as cliques
     from abstain.inference.multiplicity import critical_difference as critical_difference
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
     from abstain.inference.permutation import PermutationResult as PermutationResult
     from abstain.inference.permutation import swap_test as swap_test
     from abstain.inference.permutation import swap_test_by_ranks as swap_test_by_ranks
-    from abstain.inference.proportions import clopper_pearson as clopper_pearson
-    from abstain.inference.proportions import wilson as wilson
     from abstain.inference.rank_tests import FriedmanResult as FriedmanResult
     from abstain.inference.rank_tests import WilcoxonResult as WilcoxonResult
     from abstain.inference.rank_tests import friedman as friedman
@@ -78,12 +78,18 @@ else:
         confidence_sequence=("anytime_interval",),
         draws=("Draws", "bootstrap"),
         influence=("covariance", "standard_error"),
-        intervals=("Difference", "Interval", "difference_from", "interval_from"),
+        intervals=(
+            "Difference",
+            "Interval",
+            "clopper_pearson",
+            "difference_from",
+            "interval_from",
+            "wilson",
+        ),
         multiplicity=("adjust", "cliques", "critical_difference", "nemenyi"),
         non_inferiority=("NonInferiority", "non_inferiority"),
         paired=("BootstrapDifference", "bootstrap_difference", "wilcoxon_on_replicates"),
         permutation=("PermutationResult", "swap_test", "swap_test_by_ranks"),
-        proportions=("clopper_pearson", "wilson"),
         rank_tests=(
             "FriedmanResult",
             "WilcoxonResult",

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abstain.inference.pair_powers import PairPowers, first_and_second
-from abstain.inference.ratios import ratio_ends
-from abstain.inference.reach import OPEN, joint_p_value, levels_left, of_difference
+from abstain.inference.influence import OPEN, joint_p_value, levels_left, of_difference
+from abstain.inference.pairs import PairPowers, first_and_second, ratio_ends
 from abstain.inference.small_samples import (
     Failures,
     counted,
@@ -227,7 +226,7 @@ def differences(
 ) -> Differences:
     """Test every pair; `warnings` go with those that have an interval.
 
-    `reaches` are those of each number, where thresholds jump (`abstain.inference.reach`). Numbers
+    `reaches` are those of each number, where thresholds jump (`influence.reach_of`). Numbers
     whose influences are 0 may have no other error: see `Measurement.no_error_at_threshold`.
     """
     why = _why_none(pairs)

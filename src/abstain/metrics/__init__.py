@@ -1,12 +1,12 @@
 """One number from (confidence, loss): the functions, and the catalogue `METRICS` of them all."""
 
-from abstain.metrics.areas.achievable import achievable_aurc as achievable_aurc
 from abstain.metrics.areas.augrc import augrc as augrc
 from abstain.metrics.areas.augrc import augrc_terms as augrc_terms
 from abstain.metrics.areas.augrc import excess_augrc as excess_augrc
 from abstain.metrics.areas.augrc import (
     prediction_rejection_ratio as prediction_rejection_ratio,
 )
+from abstain.metrics.areas.aurc import achievable_aurc as achievable_aurc
 from abstain.metrics.areas.aurc import (
     area_under_accuracy_rejection as area_under_accuracy_rejection,
 )
@@ -15,6 +15,7 @@ from abstain.metrics.areas.balanced import balanced_augrc as balanced_augrc
 from abstain.metrics.areas.balanced import balanced_aurc as balanced_aurc
 from abstain.metrics.areas.binary import auprc_retention as auprc_retention
 from abstain.metrics.areas.binary import auroc_retention as auroc_retention
+from abstain.metrics.areas.excess import ause as ause
 from abstain.metrics.areas.excess import e_aurc as e_aurc
 from abstain.metrics.areas.excess import normalized_aurc as normalized_aurc
 from abstain.metrics.areas.pair import RiskCoverageAreas as RiskCoverageAreas
@@ -25,7 +26,6 @@ from abstain.metrics.areas.published import published_achievable_aurc as publish
 from abstain.metrics.areas.published import published_augrc as published_augrc
 from abstain.metrics.areas.published import published_aurc as published_aurc
 from abstain.metrics.areas.published import published_e_aurc as published_e_aurc
-from abstain.metrics.areas.sparsification import ause as ause
 from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece
 from abstain.metrics.calibration import mce as mce
@@ -82,7 +82,7 @@ from abstain.metrics.weight_statistics import weight_error_scale as weight_error
 from abstain.metrics.weight_statistics import weight_mse as weight_mse
 from abstain.metrics.weight_statistics import weight_mse_given_rank as weight_mse_given_rank
 from abstain.metrics.weight_statistics import weight_variance as weight_variance
-from abstain.metrics.working_points.accuracy import selective_accuracy as selective_accuracy
+from abstain.metrics.working_points.entries import selective_accuracy as selective_accuracy
 from abstain.metrics.working_points.points import WorkingPoint as WorkingPoint
 from abstain.metrics.working_points.points import coverage_at_risk as coverage_at_risk
 from abstain.metrics.working_points.points import generalized_risk as generalized_risk

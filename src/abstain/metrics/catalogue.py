@@ -15,33 +15,28 @@ from abstain.metrics import (
     smooth_calibration,
 )
 from abstain.metrics.areas import (
-    achievable,
     augrc,
     aurc,
     balanced,
     binary,
     excess,
     partial,
-    sparsification,
 )
 from abstain.metrics.confidence_weighted import areas as cwsa_areas
 from abstain.metrics.confidence_weighted import cwsa
 from abstain.metrics.entry import METRICS, Family, Metric
-from abstain.metrics.working_points import accuracy
 from abstain.metrics.working_points import entries as working_points
 
 for _entry in (
     *augrc.ENTRIES,
     *aurc.ENTRIES,
     *excess.ENTRIES,
-    *sparsification.ENTRIES,
-    *achievable.ENTRIES,
+    aurc.ACHIEVABLE,
     aurc.AUARC,
     *balanced.ENTRIES,
     *failure_ranking.ENTRIES,
     *retention.ENTRIES,
     *working_points.ENTRIES,
-    *accuracy.ENTRIES,
     *collaboration.ENTRIES,
     *classifier.ENTRIES,
     *calibration.ENTRIES,
@@ -68,7 +63,7 @@ FAMILIES: tuple[Family, ...] = (
     *working_points.FAMILIES,
     *partial.FAMILIES,
     *cwsa.FAMILIES,
-    *accuracy.FAMILIES,
+    working_points.SELECTIVE_ACCURACY,
     *collaboration.FAMILIES,
     *open_set.FAMILIES,
     *calibration.FAMILIES,

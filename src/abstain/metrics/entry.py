@@ -14,8 +14,8 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
+from abstain.inference.influence import reach_of
 from abstain.inference.intervals import Interval
-from abstain.inference.reach import reach_of
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import Binned
 from abstain.metrics.rank_weights import RankWeight

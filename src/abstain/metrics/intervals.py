@@ -9,6 +9,7 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.passed_rows import cluster_of, n_passed
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
+from abstain.inference.influence import STEPS
 from abstain.inference.intervals import (
     Difference,
     Interval,
@@ -17,9 +18,8 @@ from abstain.inference.intervals import (
     level_of,
     no_difference,
     no_interval,
+    wilson,
 )
-from abstain.inference.proportions import wilson
-from abstain.inference.reach import STEPS
 from abstain.inference.small_samples import Failures
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, OpenThresholds

@@ -15,7 +15,7 @@ import numpy as np
 from abstain._foundation.arrays import inner, sealed
 from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.foreign import scalar, value_from
-from abstain._foundation.ranks import Holding, TieGroups
+from abstain._foundation.ranks import GroupsWithLoss, TieGroups
 from abstain._foundation.scored import Scored
 from abstain._foundation.segments import still_to_come
 from abstain._foundation.special import (
@@ -33,12 +33,13 @@ RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
 def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean over all samples of phi(rank) x loss."""
-    # Weights by place read nothing that those groups lack.
-    held = cast("TieGroups", groups.holding) if phi in BY_PLACE else groups
+    # Weights by rank read nothing that groups with some loss lack.
+    xp, total = groups.xp, groups.total
+    with_loss = cast("TieGroups", groups.with_loss) if phi in BY_PLACE else groups
     if phi is augrc_weight:
-        doubled_ranks = groups.xp.sum(held.loss * (held.above + held.through))
-        return scalar(augrc_from_rank_sum(groups.total, groups.xp.sum(held.loss), doubled_ranks))
-    return scalar(groups.xp.sum(phi(held) * held.loss) / groups.total)
+        doubled_ranks = xp.sum(with_loss.loss * (with_loss.above + with_loss.through))
+        return scalar(augrc_from_rank_sum(total, xp.sum(with_loss.loss), doubled_ranks))
+    return scalar(xp.sum(phi(with_loss) * with_loss.loss) / total)
 
 
 def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
@@ -66,7 +67,9 @@ def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -
             area += float(inner(groups.weight, risks + before)) / 2
             risk = risks[-1]
         else:
-            here = Holding(groups.loss, groups.weight, through - groups.weight, through, total)
+            here = GroupsWithLoss(
+                groups.loss, groups.weight, through - groups.weight, through, total
+            )
             area += float(inner(phi(cast("TieGroups", here)), groups.loss))
         place, failed = float(through[-1]), failed + float(groups.loss_through[-1])
     return area / total

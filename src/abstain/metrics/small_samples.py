@@ -22,8 +22,7 @@ import numpy as np
 from abstain._foundation.arrays import inner
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
-from abstain.inference.intervals import Interval, interval_from
-from abstain.inference.proportions import clopper_pearson, wilson
+from abstain.inference.intervals import Interval, clopper_pearson, interval_from, wilson
 from abstain.inference.small_samples import Expected, few_clusters
 from abstain.metrics.entry import Metric, count_failures
 from abstain.metrics.roc import hanley_mcneil

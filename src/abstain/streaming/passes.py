@@ -207,15 +207,16 @@ class CutCounts:
                 "`threshold` must be a cut, where counts are kept; got "
                 f"{threshold!r}. Pass it to `streaming.second_pass(first, cuts=[...])`"
             )
-        self._refuse_other_samples()
-        full = self.settled
-        failed = int(full.failed[place:].sum())
-        return failed + int(full.at[place:].sum() + full.between[place + 1 :].sum()), failed
+        self._check_both_passes_match()
+        counts = self.settled
+        n_failures = int(counts.failed[place:].sum())
+        n_successes = int(counts.at[place:].sum() + counts.between[place + 1 :].sum())
+        return n_failures + n_successes, n_failures
 
     @cached_property
     def scored(self) -> Scored:
         """The counts by confidence, as metrics take them: see `streaming.scored`."""
-        self._refuse_other_samples()
+        self._check_both_passes_match()
         counts = self.settled
         # The groups from the most confident on: above the last cut, at it, below it, and so on.
         at_cuts = slice(1, None, 2)
@@ -240,13 +241,13 @@ class CutCounts:
             )
         )
 
-    def _refuse_other_samples(self) -> None:
-        told, found = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
-        if told != found:
+    def _check_both_passes_match(self) -> None:
+        first, second = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
+        if first != second:
             raise InputError(
                 "`state` must have seen in its second pass what the first had seen, "
-                f"{told[0]} samples of which {told[1]} fail; got {found[0]}, of which {found[1]} "
-                "fail. Pass the same files to both"
+                f"{first[0]} samples of which {first[1]} fail; got {second[0]}, of which "
+                f"{second[1]} fail. Pass the same files to both"
             )
 
 

@@ -11,8 +11,13 @@ from abstain._foundation.weights import counted
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.inference.influence import standard_error
-from abstain.inference.intervals import Interval, interval_from, no_interval
-from abstain.inference.proportions import clopper_pearson, effective_count
+from abstain.inference.intervals import (
+    Interval,
+    clopper_pearson,
+    effective_count,
+    interval_from,
+    no_interval,
+)
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 

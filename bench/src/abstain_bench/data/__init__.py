@@ -24,13 +24,11 @@ from abstain_bench.data.published.cifar import read_cifar100 as read_cifar100
 __all__ = [
     "DATASETS",
     "KINDS",
-    "LETTERS",
     "LOOK_ALIKES",
     "DataSet",
     "Exposure",
     "Images",
     "Splits",
-    "Typeface",
     "digits",
     "digits8",
     "glyph_families",

@@ -179,27 +179,6 @@ def held_out_classes(
 ) -> IntArray:
     """Draw the classes that an open-set study holds out.
 
-    Parameters
-    ----------
-    count : int
-        Number of classes of the data set.
-    share : float, default=0.4
-        The share to hold out, rounded; at least one class, and at least two are kept.
-    classes : sequence of int, optional
-        These instead of drawn ones.
-    rng : int, Generator or None, default=0
-        The seed of the drawing.
-
-    Returns
-    -------
-    int64 ndarray
-        The numbers of the held-out classes, ascending.
-
-    Raises
-    ------
-    InputError
-        Fewer than three classes, or `classes` are not numbers of classes, or leave fewer than two.
-
     Examples
     --------
     >>> from abstain_bench.data.published import held_out_classes

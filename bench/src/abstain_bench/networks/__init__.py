@@ -18,15 +18,7 @@ from abstain_bench.networks.zoom import Resized as Resized
 
 __all__ = [
     "MODELS",
-    "VGG",
     "Backbone",
     "Model",
-    "PreResNet",
-    "ResNet",
-    "Resized",
     "SmallConv",
-    "StreetConv",
-    "ViT",
-    "WideResNet",
-    "parameters",
 ]

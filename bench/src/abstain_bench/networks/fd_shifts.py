@@ -15,19 +15,6 @@ _HIDDEN: Final = 512
 class StreetConv(Backbone):
     """The small network for house numbers: three stages of two convolutions, and a hidden layer.
 
-    Parameters
-    ----------
-    channels : int, default=3
-        Of the pictures, which must be 32 x 32.
-    dropout : float, default=0
-        The chance that a unit is left out: after each halving, and of the hidden layer. None is
-        drawn at 0. FD-Shifts has 0.3.
-
-    Raises
-    ------
-    DomainError
-        `dropout` is not in [0, 1).
-
     Notes
     -----
     Convolutions of 3 x 3 mirror the picture at its edges, and batch norm comes after the ReLU, as

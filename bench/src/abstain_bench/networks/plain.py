@@ -18,21 +18,6 @@ from abstain_bench.networks.backbone import (
 class SmallConv(Backbone):
     """Convolution, batch norm and ReLU, halved after each, then the mean over the picture.
 
-    Parameters
-    ----------
-    channels : int, default=1
-        Of the pictures.
-    widths : tuple of int, default=(16, 32, 64)
-        Feature maps of each stage.
-    dropout : float, default=0
-        The chance that a unit is left out: of the maps between two stages, and of the features
-        that the last layer sees. None is drawn at 0.
-
-    Raises
-    ------
-    DomainError
-        `dropout` is not in [0, 1).
-
     Notes
     -----
     Pictures of at least 8 x 8. Dropout stands where the small network of FD-Shifts [1]_ has it:
@@ -102,25 +87,6 @@ _FIRST, _LATER = 0.6, 0.8
 
 class VGG(Backbone):
     """Convolutions of 3 x 3 with batch norm, and five halvings.
-
-    Parameters
-    ----------
-    channels : int, default=3
-        Of the pictures, which must be 32 x 32.
-    dropout : float, default=0
-        The chance that a unit is left out before the last layer, and before a hidden one; after
-        the first convolution 0.6 of it, and 0.8 of it after any other that no halving follows.
-        None is drawn at 0.
-    maps : tuple of int, default=SIXTEEN
-        Feature maps of each convolution, with 0 for a halving: `SIXTEEN`, `THIRTEEN` or
-        `NINETEEN`.
-    hidden : int, default=0
-        Units of a fully connected layer after the convolutions; 0 for none.
-
-    Raises
-    ------
-    DomainError
-        `dropout` is not in [0, 1).
 
     Notes
     -----

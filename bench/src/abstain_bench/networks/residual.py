@@ -71,27 +71,6 @@ class _Basic(nn.Module):
 class ResNet(Backbone):
     """A residual network with batch norm after the convolutions: by default ResNet-50.
 
-    Parameters
-    ----------
-    channels : int, default=3
-        Of the pictures.
-    dropout : float, default=0
-        The chance that a unit is left out: after the first convolution, after the first two of
-        each block from the second stage on, and before the last layer. None is drawn at 0.
-    blocks : tuple of int, default=(3, 4, 6, 3)
-        Of each stage; (3, 4, 23, 3) is ResNet-101.
-    bottlenecks : bool, default=True
-        Blocks of 1 x 1, 3 x 3 and 1 x 1; else of two convolutions of 3 x 3, as in ResNet-18, with
-        (2, 2, 2, 2) blocks, and ResNet-34, with as many as ResNet-50.
-    small_pictures : bool, default=False
-        Begin with a convolution of 3 x 3 that keeps the size, as is usual for pictures of 32 x 32;
-        else with one of 7 x 7 and a halving, after which those have 8 x 8 left.
-
-    Raises
-    ------
-    DomainError
-        `dropout` is not in [0, 1).
-
     Notes
     -----
     For pictures of 32 x 32 up to 224 x 224 and more. The stride of a block is at its convolution
@@ -188,21 +167,6 @@ class _PreActivated(nn.Module):
 class PreResNet(Backbone):
     """A pre-activation residual network for pictures of 32 x 32: three stages of equal blocks.
 
-    Parameters
-    ----------
-    depth : int, default=110
-        Layers with weights: 6 n + 2 with blocks of two convolutions (20, 56, 110); from 164 on
-        9 n + 2 with bottlenecks.
-    channels : int, default=3
-        Of the pictures.
-    dropout : float, default=0
-        The chance that a feature is left out before the last layer.
-
-    Raises
-    ------
-    DomainError
-        No number of equal blocks gives this depth, or `dropout` is not in [0, 1).
-
     References
     ----------
     .. [1] He et al. (2016), Identity mappings in deep residual networks,
@@ -265,22 +229,6 @@ class _WideBlock(nn.Module):
 
 class WideResNet(Backbone):
     """A residual network with few and wide layers, for pictures of 32 x 32.
-
-    Parameters
-    ----------
-    depth : int, default=28
-        6 n + 4 layers.
-    widen : int, default=10
-        How many times wider than a residual network of 16, 32 and 64 maps.
-    channels : int, default=3
-        Of the pictures.
-    dropout : float, default=0
-        The chance that a unit between the two convolutions of a block is left out.
-
-    Raises
-    ------
-    DomainError
-        No number of equal blocks gives this depth, or `dropout` is not in [0, 1).
 
     References
     ----------

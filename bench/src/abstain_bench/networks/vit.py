@@ -15,23 +15,6 @@ _POSITIONS = "pos_embed"
 class ViT(Backbone):
     """ViT-B/16: twelve layers of attention over patches of 16 x 16; needs timm.
 
-    Parameters
-    ----------
-    channels : int, default=3
-        Of the pictures.
-    dropout : float, default=0
-        The chance that a unit is left out: of the embedded patches, and after the fully connected
-        layers of each block.
-    side : int, default=224
-        Height and width of the pictures, a multiple of 16.
-
-    Raises
-    ------
-    MissingInputError
-        timm is not installed: ``pip install timm``.
-    DomainError
-        `side` is no multiple of 16, or `dropout` is not in [0, 1).
-
     Notes
     -----
     Weights are random: nothing is ever downloaded. Trained ones are read from a file that you

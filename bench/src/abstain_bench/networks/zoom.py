@@ -8,13 +8,6 @@ class Resized(Backbone):
 
     So 50,000 pictures of 32 x 32 stay 150 MB where a network wants them at 384 x 384.
 
-    Parameters
-    ----------
-    inner : Backbone
-        What sees the scaled pictures.
-    side : int
-        Height and width that it sees.
-
     Examples
     --------
     >>> import torch

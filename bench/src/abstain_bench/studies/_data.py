@@ -14,6 +14,7 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, logits, make
 from abstain.tables import split_name
 from abstain.typing import FloatArray
+from abstain_bench.studies._sentences import listed
 from abstain_bench.studies._sources import (
     SCORES_OF_TABLE,
     FileSource,
@@ -203,10 +204,9 @@ def ties_said(sources: Sequence[Source]) -> list[str]:
     tied = [source.name for source in sources if source.tied]
     if not tied:
         return []
-    more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
     sentence = (
-        f"Some confidences are tied in {', '.join(tied[:3])}{more}: the trapezoid has a limit of "
-        "its own there, in general not the AURC that all are measured against."
+        f"Some confidences are tied in {listed(tied, 3)}: the trapezoid has a limit of its own "
+        "there, in general not the AURC that all are measured against."
     )
     return [sentence]
 

@@ -1,6 +1,5 @@
 """Names and meanings that the studies of the area under the risk-coverage curve share."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,31 +70,6 @@ WORDS: Final = {
     "±": "The Monte-Carlo standard error of a number: how far a run with another seed may be.",
     "CSF": "Confidence scoring function: how confidence is computed from the class scores.",
 }
-
-
-def range_said(values: Sequence[float], form: str) -> str:
-    """Write the least and the largest of some numbers, once where they read alike.
-
-    Examples
-    --------
-    >>> range_said([0.5, 0.25], "{:.2f}"), range_said([-0.5], "{:+.1f}")
-    ('0.25 to 0.50', '−0.5')
-    """
-    if not values:
-        return "–"
-    low, high = (form.format(v).replace("-", "\u2212") for v in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
-
-
-def cases_said(count: int) -> str:
-    """Write a number of cases.
-
-    Examples
-    --------
-    >>> cases_said(1), cases_said(2)
-    ('1 case', '2 cases')
-    """
-    return "1 case" if count == 1 else f"{count} cases"
 
 
 def loss_said(loss: str) -> str:

@@ -15,6 +15,7 @@ from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain_bench.published import table
+from abstain_bench.studies._sentences import counted, signed
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 
 #: What is compared, and which table of the paper has it.
@@ -268,10 +269,9 @@ def _why(own: Sequence[Row], networks: str) -> str:
         if errs > 0 and abs(ranks) < abs(errs) / 2
         else "so ranking has a part in what changes"
     )
-    said = f"{errs:+.1f} points and the median failure AUROC by {ranks:+.1f}".replace("-", "\u2212")
     return (
-        f"{networks}: the median accuracy moves by {said} (medians over {len(both)} data sets), "
-        f"{reason}."
+        f"{networks}: the median accuracy moves by {signed(errs)} points and the median failure "
+        f"AUROC by {signed(ranks)} (medians over {counted(len(both), 'data set')}), {reason}."
     )
 
 

@@ -13,6 +13,7 @@ from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain.typing import FloatArray
 from abstain_bench.published import table
+from abstain_bench.studies._sentences import counted
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 
 #: Those of table 14.
@@ -285,8 +286,8 @@ def _of_risks(risks: Sequence[Row]) -> Iterator[str]:
         }
         best = max(wins, key=lambda name: wins[name])
         yield (
-            f"{score}: {best} has the lowest risk at {wins[best]} of {len(columns)} coverages, of "
-            f"{len(own)} configurations."
+            f"{score}: {best} has the lowest risk at {wins[best]} of "
+            f"{counted(len(columns), 'coverage')}, of {counted(len(own), 'configuration')}."
         )
 
 
@@ -299,15 +300,12 @@ def _of_auroc(auroc: Sequence[Row]) -> Iterator[str]:
         first, second = sorted(own, key=lambda row: -row["mean"])[:2]
         gap = 100 * (first["mean"] - second["mean"])
         spread = 100 * max(row["spread"] or 0 for row in (first, second))
-        said = (
-            f"more than the spread over runs ({spread:.2g})"
-            if gap > spread
-            else (f"less than the spread over runs ({spread:.2g})")
-        )
+        side = "more" if gap > spread else "less"
+        of_spread = f", {side} than the spread over runs ({spread:.2g})" if spread else ""
         yield (
             f"{score}, {study}: {first['configuration']} has the highest failure AUROC "
             f"({100 * first['mean']:.2f}), {gap:.2f} points above {second['configuration']}"
-            f"{', ' + said if spread else ''}."
+            f"{of_spread}."
         )
 
 

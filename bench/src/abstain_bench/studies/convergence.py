@@ -21,6 +21,7 @@ from abstain_bench.studies._data import (
 from abstain_bench.studies._estimates import rows_of
 from abstain_bench.studies._figures import above_zero, lines
 from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
+from abstain_bench.studies._sentences import value_range
 from abstain_bench.studies._sources import Source
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
 from abstain_bench.studies._words import (
@@ -29,7 +30,6 @@ from abstain_bench.studies._words import (
     ESTIMATOR_TITLES,
     PAPER,
     WORDS,
-    range_said,
 )
 
 #: What is studied without a file: smooth, overconfident, a continuous loss.
@@ -318,7 +318,7 @@ def _verdict(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
     if others:
         yield (
             "SELE and 2 x SELE go to AUGRC and twice AUGRC, so that their errors stay where those "
-            f"are far from the AURC: slopes of {range_said(others, '{:.2f}')}."
+            f"are far from the AURC: slopes of {value_range(others, '{:.2f}')}."
         )
     if len(known) < len(rates):
         yield (
@@ -332,8 +332,8 @@ def _which(kept: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
     steep, log = ([r["misfit"] for r in fits if _is(r, name)] for name in RATES)
     nearer = sum(a < b for a, b in zip(steep, log, strict=True))
     within = sum("1/sqrt(n)" in row["agrees_with"] for row in kept)
-    slopes = range_said([row["slope"] for row in kept], "{:.3f}")
-    expected = range_said([r["slope_of_rate"] for r in fits if _is(r, tuple(RATES)[1])], "{:.3f}")
+    slopes = value_range([row["slope"] for row in kept], "{:.3f}")
+    expected = value_range([r["slope_of_rate"] for r in fits if _is(r, tuple(RATES)[1])], "{:.3f}")
     steeper = sum(row["agrees_with"] in _STEEPER for row in kept)
     yield (
         f"Plug-in, log, trapezoid and AUGRC: RMSE follows 1/sqrt(n) more closely than "

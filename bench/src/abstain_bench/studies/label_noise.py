@@ -23,6 +23,7 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import logits
 from abstain.typing import BoolArray, FloatArray, IntArray, Rng
 from abstain_bench.studies._data import named_data
+from abstain_bench.studies._sentences import counted, signed
 from abstain_bench.studies._sources import confidence_of, usual_scores
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
@@ -316,7 +317,7 @@ def _errors_said(case: LabeledScore) -> str:
         f"{tenth['label_errors']} of {tenth['failures']}" if tenth["failures"] else "there is none"
     )
     hidden = int(np.count_nonzero(case.hidden))
-    shows = "1 failure shows" if hidden == 1 else f"{hidden} failures show"
+    shows = counted(hidden, "failure shows", "failures show")
     return (
         f"{case.data}: {np.count_nonzero(case.changed)} of {case.given.n} labels differ. "
         f"{errors} of {failures} failures ({100 * errors / failures:.1f} %) are label errors; "
@@ -331,14 +332,13 @@ def _moved_said(case: LabeledScore, rows: Sequence[Mapping[str, Any]]) -> str:
     more = aurc if abs(aurc["change"]) > abs(augrc["change"]) else augrc
     risk = case.right.loss.mean() / case.given.loss.mean() - 1
     told = "; ".join(
-        f"{r['metric']} by {100 * r['change']:+.1f} % (label errors: "
+        f"{r['metric']} by {signed(100 * r['change'])} % (label errors: "
         f"{100 * r['by_errors']:.1f} % of it)"
         for r in (aurc, augrc)
-    ).replace("-", "\u2212")
+    )
     return (
         f"{case.data}, {case.score}: corrected labels move {told}, where the error rate moves by "
-        f"{100 * risk:+.1f} %".replace("-", "\u2212")
-        + f". {more['metric']} moves more."
+        f"{signed(100 * risk)} %. {more['metric']} moves more."
     )
 
 

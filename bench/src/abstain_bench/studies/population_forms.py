@@ -20,9 +20,10 @@ from abstain_bench.studies._data import (
     checked_sizes,
 )
 from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
+from abstain_bench.studies._sentences import counted
 from abstain_bench.studies._sources import OWN, ScoredCase
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import PAPER, WORDS, cases_said, loss_said
+from abstain_bench.studies._words import PAPER, WORDS, loss_said
 
 
 @timed
@@ -226,16 +227,17 @@ def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
         worst = max(free, key=lambda row: abs(row["relative_difference"]))
         typical = float(np.median([abs(row["relative_difference"]) for row in free]))
         out.append(
-            f"Without ties ({cases_said(len(free))}) AURC_a and AURC_p differ by {typical:.2g} of "
-            f"the AURC in the median and {abs(worst['relative_difference']):.2g} at most "
-            f"({_case_said(worst)}, n = {worst['n']}): the difference of the weights of a finite "
-            "sample, which goes away as n grows."
+            f"Without ties ({counted(len(free), 'case')}) AURC_a and AURC_p differ by "
+            f"{typical:.2g} of the AURC in the median and "
+            f"{abs(worst['relative_difference']):.2g} at most ({_case_said(worst)}, "
+            f"n = {worst['n']}): the difference of the weights of a finite sample, which goes away "
+            "as n grows."
         )
     tied = [row for row in rows if row["tied_share"] > 0 and row["AURC_p"]]
     if tied:
         worst = max(tied, key=lambda row: abs(row["relative_difference"]))
         out.append(
-            f"With ties ({cases_said(len(tied))}) the definition moreover accepts a tie as a "
+            f"With ties ({counted(len(tied), 'case')}) the definition moreover accepts a tie as a "
             "whole, where the weights accept it in part: in all they differ by up to "
             f"{abs(worst['relative_difference']):.2g} of the AURC ({_case_said(worst)}, "
             f"n = {worst['n']}, where {worst['tied_share']:.1%} of the confidences repeat another)."

@@ -16,8 +16,8 @@ from abstain.simulate import logits
 from abstain.typing import Array, FloatArray, Rng
 from abstain_bench.published import table
 from abstain_bench.studies._data import Data, named_data
+from abstain_bench.studies._sentences import value_range
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import range_said
 
 #: By what the papers call them.
 PRECISIONS: Final = {"16bit": np.float16, "32bit": np.float32, "64bit": np.float64}
@@ -231,15 +231,15 @@ def _verdict(rows: Sequence[Row]) -> Iterator[str]:
             for own in found.values()
         ]
         yield (
-            f"In {precision.removesuffix('bit')} bits {range_said(shares, '{:.3g}')} % of the "
-            f"confidences are rounded to 1; the AURC is {range_said(costs, '{:.3g}')} times that "
-            f"in 64 bits, and the failure AUROC falls by {range_said(drops, '{:.2f}')} points."
+            f"In {precision.removesuffix('bit')} bits {value_range(shares, '{:.3g}')} % of the "
+            f"confidences are rounded to 1; the AURC is {value_range(costs, '{:.3g}')} times that "
+            f"in 64 bits, and the failure AUROC falls by {value_range(drops, '{:.2f}')} points."
         )
     left = [own["64bit"]["AURC"] / own[ODDS]["AURC"] for own in found.values() if own[ODDS]["AURC"]]
     if any(ratio > 1.0005 for ratio in left):
         yield (
-            f"64 bits are not always enough: their AURC is {range_said(left, '{:.4g}')} times that "
-            "of the log-odds, which order the same probabilities and are not rounded."
+            f"64 bits are not always enough: their AURC is {value_range(left, '{:.4g}')} times "
+            "that of the log-odds, which order the same probabilities and are not rounded."
         )
     else:
         yield "64 bits lose nothing that counts here: the log-odds, which are not rounded, agree."
@@ -251,7 +251,7 @@ def _of_paper(rows: Sequence[Row]) -> Iterator[str]:
     for kind in ("CNN", "ViT"):
         own = [entry for name, entry in found.items() if name.startswith(kind)]
         costs = [_cost(entry, "32bit") for entry in own]
-        parts.append(f"{range_said(costs, '{:.3g}')} times for the {kind}")
+        parts.append(f"{value_range(costs, '{:.3g}')} times for the {kind}")
     yield f"In table 2 of the paper, 32 bits raise the AURC {' and '.join(parts)}."
 
 

@@ -275,8 +275,4 @@ def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
 def _flat(value: Any) -> Any:
     if not isinstance(value, tuple):
         return value
-    return "; ".join(_joined(v) for v in value)
-
-
-def _joined(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "; ".join(", ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in value)

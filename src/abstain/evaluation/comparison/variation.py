@@ -13,11 +13,11 @@ from abstain.evaluation.comparison.units import Unit, independent, same_samples
 from abstain.inference.differences import size_of
 from abstain.inference.draws import Draws
 from abstain.inference.influence import counted_units, covariance_of_shares, shares
-from abstain.inference.pair_powers import first_and_second
+from abstain.inference.pairs import first_and_second
 from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
-from abstain.metrics.replicates import replicates
+from abstain.metrics.resampling import replicates
 from abstain.metrics.small_samples import with_variance_of_each_kind
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
@@ -75,7 +75,7 @@ class Sampled:
     #: Shape (units, k). The shares with the thresholds held that jump between large tie groups;
     #: None where none do.
     held: FloatArray | None = None
-    #: Shape (k, 2, steps). How far such jumps may move the means (`abstain.inference.reach`).
+    #: Shape (k, 2, steps). How far such jumps may move the means (`abstain.inference.intervals`).
     reaches: FloatArray | None = None
     #: Why each method allows no interval and no test, "" where it does; empty where all do.
     unreliable: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from abstain._foundation.archives import Archive
 from abstain._foundation.files import held, make_folder, sweep, writing
 from abstain._foundation.notes import READING, Note, RowCount
 from abstain._foundation.option_words import option
+from abstain.confidence import ScoreState
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.records import ExtremeSample
 from abstain.evaluation.stream.counts import (
@@ -56,8 +57,9 @@ class Checkpoint:
         """Return that of a scan and of what is counted."""
         make_folder(folder)
         scores = question.scores
-        names = [scores] if isinstance(scores, str) else scores
-        asked = None if names is None else [_name(score) for score in names]  # type: ignore[union-attr]
+        names = [scores] if isinstance(scores, str | ScoreState) else scores or ()
+        texts = [score if isinstance(score, str) else repr(score) for score in names]
+        asked = None if scores is None else texts
         said = json.dumps(
             {"version": _VERSION, "scores": asked, **_loss(question), **scan.identity()}
         )
@@ -110,10 +112,6 @@ class Checkpoint:
         every: dict[str, Any] = {_PLAIN: np.array(json.dumps(plain)), **arrays.found}
         with writing(self.path) as file:
             np.savez(file, **every)
-
-
-def _name(score: object) -> str:
-    return score if isinstance(score, str) else repr(score)
 
 
 def _loss(question: Question) -> dict[str, Any]:

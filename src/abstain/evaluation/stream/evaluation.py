@@ -175,7 +175,8 @@ def counted(
         for batch in _left(scan, counts.pieces):
             counts = counts.updated(batch, question, several=several)
             progress = progress.after(batch.piece, counts.rows)
-            waiting += sum(p.n for p in batch.splits.values()) * _breadth(counts)
+            n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
+            waiting += sum(p.n for p in batch.splits.values()) * n_scores
             late = monotonic() - since >= options.every
             full = waiting >= (_WRITTEN if counts.graded else _WAITING)
             # A file of rows for every look at the clock would be too many.
@@ -203,10 +204,6 @@ def _left(scan: PredictionScan, done: int) -> Iterator[ScannedBatch]:
     for i, piece in enumerate(scan.pieces()):
         if i >= done:
             yield scan.read(piece)
-
-
-def _breadth(counts: StreamCounts) -> int:
-    return max((len(split.scores) for split in counts.splits.values()), default=1)
 
 
 def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:

@@ -11,8 +11,7 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import double, scalar
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError
-from abstain.metrics.areas.achievable import achievable
-from abstain.metrics.areas.aurc import best_aurc
+from abstain.metrics.areas.aurc import achievable, best_aurc
 from abstain.metrics.rank_weights import (
     augrc_weight,
     partial_hyperbolic,

@@ -8,10 +8,12 @@ import numpy as np
 
 from abstain._foundation.arrays import of_numpy
 from abstain._foundation.measurement import Measured
+from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.inference.proportions import clopper_pearson
+from abstain.inference.intervals import clopper_pearson
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
+from abstain.metrics.confidence_weighted.cwsa import NEEDS, RAMPS, checked, sums_at, threshold_of
 from abstain.metrics.entry import (
     DisplayOptions,
     Extremes,
@@ -21,8 +23,9 @@ from abstain.metrics.entry import (
     Metric,
     Need,
     OneOfMany,
+    value_of,
 )
-from abstain.metrics.influences import on_split_rows
+from abstain.metrics.influences import on_group_rows, on_split_rows, weights_of
 from abstain.metrics.working_points.intervals import (
     inverted_interval,
     open_at_coverage,
@@ -42,6 +45,126 @@ from abstain.metrics.working_points.quantities import (
     influence_at_coverage,
     influence_at_risk,
 )
+from abstain.typing import AnyArray, FloatArray
+
+_SOURCE = "Geifman and El-Yaniv (2017), eq. 2, https://arxiv.org/abs/1705.08500"
+
+
+def selective_accuracy(
+    confidence: AnyArray, loss: AnyArray, *, threshold: float, weight: AnyArray | None = None
+) -> float:
+    """Compute the accuracy among the samples that reach a confidence.
+
+    Answers: of what is answered with at least this probability of being right, how much is right?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        In [0, 1], read as a probability; accept when confidence >= threshold.
+    loss : array of shape (n,)
+        In [0, 1]; a sample counts as right by 1 - loss.
+    threshold : float
+        In [0, 1).
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when no sample
+        reaches the threshold.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a confidence or loss is outside [0, 1], `threshold` is
+        outside [0, 1), or a weight is negative.
+
+    Notes
+    -----
+    One minus `selective_risk` at the same threshold. Whoever answers less often can have more of
+    it, so read it beside the coverage. For a calibrated confidence it is at least the threshold.
+    Ties do not matter. Cost: one pass.
+
+    References
+    ----------
+    .. [1] Geifman and El-Yaniv (2017), Selective classification for deep neural networks, eq. 2,
+       https://arxiv.org/abs/1705.08500
+
+    Examples
+    --------
+    >>> from abstain.metrics import selective_accuracy
+    >>> selective_accuracy([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.85)
+    1.0
+    """
+    s = checked(confidence, loss, weight)
+    return value_of(_accuracy(s, threshold=threshold_of(threshold)), "selective_accuracy")
+
+
+def _accuracy(s: Scored, *, threshold: float) -> Measured:
+    return sums_at(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
+
+
+def _accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
+    """Return it for a mean over those who reach a threshold, which does not move."""
+    taken = s.probability_home < int(reached(s.probability_groups, threshold))
+    inside = taken & (weights_of(s) > 0)
+    accepted = float(weights_of(s)[inside].sum())
+    right = 1.0 - s.loss
+    mean = float((weights_of(s) * right)[inside].sum()) / accepted
+    out: FloatArray = inside * (right - mean) * (s.total / accepted)
+    return out
+
+
+def _accuracy_limits(blocks: FilledBins, threshold: float) -> Limits:
+    """Return its limits: of a bin around the threshold all wrong may be in, or all right."""
+    at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
+    sure, may = blocks.least >= at, (blocks.least < at) & (blocks.most >= at)
+    right = np.maximum(blocks.weight - blocks.loss, 0.0)
+    inside, wrong = float(right[sure].sum()), float(blocks.loss[sure].sum())
+    more, worse = float(right[may].sum()), float(blocks.loss[may].sum())
+    most = inside + wrong + worse
+    best = inside + more + wrong
+    return (inside / most if most else 0.0), ((inside + more) / best if best else 1.0)
+
+
+def _selective_accuracy(name: str, threshold: str) -> Metric | None:
+    at = float(threshold)
+    if at >= 1:
+        return None
+    return Metric(
+        Identity(
+            name=name,
+            title=f"selective accuracy at {at:.12g}",
+            family="working point",
+            lower_is_better=False,
+            meaning=f"Of what reaches a confidence of {at:.12g}, {{value}} is right.",
+            source=_SOURCE,
+            convention="one minus the selective risk at a threshold",
+            function=f"selective_accuracy(confidence, loss, threshold={at:.12g})",
+        ),
+        Measurement(
+            compute=partial(_accuracy, threshold=at),
+            needs=NEEDS,
+            rank_based=False,
+            influence=on_group_rows(partial(_accuracy_influence, threshold=at)),
+            n_failures=partial(_failures_from_threshold, threshold=at),
+            binned=Binned(partial(_accuracy_limits, threshold=at)),
+        ),
+    )
+
+
+def _failures_from_threshold(s: Scored, *, threshold: float) -> int:
+    place = s.probability_home
+    inside = (place >= 0) & (place < int(reached(s.probability_groups, threshold)))
+    failed = (s.loss > 0) & inside
+    return int(np.count_nonzero(failed) if s.times is None else s.times[failed].sum())
+
+
+SELECTIVE_ACCURACY = Family("selective_accuracy@{}", _selective_accuracy, ("0.8",))
+
 
 _CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"
 _GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
@@ -281,11 +404,12 @@ _LISTED = {
     "coverage@10risk": None,
     "classification_quality@80cov": None,
     "rejection_quality@80cov": None,
+    "selective_accuracy@0.9": None,
 }
 
 ENTRIES = tuple(
     replace(entry, display=replace(entry.display, headline=position))
     for name, position in _LISTED.items()
-    for family in FAMILIES
+    for family in (*FAMILIES, SELECTIVE_ACCURACY)
     if (entry := family.named(name))
 )

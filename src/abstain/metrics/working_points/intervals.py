@@ -40,9 +40,15 @@ import numpy as np
 from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.inference.influence import spread_of, standard_error
+from abstain.inference.influence import (
+    FARTHEST,
+    OPEN,
+    STEPS,
+    spread_of,
+    squares_left,
+    standard_error,
+)
 from abstain.inference.intervals import Interval, interval_from, no_interval
-from abstain.inference.reach import FARTHEST, OPEN, STEPS, squares_left
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.entry import OpenThresholds
 from abstain.metrics.small_samples import (

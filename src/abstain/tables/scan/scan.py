@@ -124,7 +124,8 @@ class PredictionScan:
 
     def identity(self) -> dict[str, Any]:
         """Return what changes when a file or an option of reading does, as JSON takes it."""
-        asked = {name: _plain(getattr(self.asked, name)) for name in _ASKED}
+        values = {name: getattr(self.asked, name) for name in _ASKED}
+        asked = {k: [str(x) for x in v] if isinstance(v, tuple) else v for k, v in values.items()}
         own = {"skip_bad": self.skip_bad, "by_file": self.by_file}
         return {"files": identity(self.paths), "asked": {**asked, **own}, "cut": cut_sizes()}
 
@@ -199,10 +200,6 @@ class PredictionScan:
             skipped = (*skipped, Skipped(table.source, dropped, reasons))
             notes = tuple(note for note in notes if note.kind != DROPPED)
         return ScannedBatch(piece, found.splits, notes, skipped, height)
-
-
-def _plain(given: Any) -> Any:
-    return [str(x) for x in given] if isinstance(given, tuple) else given
 
 
 def scan_predictions(
@@ -331,18 +328,14 @@ def _of_frame(frame: Any, asked: ReadingOptions, *, skip_bad: bool) -> Predictio
     return PredictionScan((), asked, chosen, tuple(chosen.notes), skip_bad, frame=own)
 
 
-def _refuse_ranked_last(missing: str) -> None:
-    if missing == "reject":
+def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
+    """Choose the columns from the first file that has rows, and hold the others to them."""
+    if asked.missing == "reject":
         raise InputError(
             f"{option('missing', 'reject')} needs the lowest confidence of all rows, which nobody "
             f"knows before all are read; take {option('missing', 'drop')}, or write a confidence "
             "for them"
         )
-
-
-def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
-    """Choose the columns from the first file that has rows, and hold the others to them."""
-    _refuse_ranked_last(asked.missing)
     if is_partitioned(source):
         return _of_frame(source, asked, skip_bad=skip_bad)
     paths = parts_of(source)
@@ -356,7 +349,9 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
         try:
             if first is None:
                 first, notes = _first(path, asked)
-            _refuse_other(path, first)
+            if first is not None:
+                first_path, columns, kinds = first
+                refuse_other(path, columns.names(), first_path, kinds)
         except AbstainError as error:
             if not skip_bad:
                 raise
@@ -393,10 +388,3 @@ def _mixed(table: DataTable, chosen: ChosenColumns) -> list[Note]:
         for name in found
         if name not in chosen.names() and table.kinds[name] != "block"
     ]
-
-
-def _refuse_other(path: Path, by: _First | None) -> None:
-    """Refuse a file that has not the columns of the first one."""
-    if by is not None:
-        first, chosen, kinds = by
-        refuse_other(path, chosen.names(), first, kinds)

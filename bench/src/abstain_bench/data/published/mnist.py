@@ -25,23 +25,6 @@ _MOST_COMPRESSED = 1100
 def read_idx(path: str | Path) -> Array:
     """Read one IDX file of bytes.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; a name that ends in ``.gz`` is decompressed.
-
-    Returns
-    -------
-    uint8 ndarray
-        With the axes that the file states.
-
-    Raises
-    ------
-    InputError
-        There is no such file.
-    FileFormatError
-        It is no IDX file of bytes, or cut off, or longer than it says.
-
     References
     ----------
     .. [1] LeCun, Cortes, Burges, The MNIST database, http://yann.lecun.com/exdb/mnist/

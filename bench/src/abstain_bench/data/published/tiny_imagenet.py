@@ -71,25 +71,6 @@ def find_tiny_imagenet(
 ) -> tuple[PictureFiles, PictureFiles]:
     """Find the pictures of TinyImageNet without reading them.
 
-    Parameters
-    ----------
-    folder : str or Path
-        As `read_tiny_imagenet` takes it.
-    records : int, optional
-        As there.
-
-    Returns
-    -------
-    tuple of PictureFiles
-        For training, and the official validation pictures, which one tests on.
-
-    Raises
-    ------
-    InputError
-        The folder or one of its files does not exist.
-    FileFormatError
-        A class has too few pictures, or the annotations name what is not there.
-
     Examples
     --------
     >>> from abstain_bench.data.published import find_tiny_imagenet

@@ -7,6 +7,7 @@ import numpy as np
 
 from abstain.simulate import Population
 from abstain_bench.published import table
+from abstain_bench.studies._sentences import listed
 from abstain_bench.studies._study import Row
 from abstain_bench.studies.cwsa.claims import OPEN, Claim, judged_by
 from abstain_bench.studies.cwsa.models import (
@@ -129,15 +130,14 @@ def _of_numbers(name: str, section: str, rows: Sequence[Row]) -> Claim:
     said = [
         f"{_title(row['quantity'])}{_place(row)} {row['printed']:g} instead of "
         f"{row['expected']:.4g}"
-        for row in far[:3]
+        for row in far
     ]
-    more = f" and {len(far) - 3} more" if len(far) > 3 else ""
     evidence = f"{len(known) - len(far)} of {len(known)} within {_FAR:g} standard deviations"
     return Claim(
         section,
         f"The numbers of the {rows[0]['where']} are those of the {name} model",
         judged_by(holds=not far, ever=len(far) < len(known)) if known else OPEN,
-        f"{evidence}; {', '.join(said)}{more}" if said else evidence,
+        f"{evidence}; {listed(said, 3)}" if said else evidence,
     )
 
 

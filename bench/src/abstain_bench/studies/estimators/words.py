@@ -5,14 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from abstain_bench.studies._sentences import counted, value_range
 from abstain_bench.studies._sources import OWN
 from abstain_bench.studies._study import Row
 from abstain_bench.studies._words import (
     AREA_ESTIMATORS,
     ESTIMATOR_TITLES,
-    cases_said,
     loss_said,
-    range_said,
 )
 
 #: From so many Monte-Carlo standard errors on a bias is called one.
@@ -166,7 +165,7 @@ def _biases(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _biases_said(rows: Sequence[Row]) -> str:
-    return range_said([_bias(row) for row in rows], "{:+.2g}")
+    return value_range([_bias(row) for row in rows], "{:+.2g}")
 
 
 def _is_clear(row: Row) -> bool:
@@ -186,14 +185,14 @@ def _no_bound(rows: Sequence[Row]) -> str:
     if not below:
         return (
             "2 x SELE goes to 2 AUGRC, here never below the AURC "
-            f"({cases_said(len(known))}); it need not be so."
+            f"({counted(len(known), 'case')}); it need not be so."
         )
     case = max(below, key=lambda c: below[c]["aurc"] - 2 * below[c]["augrc"])
     t = below[case]
     where = case[0] if case[2] == OWN else f"{case[0]} ({case[2]}, {loss_said(case[1])})"
     return (
         f"2 x SELE is no upper bound of the AURC: on {where} it goes to {2 * t['augrc']:.4g}, "
-        f"below the AURC of {t['aurc']:.4g} ({len(below)} of {cases_said(len(known))})."
+        f"below the AURC of {t['aurc']:.4g} ({len(below)} of {counted(len(known), 'case')})."
     )
 
 
@@ -202,5 +201,5 @@ def _no_loss(rows: Sequence[Row]) -> str:
     without = {_case(row) for row in rows if row["target"] == "aurc" and not row["truth"]}
     if not without:
         return ""
-    have = "has" if len(without) == 1 else "have"
-    return f"{cases_said(len(without))} {have} no loss at all and no part in shares of the AURC."
+    cases = counted(len(without), "case has", "cases have")
+    return f"{cases} no loss at all and no part in shares of the AURC."

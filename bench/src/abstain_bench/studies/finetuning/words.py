@@ -10,6 +10,7 @@ from typing import Any
 from abstain._foundation.notes import Note
 from abstain.metrics.catalogue import OF_CLASSIFIER
 from abstain_bench.runs.jobs import Outcome
+from abstain_bench.studies._sentences import signed
 from abstain_bench.studies._words import WORDS
 from abstain_bench.studies.finetuning import paper
 from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, Experiment
@@ -22,8 +23,6 @@ from abstain_bench.studies.finetuning.results import (
     differences,
     values,
 )
-
-MINUS = "\u2212"
 
 _BEFORE_TITLE = "before fine-tuning"
 
@@ -169,9 +168,7 @@ def _span(low: float, high: float) -> str:
 
 
 def _signed(value: float) -> str:
-    """Write a number times 1000, with a minus sign that is one."""
-    # The sum makes a zero of minus zero.
-    return f"{1000 * value + 0.0:+.2f}".replace("-", MINUS)
+    return signed(1000 * value, "{:+.2f}")
 
 
 def _difference_row(a: Against, titles: Mapping[str, str]) -> dict[str, Any]:
@@ -247,7 +244,7 @@ def _at_length(a: Against, titles: Mapping[str, str]) -> str:
 def _share(a: Against) -> str:
     if math.isnan(a.relative):
         return "(no share of 0)"
-    return f"{100 * a.relative + 0.0:+.1f} %".replace("-", MINUS)
+    return f"{signed(100 * a.relative)} %"
 
 
 def failures(

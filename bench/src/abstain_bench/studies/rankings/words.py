@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from abstain_bench.studies._sentences import counted, listed
 from abstain_bench.studies.rankings.changes import ADJUSTED, AFTER, BEFORE, PAIRED, TWO, UNADJUSTED
 from abstain_bench.studies.rankings.paper import IID, SAID_TO_CHANGE
 
@@ -37,7 +38,7 @@ def of_selections(rows: Sequence[Row]) -> str:
         for how, of in own.items()
     )
     return (
-        f"Over {_count(len(rows) // len(own), 'study', 'studies')} there change {'; '.join(told)}."
+        f"Over {counted(len(rows) // len(own), 'study', 'studies')} there change {'; '.join(told)}."
     )
 
 
@@ -49,7 +50,7 @@ def _changes(rows: Sequence[Row]) -> str:
     return (
         f"From {BEFORE.title} to {AFTER.title} {changed} of {total} ranks change, by up to "
         f"{max(row['largest_change'] for row in rows)}. The best method changes in {best} and the "
-        f"first three in {top} of {_count(len(rows), 'study', 'studies')}; Kendall's tau is "
+        f"first three in {top} of {counted(len(rows), 'study', 'studies')}; Kendall's tau is "
         f"{median(taus):.2f} in the median and {min(taus):.2f} at least."
     )
 
@@ -60,8 +61,8 @@ def _swaps(rows: Sequence[Row]) -> Iterator[str]:
     swaps, decided = (sum(row[name] for row in rows) for name in ("swaps", "decided"))
     if swaps:
         yield (
-            f"Of {_count(swaps, 'pair that changes', 'pairs that change')} places, the paired test "
-            f"is sure of either order in {decided}: "
+            f"Of {counted(swaps, 'pair that changes', 'pairs that change')} places, the paired "
+            f"test is sure of either order in {decided}: "
             + (
                 "only there do the metrics contradict each other beyond chance."
                 if decided
@@ -97,7 +98,7 @@ def _tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
 def _violations(rows: Sequence[Row]) -> str:
     broken = [row for row in rows if row["violates_R2"]]
     said = (
-        f"The metrics order {_count(len(rows), 'pair', 'pairs')} of methods of the same networks "
+        f"The metrics order {counted(len(rows), 'pair')} of methods of the same networks "
         f"differently. In {len(broken)} of them {BEFORE.title} prefers the method that is nowhere "
         "better by accuracy and AUROC and somewhere worse, which breaks R2"
     )
@@ -106,7 +107,7 @@ def _violations(rows: Sequence[Row]) -> str:
     few = [row["responsible"] for row in broken]
     share = median(row["responsible"] / row["failures"] for row in broken)
     return (
-        f"{said}. {_sentence(_count(median(few), 'failure', 'failures'))} in the median, "
+        f"{said}. {counted(median(few), 'failure')} in the median, "
         f"{100 * share:.1f} % of those there are, {'is' if median(few) == 1 else 'are'} enough to "
         "turn it."
     )
@@ -117,7 +118,7 @@ def _by_definition(rows: Sequence[Row]) -> Iterator[str]:
     same = [row for row in rows if row["same_failures"]]
     if same:
         yield (
-            f"{len(same)} of these {_count(len(rows), 'pair', 'pairs')} have the same failures and "
+            f"{len(same)} of these {counted(len(rows), 'pair')} have the same failures and "
             f"so the same accuracy. There {AFTER.title} orders methods as the failure AUROC does "
             f"(Traub et al. 2024, eq. 7), so that every disagreement with {BEFORE.title} violates "
             "R2: the number of violations among them is no finding, only the number of "
@@ -130,7 +131,7 @@ def _neighbors(rows: Sequence[Row]) -> Iterator[str]:
     if rows:
         contradicting = sum(row["contradicts_rank"] for row in rows)
         yield (
-            f"In {contradicting} of {_count(len(rows), 'pair', 'pairs')} of methods with adjacent "
+            f"In {contradicting} of {counted(len(rows), 'pair')} of methods with adjacent "
             "mean ranks, the method with the worse mean rank is significantly better by the "
             "literature's test on the same resamples, as the last paragraph of section 4.1 of "
             "Traub et al. (2024) describes."
@@ -158,10 +159,10 @@ def _settings(tables: Mapping[str, Sequence[Row]]) -> str:
         for selection in dict.fromkeys(row["selection"] for row in tables["changes"])
     }
     told = " and ".join(f"{count} with settings chosen {how}" for how, count in by.items())
-    named = ", ".join(row["method"] for row in chosen[:5]) + (" …" if len(chosen) > 5 else "")
+    named = listed([row["method"] for row in chosen], 5)
     return (
         f"{BEFORE.title} and {AFTER.title} choose other settings for "
-        f"{_count(len(chosen), 'method', 'methods')} ({named}). Ranks that change: {told}."
+        f"{counted(len(chosen), 'method')} ({named}). Ranks that change: {told}."
     )
 
 
@@ -182,11 +183,3 @@ def true_ranks(rows: Sequence[Row]) -> Iterator[str]:
         f"{true} of {len(rows)} true ranks differ between the metrics, so that the change is no "
         f"chance of the samples. A rank found here is off from the true one by {told} on average."
     )
-
-
-def _count(number: float, one: str, several: str) -> str:
-    return f"{number:g} {one if number == 1 else several}"
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]

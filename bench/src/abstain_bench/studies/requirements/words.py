@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from abstain_bench.studies._sentences import listed
 from abstain_bench.studies.requirements.decisions import READINGS, REQUIREMENTS, JudgedMetric
 from abstain_bench.studies.requirements.systems import FEW, MORE
 from abstain_bench.studies.requirements.verdicts import BETTER, NEVER_WORSE
@@ -59,18 +60,16 @@ def _beside_the_paper(judgments: tuple[JudgedMetric, ...]) -> str:
         f"{sum(counts.values())} verdicts. {counts['all']} of them are found in every reading, "
         f"{counts['some']} in one of two, and {counts['none']} in none"
     )
-    listed = f": {', '.join(apart)}" if apart else ""
+    differing = f": {', '.join(apart)}" if apart else ""
     return (
-        f"{said}{listed}. The paper does not name the other {unnamed} pairs of a metric and a "
+        f"{said}{differing}. The paper does not name the other {unnamed} pairs of a metric and a "
         "requirement, which is no verdict. Variants of one metric, such as the estimators of the "
         "AURC, are counted once."
     )
 
 
 def _named(judgments: list[JudgedMetric]) -> str:
-    names = [j.metric.title for j in judgments]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{', '.join(names[:_LISTED])}{more}"
+    return listed([j.metric.title for j in judgments], _LISTED)
 
 
 def note(orders: int) -> str:

@@ -19,8 +19,9 @@ from abstain.plots.surface import SurfaceDisplay
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._data import checked_sizes
 from abstain_bench.studies._figures import lines
+from abstain_bench.studies._sentences import signed, value_range
 from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
+from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS
 from abstain_bench.studies.weights import positions
 from abstain_bench.studies.weights.positions import ESTIMATORS
 
@@ -205,17 +206,16 @@ def _verdict(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> Iterato
     if known := [x for x in ratios if np.isfinite(x)]:
         yield (
             "At the ranks of the table between u = 1/n and 1 - 1/n the squared error of a plug-in "
-            f"weight is {range_said(known, '{:.2g}')} times u/(n(1 - u) + 1): its size, not a "
+            f"weight is {value_range(known, '{:.2g}')} times u/(n(1 - u) + 1): its size, not a "
             "bound. Above, every error grows without end, since -ln(1 - u) does and no weight of a "
             "finite sample can follow; below, the squared bias 1/n² is left."
         )
     largest = max(row["n"] for row in summary)
     sele = next(row for row in summary if row["n"] == largest and row["estimator"] == "2sele")
     high = float(ranks[np.argmin(np.abs(ranks - 0.9))])
-    off = f"{sele['bias_at_90']:.3f}".replace("-", "\u2212")
     yield (
         f"2 x SELE does not improve with n: at n = {largest}, u = {high:.3g} its weight is off by "
-        f"{off}."
+        f"{signed(sele['bias_at_90'], '{:.3f}')}."
     )
 
 

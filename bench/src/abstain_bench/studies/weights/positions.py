@@ -15,8 +15,9 @@ from abstain.metrics import (
 )
 from abstain.plots.series import Series, SeriesDisplay
 from abstain_bench.studies._figures import lines
+from abstain_bench.studies._sentences import value_range
 from abstain_bench.studies._study import Row
-from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, range_said
+from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES
 
 #: The estimators of the AURC whose weights depend on the rank alone.
 ESTIMATORS: Final = ("plugin", "log", "sele", "2sele")
@@ -178,8 +179,8 @@ def said(tables: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         most = max(row["draws"] for row in rows)
         yield (
             "Weights drawn from the law of the ranks (eq. 15-17) go to the plug-in weights: their "
-            f"distance is {range_said(ratios, '{:.2f}')} times what it should be from the error of "
-            f"a draw, for 1 to {most} draws."
+            f"distance is {value_range(ratios, '{:.2f}')} times what it should be from the error "
+            f"of a draw, for 1 to {most} draws."
         )
 
 
