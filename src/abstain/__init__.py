@@ -1,6 +1,6 @@
-"""Measure classifiers that may refuse to answer.
+"""Evaluate, compare and deploy classifiers that may abstain.
 
-Everything after the confidence score needs only ``confidence (n,)`` and ``loss (n,)``:
+All functions after the confidence score require only ``confidence (n,)`` and ``loss (n,)``:
 
 >>> import abstain as ab
 >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: The packages that have names of their own to offer.
+#: Public packages that `from abstain import *` imports.
 _PACKAGES = (
     "calibration",
     "confidence",
@@ -73,11 +73,11 @@ _PACKAGES = (
     "thresholds",
 )
 
-#: Those that draw, train or watch, which `from abstain import *` does not load.
-_HEAVY = ("monitoring", "plots", "report", "training")
+#: Public packages that plot, train or monitor; `from abstain import *` does not import them.
+_HEAVY_PACKAGES = ("monitoring", "plots", "report", "training")
 
-#: Whose names are public here too, as all of `metrics` are.
-_LIFTED = {
+#: Names of other packages that are also public here, as are all names of `metrics`.
+_REEXPORTED = {
     "curves": ("achievable_curve", "generalized_risk_coverage_curve", "risk_coverage_curve"),
     "evaluation": (
         "CalibratedScore",
@@ -107,28 +107,29 @@ _LIFTED = {
     "tables": ("load", "read_predictions", "save", "scan_predictions"),
     "thresholds": ("Cascade", "DecisionRule"),
 }
-#: Names that other packages use too; `from abstain import *` leaves them in `abstain.metrics`.
-_OF_METRICS = frozenset({"Metric", "Need"})
+#: Names of `abstain.metrics` that are too general for `from abstain import *`.
+_GENERAL_NAMES = frozenset({"Metric", "Need"})
 
 
 def __dir__() -> list[str]:
-    """List also what waits to be asked for, and nothing that this file only uses."""
-    own = {name for name in globals() if name.startswith("__") or not name.startswith("_")}
-    used = {"Any", "TYPE_CHECKING", "import_module"}
-    return sorted({*own - used - _OF_METRICS, *_HEAVY, *__getattr__("__all__")})
+    """Return the public names, including those that are not imported yet."""
+    public = {name for name in globals() if name.startswith("__") or not name.startswith("_")}
+    imported = {"Any", "TYPE_CHECKING", "import_module"}
+    lazy = {*_HEAVY_PACKAGES, *__getattr__("__all__")}
+    return sorted((public - imported - _GENERAL_NAMES) | lazy)
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: a program that needs one metric waits for no reader of files."""
-    if name in _PACKAGES or name in _HEAVY:
+    """Import the package of a name on its first use, so that one metric loads few modules."""
+    if name in _PACKAGES or name in _HEAVY_PACKAGES:
         return import_module(f"abstain.{name}")
     if name == "__all__":
-        of_metrics = {*import_module("abstain.metrics").__all__} - _OF_METRICS
-        return sorted(of_metrics.union(_PACKAGES, *_LIFTED.values()))
-    home = next((package for package, names in _LIFTED.items() if name in names), "metrics")
-    where = None if name.startswith("_") else import_module(f"abstain.{home}")
-    if where is None or name not in where.__all__:
+        metric_names = {*import_module("abstain.metrics").__all__} - _GENERAL_NAMES
+        return sorted(metric_names.union(_PACKAGES, *_REEXPORTED.values()))
+    package = next((key for key, names in _REEXPORTED.items() if name in names), "metrics")
+    module = None if name.startswith("_") else import_module(f"abstain.{package}")
+    if module is None or name not in module.__all__:
         raise AttributeError(f"module 'abstain' has no attribute {name!r}")
-    # Found at once the next time.
-    globals()[name] = getattr(where, name)
+    # The next access does not call this function.
+    globals()[name] = getattr(module, name)
     return globals()[name]

@@ -1,6 +1,6 @@
-"""The errors and warnings that abstain raises.
+"""Errors and warnings of abstain.
 
-Every message states the rule, the argument, the value found and what to do.
+Each message states the argument, its value, the rule and the remedy.
 """
 
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from difflib import get_close_matches
 
 
 class AbstainError(Exception):
-    """Base of every error that abstain raises on purpose."""
+    """Base class of all errors that abstain raises."""
 
 
 class InputError(AbstainError, ValueError):
-    """A value that was passed in breaks a rule of the function it was passed to."""
+    """An argument is invalid."""
 
 
 class ShapeError(InputError):
@@ -20,38 +20,41 @@ class ShapeError(InputError):
 
 
 class DomainError(InputError):
-    """An array holds a value outside the values allowed for it."""
+    """An array contains a value outside its valid range."""
 
 
 class MissingInputError(InputError):
-    """Something that the request needs was not given (labels, probabilities, a column)."""
+    """A required input is missing (labels, probabilities, a column)."""
 
 
 class UnknownNameError(InputError, KeyError):
-    """A metric, score, loss or column of that name does not exist."""
+    """No metric, score, loss or column has this name."""
 
     # KeyError prints the repr of its argument, which would quote the whole message.
     __str__ = Exception.__str__
 
 
 class UncountedError(InputError):
-    """A state of a stream was asked for what it does not keep; the message names one that does."""
+    """A streaming state does not contain the requested information.
+
+    The message names a state that contains it.
+    """
 
 
 class FileFormatError(AbstainError, ValueError):
-    """A file is not what its name or the request says it is."""
+    """A file does not have the expected format."""
 
 
 class UndefinedMetricWarning(UserWarning):
-    """A metric has no value on valid data (failure AUROC without failures); NaN was returned."""
+    """A metric is undefined for valid data (failure AUROC without failures) and NaN."""
 
 
 class UnattainableRuleWarning(UserWarning):
-    """No threshold keeps what a decision rule promises; the rule accepts nothing."""
+    """No threshold has the guarantee of the decision rule; the rule accepts nothing."""
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'x'?"`` for the nearest known name, or an empty string."""
-    by_lower = {x.lower(): x for x in known}
-    near = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
-    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+def suggest(name: str, available: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the most similar available name, or an empty string."""
+    by_lower = {x.lower(): x for x in available}
+    matches = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return f" Did you mean {by_lower[matches[0]]!r}?" if matches else ""
