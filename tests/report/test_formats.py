@@ -17,6 +17,7 @@ from abstain.report import document_of, render
 from abstain.report.document import (
     FORMATS,
     NAN,
+    BlocksOfRole,
     Box,
     Choice,
     Code,
@@ -34,7 +35,6 @@ from abstain.report.document import (
     Links,
     Number,
     Option,
-    Part,
     Prose,
     Range,
     Remark,
@@ -99,7 +99,7 @@ def everything(name: str) -> Document:
         name,
         name,
         lambda: (
-            Part(lambda: (table, *blocks), role="summary"),
+            BlocksOfRole(lambda: (table, *blocks), role="summary"),
             Section("first", name, (*blocks, deeper)),
             reproduce(name, cite=name),
         ),

@@ -337,7 +337,7 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     seen = inputs.fixed(some, seed=0)
     out = outputs_of(network, objective, seen, some.labels, some.places, samples=2)
     assert out.logit_samples.shape == (4, 2, some.count)
-    assert not np.allclose(out.logit_samples[:, 0], out.samples[:, 1])
+    assert not np.allclose(out.logit_samples[:, 0], out.logit_samples[:, 1])
 
 
 @pytest.mark.skipif(not has("timm"), reason="needs timm")

@@ -312,7 +312,7 @@ class Section(Block):
 
 
 @dataclass(frozen=True)
-class Part(Block):
+class BlocksOfRole(Block):
     """Blocks of one role, which are built only for the formats that show this role."""
 
     build: Callable[[], Iterable[Block]]
@@ -399,13 +399,13 @@ def select(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
     """Yield the blocks with one of the roles, or without any, also those of parts."""
     for block in blocks:
         if not block.role or block.role in roles:
-            yield from select(block.build(), roles) if isinstance(block, Part) else (block,)
+            yield from select(block.build(), roles) if isinstance(block, BlocksOfRole) else (block,)
 
 
 def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
     for block in blocks:
         role = block.role or inherited
-        if isinstance(block, Part) and role in SUMMARY:
+        if isinstance(block, BlocksOfRole) and role in SUMMARY:
             yield from _summary(block.build(), role)
         elif isinstance(block, Section | Box):
             yield from _summary(block.blocks, role)

@@ -67,8 +67,8 @@ def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
         origin.title or known.title,
         "Study",
         lambda: (
-            doc.Part(lambda: _summary(known), role="summary"),
-            doc.Part(lambda: _sections(known, origin.command), role="detail"),
+            doc.BlocksOfRole(lambda: _summary(known), role="summary"),
+            doc.BlocksOfRole(lambda: _sections(known, origin.command), role="detail"),
         ),
         verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
         facts=tuple(_facts(known)),

@@ -61,8 +61,8 @@ def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Doc
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
         "Benchmark of confidence scores",
         lambda: (
-            doc.Part(lambda: _summary(board), role="summary"),
-            doc.Part(lambda: _sections(board, origin), role="detail"),
+            doc.BlocksOfRole(lambda: _summary(board), role="summary"),
+            doc.BlocksOfRole(lambda: _sections(board, origin), role="detail"),
         ),
         verdict=(doc.Span(first, "strong"), *verdict),
         facts=(*facts_of(results), ("Source", origin.source)),

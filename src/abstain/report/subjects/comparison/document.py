@@ -41,9 +41,9 @@ def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Docum
         origin.title or _TITLE,
         _TITLE,
         lambda: (
-            doc.Part(lambda: summary(comparison, is_complete=origin.full), role="summary"),
-            doc.Part(lambda: first_curve(comparison), role="summary"),
-            doc.Part(lambda: _sections(comparison, data, origin.command), role="detail"),
+            doc.BlocksOfRole(lambda: summary(comparison, is_complete=origin.full), role="summary"),
+            doc.BlocksOfRole(lambda: first_curve(comparison), role="summary"),
+            doc.BlocksOfRole(lambda: _sections(comparison, data, origin.command), role="detail"),
         ),
         verdict=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, origin.source)),

@@ -43,8 +43,8 @@ def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Docum
         origin.title or _TITLE,
         "Selective classification report",
         lambda: (
-            doc.Part(lambda: _summary(found, is_complete=origin.full), role="summary"),
-            doc.Part(lambda: _sections(found, origin), role="detail"),
+            doc.BlocksOfRole(lambda: _summary(found, is_complete=origin.full), role="summary"),
+            doc.BlocksOfRole(lambda: _sections(found, origin), role="detail"),
         ),
         verdict=tuple(verdict(found)),
         facts=tuple(_facts(found, origin.source)),

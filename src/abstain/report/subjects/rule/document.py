@@ -61,7 +61,7 @@ def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
         origin.title or TITLE,
         "Decision rule",
         lambda: (
-            doc.Part(partial(_summary, known), role="summary"),
+            doc.BlocksOfRole(partial(_summary, known), role="summary"),
             *_sections(known, origin.command),
         ),
         verdict=(doc.Span(first, "strong"), *rest),
