@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstain.errors import UnknownNameError
-from abstain_bench.results.scope import asked_methods
+from abstain_bench.results.scope import select_methods
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import Chosen
 from abstain_bench.runs.store import RunScores, ScoreFile, packed
@@ -30,6 +30,6 @@ def test_reports_select_methods_in_both_spellings():
         Chosen(method=name, metric="augrc", arm="cross-entropy", setting="a", value=None)
         for name in ("msr", "mcd_msr")
     ]
-    assert asked_methods(chosen, ["mcd-msr"]) == (chosen[1],)
+    assert select_methods(chosen, ["mcd-msr"]) == (chosen[1],)
     with pytest.raises(UnknownNameError, match="no method named 'mcd_mcp'"):
-        asked_methods(chosen, ["mcd_mcp"])
+        select_methods(chosen, ["mcd_mcp"])

@@ -279,9 +279,9 @@ def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_pat
     asked = ["--metrics", "augrc", "--studies", "iid"]
     assert main(["benchmark", "report", str(tmp_path), *asked]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "ens_msr is left out by augrc: no run of ensemble dropout0 was tested" in said
-    assert "This run is not over: 3 of 4 networks whose settings were chosen are not tested" in said
-    assert "This run is not over" in (tmp_path / "report" / "benchmark.html").read_text()
+    assert "ens_msr is excluded for augrc: no run of ensemble dropout0 was tested" in said
+    assert "This run is not complete: 3 of 4 selected networks are not tested" in said
+    assert "This run is not complete" in (tmp_path / "report" / "benchmark.html").read_text()
 
 
 def test_one_seed_that_fails_in_all_settings_stops_no_other_test(tmp_path, monkeypatch):

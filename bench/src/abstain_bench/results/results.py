@@ -1,4 +1,4 @@
-"""`results_of`: from a folder of runs to all of its tables."""
+"""Compute all tables of a folder of runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,17 +21,17 @@ from abstain_bench.results.published import PublishedColumns
 from abstain_bench.results.records import BenchmarkResults, MethodFacts
 from abstain_bench.results.samples import StoredScores, averages_of
 from abstain_bench.results.scope import (
-    Compared,
-    asked_methods,
-    asked_metrics,
-    asked_studies,
-    choices,
-    comparable,
-    in_order,
-    never_scored,
+    ComparableRuns,
+    methods_without_scores,
+    select_comparable_runs,
+    select_methods,
+    select_metrics,
+    select_settings,
+    select_studies,
+    sorted_by_catalogue,
 )
 from abstain_bench.results.studies import comparison_of
-from abstain_bench.results.tables import OnStudy, PromiseOptions, StudyTables
+from abstain_bench.results.tables import OnStudy, RuleOptions, StudyTables
 from abstain_bench.runs.costs import REPORT, Stopwatch, costs_of
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.protocol import Study
@@ -57,64 +57,64 @@ def results_of(
     on_study: OnStudy | None = None,
     watch: Stopwatch | None = None,
 ) -> BenchmarkResults:
-    """Compute all that a folder of runs says.
+    """Compute all results of a folder of runs.
 
-    Answers: which method is better in which study, by how much, is that more than chance, and
-    what do thresholds that were set beforehand keep of their promise?
+    Which method is better in which study, by how much, and is the difference significant? Do
+    thresholds that were chosen on validation data meet their guarantees under shift?
 
     Parameters
     ----------
     store : Store
-        Runs with their scores; pictures and networks are not needed.
+        Runs with their scores. Images and networks are not required.
     metrics : sequence of str, optional
-        In `abstain.metrics.METRICS`, by default those of the configuration. The settings of each
-        method are those that are best by this metric on validation data.
+        Names in `abstain.metrics.METRICS`. Default: the metrics of the configuration. For each
+        metric, every method has the settings with the best value on the validation data.
     studies : sequence of str, optional
-        By default all that `abstain_bench.runs.protocol.studies_of` makes of the exposures.
+        Names of studies. Default: all studies that the exposures allow.
     methods : sequence of str, optional
-        By default all that scored some run.
+        Names of methods. Default: all methods with a score in some run.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     bootstrap : int, default=0
-        Resamples; 0 for none.
+        Number of bootstrap resamples; 0 for no bootstrap.
     risk, delta : float, default=0.05
-        Of the thresholds.
+        Largest risk of the decision rules, and the probability that their guarantee fails.
     outlier_cost : float, default=2
-        Of an accepted new class in the studies "-scod".
+        Cost of an accepted sample of a new class in the studies "-scod".
     chosen_by : str, optional
-        The metric whose best settings are reported for every metric, so that all are of the same
-        networks.
+        The metric that selects the settings for all metrics, so that all values are of the same
+        networks. Default: each metric selects its own settings.
     rng : int, Generator or None, default=0
-        The seed of everything drawn.
+        Seed of all random numbers.
     on_study : callable, optional
-        Called after each study with how many are over and there are.
+        Called after each study with the number of finished studies and of all studies.
     watch : Stopwatch, optional
-        Adds up what reading, comparing, looking and ranking take.
+        Measures the time of reading, comparing, details and ranking.
 
     Returns
     -------
     BenchmarkResults
-        Values are fractions.
+        All values are fractions.
 
     Raises
     ------
     UnknownNameError
         A metric, study or method does not exist.
     InputError
-        No run was tested, or a metric needs more than confidences and predictions.
+        No run was tested, or a metric requires more than confidences and predictions.
     DomainError
         An option is out of its range.
     FileFormatError
-        A file of the store is damaged, or runs were tested on different pictures.
+        A file of the store is damaged, or runs were tested on different images.
 
     Notes
     -----
     Pairs and intervals are those of `abstain.compare`: runs are averaged sample by sample, and
-    copies of one picture count as one. In the studies of new classes each method leaves out the
-    errors of its own prediction. Tests over all studies are over the headline studies only. A
-    metric without influence function, such as "ece", has values without intervals unless
-    `bootstrap` is asked for. One study is in memory at a time. Cost: one sort for each method,
-    run and study, and some milliseconds for each pair of methods.
+    copies of one image form a cluster. In the studies of new classes, the errors of a method on
+    known classes are excluded for this method. Tests over all studies use the headline studies.
+    A metric without an influence function, such as "ece", has intervals only with `bootstrap`.
+    One study is in memory at a time. Cost: one sort per method, run and study, and a few
+    milliseconds per pair of methods.
 
     Examples
     --------
@@ -124,104 +124,115 @@ def results_of(
     >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
     """
     plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
-    options = PromiseOptions(
+    options = RuleOptions(
         risk=checks.fraction(risk, "risk"),
         delta=checks.fraction(delta, "delta"),
         outlier_cost=checks.fraction(outlier_cost, "outlier_cost", high=inf),
     )
-    _refuse_untested(store)
-    asked = asked_metrics(store, metrics)
-    columns = asked_studies(store, studies)
-    every = choices(store, [metric.name for metric in asked], chosen_by)
-    chosen = asked_methods(every, methods)
-    reading = StoredScores(store, columns)
-    who = {
-        metric.name: comparable(
-            [one for one in chosen if one.metric == metric.name], reading, columns[0]
+    _check_tested(store)
+    selected_metrics = select_metrics(store, metrics)
+    selected_studies = select_studies(store, studies)
+    all_settings = select_settings(store, [metric.name for metric in selected_metrics], chosen_by)
+    settings = select_methods(all_settings, methods)
+    scores = StoredScores(store, selected_studies)
+    runs_by_metric = {
+        metric.name: select_comparable_runs(
+            [choice for choice in settings if choice.metric == metric.name],
+            scores,
+            selected_studies[0],
         )
-        for metric in asked
+        for metric in selected_metrics
     }
-    # What thresholds, curves and pictures are about.
-    primary = PRIMARY if PRIMARY in who else asked[0].name
-    found = StudyTables(reading, asked, who, primary, plan, options, watch or Stopwatch())
-    found.add_all(columns, on_study)
-    without = {} if methods is not None else dict(never_scored(store, every))
-    return _together(found, columns, chosen, without)
+    # Thresholds, curves and example images use the settings of this metric.
+    primary = PRIMARY if PRIMARY in runs_by_metric else selected_metrics[0].name
+    tables = StudyTables(
+        scores, selected_metrics, runs_by_metric, primary, plan, options, watch or Stopwatch()
+    )
+    tables.add_all(selected_studies, on_study)
+    reasons_without_scores = (
+        {} if methods is not None else dict(methods_without_scores(store, all_settings))
+    )
+    return _assemble(tables, selected_studies, settings, reasons_without_scores)
 
 
-def _refuse_untested(store: Store) -> None:
+def _check_tested(store: Store) -> None:
     if not store.tested:
         raise InputError(
-            f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
+            f"no run of {str(store.folder)!r} was tested; continue it with `abstain benchmark run`"
         )
 
 
-def _together(
-    found: StudyTables, studies: tuple[Study, ...], chosen: tuple[Chosen, ...], left: dict[str, str]
+def _assemble(
+    tables: StudyTables,
+    studies: tuple[Study, ...],
+    settings: tuple[Chosen, ...],
+    reasons_without_scores: dict[str, str],
 ) -> BenchmarkResults:
-    """Put what was found on each study into one record."""
-    who, store = found.who, found.reading.store
-    names = in_order([name for own in who.values() for name in own.runs])
-    with found.watch.of("ranking"):
+    """Combine the results of all studies into one record."""
+    runs_by_metric, store = tables.runs_by_metric, tables.reading.store
+    names = sorted_by_catalogue(
+        [name for selected in runs_by_metric.values() for name in selected.runs]
+    )
+    with tables.watch.of("ranking"):
         comparisons = {
             metric.name: comparison_of(
-                found.studied[metric.name],
+                tables.studied[metric.name],
                 metric,
-                [name for name in names if name in who[metric.name].runs],
-                found.plan,
+                [name for name in names if name in runs_by_metric[metric.name].runs],
+                tables.plan,
             )
-            for metric in found.metrics
+            for metric in tables.metrics
         }
-    said = [
-        *about_untested(chosen, store.kept),
-        *about_choices(chosen),
-        *about_runs(who, store.facts),
+    notes = [
+        *about_untested(settings, store.kept),
+        *about_choices(settings),
+        *about_runs(runs_by_metric, store.facts),
         *about_studies(studies),
-        *found.findings,
+        *tables.findings,
     ]
-    titles = {one.name: one.title for one in store.additions.facts}
+    titles = {added_method.name: added_method.title for added_method in store.additions.facts}
     return BenchmarkResults(
-        facts=_facts(found),
+        facts=_facts(tables),
         studies=studies,
-        methods=tuple(method_facts(name, chosen, found.primary, titles) for name in names),
-        metrics=tuple(who),
-        chosen=chosen,
+        methods=tuple(method_facts(name, settings, tables.primary, titles) for name in names),
+        metrics=tuple(runs_by_metric),
+        chosen=settings,
         comparisons=comparisons,
-        thresholds=tuple(found.thresholds),
-        curves=found.curves,
-        extremes=tuple(found.extremes),
-        left_out={**left, **_left_out(who, names)},
-        findings=ordered(said),
-        calibration=tuple(found.calibration),
-        undefined=found.undefined,
-        level=found.plan.level,
-        # What a report took differs each time, and these are of the run.
-        costs=tuple(own for own in costs_of(store.folder) if own.stage != REPORT),
+        thresholds=tuple(tables.thresholds),
+        curves=tables.curves,
+        extremes=tuple(tables.extremes),
+        left_out={**reasons_without_scores, **_left_out(runs_by_metric, names)},
+        findings=ordered(notes),
+        calibration=tuple(tables.calibration),
+        undefined=tables.undefined,
+        level=tables.plan.level,
+        # The times of reports vary; these are the times of the run.
+        costs=tuple(selected for selected in costs_of(store.folder) if selected.stage != REPORT),
     )
 
 
 def with_published(results: BenchmarkResults) -> BenchmarkResults:
-    """Put the numbers that papers print for the same task beside those of a benchmark.
+    """Add the published numbers for the same task to the results of a benchmark.
 
-    Answers: are these numbers, and the order of the methods, those of the literature?
+    Do the values and the ranking of the methods agree with the literature?
 
     Parameters
     ----------
     results : BenchmarkResults
-        What `results_of` returned.
+        Results of `results_of`.
 
     Returns
     -------
     BenchmarkResults
-        The same with `published`, `published_orders` and findings that say what to think of them,
-        or why there are none.
+        The results with `published`, `published_orders`, and notes on their interpretation or
+        absence.
 
     Notes
     -----
-    Numbers are of Traub et al. (2024), table 3, and Jaeger et al. (2023), tables 1, 8, 9 and 10:
-    of a vision transformer where the network is one, of a convolutional one elsewhere. Networks,
-    splits and corruptions differ. Ranks are among the methods of both; equal numbers share the
-    best.
+    The numbers are from Traub et al. (2024), table 3, and Jaeger et al. (2023), tables 1, 8, 9 and
+    10: those of a vision transformer if the network is one, otherwise those of a convolutional
+    network. Networks, splits and corruptions differ. Ranks are among the methods in both sources;
+    equal numbers share the best rank.
 
     Examples
     --------
@@ -231,38 +242,44 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
     >>> results.frame("published")  # doctest: +SKIP
     """
     columns = PublishedColumns.of(results.task, results.model)
-    found = list(columns.beside(results.comparisons))
-    numbers = tuple(number for _, own in found for number in own)
+    orders_and_numbers = list(columns.beside(results.comparisons))
+    numbers = tuple(
+        number for _, published_numbers in orders_and_numbers for number in published_numbers
+    )
     return replace(
         results,
         published=numbers,
-        published_orders=tuple(order for order, _ in found if order is not None),
+        published_orders=tuple(order for order, _ in orders_and_numbers if order is not None),
         findings=ordered((*results.findings, *columns.findings(numbers))),
     )
 
 
 def method_facts(
-    name: str, chosen: Sequence[Chosen], primary: str, titles: Mapping[str, str]
+    name: str, choices: Sequence[Chosen], primary: str, titles: Mapping[str, str]
 ) -> MethodFacts:
-    """Return what is known of a method by its name; `titles` are of those that were added."""
-    own = [one for one in chosen if one.method == name]
-    arm = next((one.arm for one in own if one.metric == primary), own[0].arm)
+    """Return title, source and meaning of a method; `titles` has those of added methods."""
+    settings = [choice for choice in choices if choice.method == name]
+    arm = next((choice.arm for choice in settings if choice.metric == primary), settings[0].arm)
     if name not in METHODS:
         return MethodFacts(name, titles.get(name) or name, arm, added=True)
-    known = METHODS[name]
+    method = METHODS[name]
     return MethodFacts(
-        name, known.title, arm, known.source, known.meaning, averages=averages_of(name)
+        name, method.title, arm, method.source, method.meaning, averages=averages_of(name)
     )
 
 
-def _left_out(who: Mapping[str, Compared], names: Sequence[str]) -> dict[str, str]:
-    """Return the methods that are in no comparison."""
-    reasons = {method: why for own in who.values() for method, why in own.left_out.items()}
-    return {method: why for method, why in reasons.items() if method not in names}
+def _left_out(runs_by_metric: Mapping[str, ComparableRuns], names: Sequence[str]) -> dict[str, str]:
+    """Return the methods without any comparison, with the reason."""
+    reasons = {
+        method: reason
+        for selected in runs_by_metric.values()
+        for method, reason in selected.reasons_of_exclusion.items()
+    }
+    return {method: reason for method, reason in reasons.items() if method not in names}
 
 
-def _facts(found: StudyTables) -> dict[str, Any]:
-    store = found.reading.store
+def _facts(tables: StudyTables) -> dict[str, Any]:
+    store = tables.reading.store
     return {
         **store.facts,
         "config": dict(store.config),
@@ -271,10 +288,10 @@ def _facts(found: StudyTables) -> dict[str, Any]:
         "seeds": list(store.seeds),
         "runs": len(store.runs),
         "tested": len(store.tested),
-        "risk": found.options.risk,
-        "delta": found.options.delta,
-        "outlier_cost": found.options.outlier_cost,
-        "level": found.plan.level,
-        "bootstrap": found.plan.resamples,
-        "primary": found.primary,
+        "risk": tables.options.risk,
+        "delta": tables.options.delta,
+        "outlier_cost": tables.options.outlier_cost,
+        "level": tables.plan.level,
+        "bootstrap": tables.plan.resamples,
+        "primary": tables.primary,
     }

@@ -19,13 +19,13 @@ from abstain_bench.results.records import BenchmarkResults, CurvePoints
 from abstain_bench.results.results import method_facts
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
-    Compared,
-    asked_methods,
-    asked_metrics,
-    asked_studies,
-    choices,
-    comparable,
-    in_order,
+    ComparableRuns,
+    select_comparable_runs,
+    select_methods,
+    select_metrics,
+    select_settings,
+    select_studies,
+    sorted_by_catalogue,
 )
 from abstain_bench.results.studies import Studied, compared, comparison_of
 from abstain_bench.results.tables import meaningless
@@ -98,7 +98,7 @@ def rotated_results(
     if len(stores) < 2:
         raise InputError(f"rotations must be at least two folders of runs; got {len(stores)}")
     plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
-    asked = asked_metrics(stores[0], metrics)
+    asked = select_metrics(stores[0], metrics)
     columns = _common_studies(stores, studies)
     found = _Together(
         [_Rotation(store, asked, columns, methods, outlier_cost) for store in stores], asked, plan
@@ -149,7 +149,7 @@ class _Together:
         stores = [own.reading.store for own in self.rotations]
         own = self.rotations[0]
         chosen = tuple(one for one in own.chosen if one.method in self.methods[one.metric])
-        every = in_order([name for methods in self.methods.values() for name in methods])
+        every = sorted_by_catalogue([name for methods in self.methods.values() for name in methods])
         titles = {one.name: one.title for one in first.additions.facts}
         said = [*about_choices(chosen), *about_studies(columns), _about(stores)]
         return BenchmarkResults(
@@ -193,16 +193,19 @@ class _Rotation:
     ) -> None:
         if not store.tested:
             raise InputError(
-                f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
+                f"no run of {str(store.folder)!r} was tested; continue it with "
+                "`abstain benchmark run`"
             )
-        self.chosen: tuple[Chosen, ...] = choices(store, [metric.name for metric in metrics])
+        self.chosen: tuple[Chosen, ...] = select_settings(
+            store, [metric.name for metric in metrics]
+        )
         if methods is not None:
-            self.chosen = asked_methods(self.chosen, methods)
+            self.chosen = select_methods(self.chosen, methods)
         self.reading = StoredScores(store, columns)
         self.calibrators = Calibrators(self.reading)
         self.cost, self.classes = outlier_cost, len(store.classes)
-        self.who: Mapping[str, Compared] = {
-            m.name: comparable(
+        self.runs_by_metric: Mapping[str, ComparableRuns] = {
+            m.name: select_comparable_runs(
                 [one for one in self.chosen if one.metric == m.name], self.reading, columns[0]
             )
             for m in metrics
@@ -212,7 +215,7 @@ class _Rotation:
         """Read what the runs say of a study."""
         runs = {
             run.name: run
-            for own in self.who.values()
+            for own in self.runs_by_metric.values()
             for by_seed in own.runs.values()
             for run in by_seed.values()
         }
@@ -232,7 +235,7 @@ class _Rotation:
 
     def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> Unit:
         """Return the methods in one seed, with the pictures named as in every folder."""
-        runs = {name: self.who[metric.name].runs[name][seed] for name in methods}
+        runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
         unit = self.samples.unit(seed, runs, calibrated=on_probabilities(metric))
         codes = np.unique(self.places, return_inverse=True)[1].astype(np.int64)
         named = f"{self.reading.store.folder.name}, seed {seed}"
@@ -241,10 +244,10 @@ class _Rotation:
 
 def _common_studies(stores: Sequence[Store], asked: Sequence[str] | None) -> tuple[Study, ...]:
     """Return the studies of the first folder that all have, but for those that are means."""
-    others = [{study.name for study in asked_studies(store, None)} for store in stores[1:]]
+    others = [{study.name for study in select_studies(store, None)} for store in stores[1:]]
     found = tuple(
         study
-        for study in asked_studies(stores[0], asked)
+        for study in select_studies(stores[0], asked)
         if not study.parts and all(study.name in own for own in others)
     )
     if not found:
@@ -257,17 +260,17 @@ def _tasks(stores: Sequence[Store]) -> list[str]:
 
 
 def _methods(rotations: Sequence[_Rotation], metric: str) -> list[str]:
-    each = [own.who[metric].runs for own in rotations]
+    each = [own.runs_by_metric[metric].runs for own in rotations]
     found = [name for name in each[0] if all(name in own for own in each)]
     if not found:
         raise InputError(
             f"the folders of rotations must have a method in common by {metric}; got none"
         )
-    return in_order(found)
+    return sorted_by_catalogue(found)
 
 
 def _seeds(rotations: Sequence[_Rotation], metric: str) -> tuple[int, ...]:
-    each = [own.who[metric].seeds for own in rotations]
+    each = [own.runs_by_metric[metric].seeds for own in rotations]
     found = tuple(seed for seed in each[0] if all(seed in own for own in each))
     if not found:
         raise InputError(f"the folders of rotations must have a seed in common; got {each}")
@@ -279,7 +282,7 @@ def _curves(
 ) -> Iterator[tuple[tuple[str, str], CurvePoints]]:
     """Yield the mean of the curves of the rotations, of the first seed."""
     for name in methods:
-        runs = [own.who[metric].runs[name][seed] for own in rotations]
+        runs = [own.runs_by_metric[metric].runs[name][seed] for own in rotations]
         cases = [own.samples.scored(run, name) for own, run in zip(rotations, runs, strict=True)]
         yield (study.name, name), mean_curve(cases, runs[0])
 

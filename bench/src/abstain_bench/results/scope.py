@@ -1,4 +1,4 @@
-"""What is reported: metrics, studies, methods with their settings, and the seeds they have."""
+"""Select what a report compares: metrics, studies, methods with their settings, and seeds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,151 +13,169 @@ from abstain_bench.runs.selection import Chosen, choose, metrics_of, usable, val
 from abstain_bench.runs.store import VALIDATION, Run, Store, StoredRun
 
 __all__ = [
-    "Compared",
-    "asked_methods",
-    "asked_metrics",
-    "asked_studies",
-    "choices",
-    "comparable",
-    "in_order",
-    "never_scored",
+    "ComparableRuns",
+    "methods_without_scores",
+    "select_comparable_runs",
+    "select_methods",
+    "select_metrics",
+    "select_settings",
+    "select_studies",
+    "sorted_by_catalogue",
 ]
 
-_Values = Mapping[str, Mapping[str, float | None]]
+_ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
 
-def asked_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
-    """Return the metrics: those asked for, else those of the configuration."""
-    given = metrics_of(store) if names is None else names
-    found = [metric_named(name) for name in ([given] if isinstance(given, str) else given)]
-    for metric in found:
+def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
+    """Return the metrics with these names, or those of the configuration."""
+    requested = metrics_of(store) if names is None else names
+    metrics = [metric_named(name) for name in _as_list(requested)]
+    for metric in metrics:
         if not usable(metric):
             raise InputError(
                 f"the metric {metric.name!r} cannot be computed from confidences: it needs class "
                 "probabilities, which runs do not keep for every method"
             )
-    if not found:
+    if not metrics:
         raise InputError("`metrics` must name at least one; got none")
-    return tuple({metric.name: metric for metric in found}.values())
+    return tuple({metric.name: metric for metric in metrics}.values())
 
 
-def asked_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies: all, or those asked for in the order of the tables."""
-    found = studies_of(store.exposures)
+def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ...]:
+    """Return the studies with these names, or all of them, in the order of the tables."""
+    studies = studies_of(store.exposures)
     if names is None:
-        return found
-    wanted = [names] if isinstance(names, str) else list(names)
-    _refuse_unknown(wanted, [study.name for study in found], "study", "studies")
-    return tuple(study for study in found if study.name in wanted)
+        return studies
+    requested = _as_list(names)
+    _check_names(requested, [study.name for study in studies], "study", "studies")
+    return tuple(study for study in studies if study.name in requested)
 
 
-def asked_methods(chosen: Sequence[Chosen], names: Sequence[str] | None) -> tuple[Chosen, ...]:
-    """Return the choices of the methods asked for."""
+def select_methods(choices: Sequence[Chosen], names: Sequence[str] | None) -> tuple[Chosen, ...]:
+    """Return the choices of the methods with these names, or of all methods."""
     if names is None:
-        return tuple(chosen)
-    known = [one.method for one in chosen]
-    wanted = [spelled_as(name, known) for name in ([names] if isinstance(names, str) else names)]
-    _refuse_unknown(wanted, known, "method", "methods")
-    return tuple(one for one in chosen if one.method in wanted)
+        return tuple(choices)
+    available = [choice.method for choice in choices]
+    requested = [spelled_as(name, available) for name in _as_list(names)]
+    _check_names(requested, available, "method", "methods")
+    return tuple(choice for choice in choices if choice.method in requested)
 
 
-def in_order(names: Sequence[str]) -> list[str]:
-    """Return methods in the order of the catalogue, others behind them."""
-    known = [name for name in METHODS if name in names]
-    return [*known, *(name for name in dict.fromkeys(names) if name not in METHODS)]
+def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
+    """Return methods in the order of the catalogue, then all others in their order."""
+    in_catalogue = [name for name in METHODS if name in names]
+    return [*in_catalogue, *(name for name in dict.fromkeys(names) if name not in METHODS)]
 
 
-def never_scored(store: Store, chosen: Sequence[Chosen]) -> Iterator[tuple[str, str]]:
-    """Return the methods of the configuration that scored no run, and why."""
-    seen = {one.method for one in chosen}
+def methods_without_scores(store: Store, choices: Sequence[Chosen]) -> Iterator[tuple[str, str]]:
+    """Yield the methods of the configuration without a score in any run, with the reason."""
+    scored = {choice.method for choice in choices}
     configured = (spelled_as(name, METHODS) for name in store.config.get("methods", ()))
-    lacking = [name for name in configured if name not in seen]
+    missing = [name for name in configured if name not in scored]
     reasons: dict[str, str] = {}
-    if lacking:
-        for kept in store.kept:
-            if kept.validation:
-                reasons = {**store.scores(kept.run, VALIDATION).reasons, **reasons}
-    for name in lacking:
-        yield name, reasons.get(name, "no run was scored by it")
+    if missing:
+        for stored_run in store.kept:
+            if stored_run.validation:
+                reasons = {**store.scores(stored_run.run, VALIDATION).reasons, **reasons}
+    for name in missing:
+        yield name, reasons.get(name, "no run has a score of it")
 
 
-def _refuse_unknown(wanted: Sequence[str], known: Sequence[str], kind: str, kinds: str) -> None:
-    for name in wanted:
-        if name not in known:
-            there = ", ".join(dict.fromkeys(known))
+def _as_list(names: Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check_names(
+    requested: Sequence[str], available: Sequence[str], singular: str, plural: str
+) -> None:
+    for name in requested:
+        if name not in available:
             raise UnknownNameError(
-                f"there is no {kind} named {name!r}.{suggest(name, known)} The {kinds} are {there}."
+                f"there is no {singular} named {name!r}.{suggest(name, available)} The {plural} "
+                f"are {', '.join(dict.fromkeys(available))}."
             )
-    if not wanted:
-        raise InputError(f"`{kinds}` must name at least one, or be None for all; got an empty list")
+    if not requested:
+        raise InputError(
+            f"`{plural}` must name at least one, or be None for all; got an empty list"
+        )
 
 
 # ---------------------------------------------------------------------- the setting of each method
-def choices(
+def select_settings(
     store: Store, metrics: Sequence[str], chosen_by: str | None = None
 ) -> tuple[Chosen, ...]:
-    """Choose the setting of every method of a store for every metric, as the runner did.
+    """Select the setting of every method for every metric on the validation data.
 
-    Each by its own metric, or all by one of them: then `value` is of that one.
+    If `chosen_by` is set, this metric selects the settings for all metrics, and `value` is its
+    value.
 
-    A method or metric that the runner did not know is chosen among the runs that were tested;
-    where it has no confidences on validation data, the first setting is used.
+    Values that the runner did not compute, for a new method or metric, are computed from the tested
+    runs. A method without confidences on the validation data gets the first setting.
     """
-    seen: dict[tuple[str, frozenset[str]], _Values] = {}
     if chosen_by is not None:
-        shared = choices(store, [metric_named(chosen_by).name])
-        return tuple(replace(one, metric=metric) for metric in metrics for one in shared)
-    return choose([_completed(store, kept, metrics, seen) for kept in store.kept], metrics)
+        choices = select_settings(store, [metric_named(chosen_by).name])
+        return tuple(replace(choice, metric=metric) for metric in metrics for choice in choices)
+    cache: dict[tuple[str, frozenset[str]], _ValuesByMethod] = {}
+    return choose(
+        [_with_all_values(store, stored_run, metrics, cache) for stored_run in store.kept], metrics
+    )
 
 
-def _completed(
+def _with_all_values(
     store: Store,
-    kept: StoredRun,
+    stored_run: StoredRun,
     metrics: Sequence[str],
-    seen: dict[tuple[str, frozenset[str]], _Values],
+    cache: dict[tuple[str, frozenset[str]], _ValuesByMethod],
 ) -> StoredRun:
-    if not kept.tested:
-        return kept
-    # The methods that scored the first exposure.
-    names = store.scores(kept.run, store.exposures[0].key).confidence
-    lacking = {
+    """Return the run with the validation values of all its methods and all metrics."""
+    if not stored_run.tested:
+        return stored_run
+    methods = store.scores(stored_run.run, store.exposures[0].key).confidence
+    incomplete = {
         name: averages_of(name)
-        for name in names
-        if any(metric not in kept.validated.get(name, {}) for metric in metrics)
+        for name in methods
+        if any(metric not in stored_run.validated.get(name, {}) for metric in metrics)
     }
-    if not lacking:
-        return kept
-    # The files of an ensemble stand in every seed.
-    place = (kept.validation or kept.run.name, frozenset(lacking))
-    if place not in seen:
-        seen[place] = _found(store, kept, lacking, metrics)
-    found = seen[place]
-    values = {name: {**found[name], **kept.validated.get(name, {})} for name in lacking}
-    return replace(kept, validated={**kept.validated, **values})
+    if not incomplete:
+        return stored_run
+    # The runs of all seeds of an ensemble share their files.
+    key = (stored_run.validation or stored_run.run.name, frozenset(incomplete))
+    if key not in cache:
+        cache[key] = _validation_values(store, stored_run, incomplete, metrics)
+    computed = cache[key]
+    values = {name: {**computed[name], **stored_run.validated.get(name, {})} for name in incomplete}
+    return replace(stored_run, validated={**stored_run.validated, **values})
 
 
-def _found(
-    store: Store, kept: StoredRun, methods: Mapping[str, bool], metrics: Sequence[str]
-) -> _Values:
-    nothing: dict[str, float | None] = dict.fromkeys(metrics)
-    known: _Values = {}
-    if kept.validation:
-        known = validated(store.scores(kept.run, VALIDATION), methods, metrics)
-    return {name: known.get(name, nothing) for name in methods}
+def _validation_values(
+    store: Store, stored_run: StoredRun, methods: Mapping[str, bool], metrics: Sequence[str]
+) -> _ValuesByMethod:
+    """Return the values of methods on the validation data, None for each that does not exist."""
+    computed: _ValuesByMethod = {}
+    if stored_run.validation:
+        computed = validated(store.scores(stored_run.run, VALIDATION), methods, metrics)
+    missing: dict[str, float | None] = dict.fromkeys(metrics)
+    return {name: computed.get(name, missing) for name in methods}
 
 
 # ------------------------------------------------------------ the seeds that all methods have
 @dataclass(frozen=True)
-class Compared:
-    """Who is compared by one metric: of every method the same seeds.
+class ComparableRuns:
+    """The runs that one metric compares: the same seeds for every method.
 
-    `runs` are by method and seed, `seeds_left` those that some method lacks, and `left_out` says
-    why methods are that lack seeds, or all numbers.
+    Attributes
+    ----------
+    runs : mapping
+        The run of each method and seed.
+    excluded_seeds : tuple of int
+        Seeds that some method does not have.
+    reasons_of_exclusion : mapping
+        The reason for each method that is excluded.
     """
 
     runs: Mapping[str, Mapping[int, Run]]
-    seeds_left: tuple[int, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    excluded_seeds: tuple[int, ...] = ()
+    reasons_of_exclusion: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -165,56 +183,66 @@ class Compared:
         return tuple(next(iter(self.runs.values()), {}))
 
 
-def comparable(chosen: Sequence[Chosen], reading: StoredScores, first: Study) -> Compared:
-    """Say which methods and seeds give the most numbers that can be compared.
+def select_comparable_runs(
+    choices: Sequence[Chosen], scores: StoredScores, first_study: Study
+) -> ComparableRuns:
+    """Select the methods and seeds with the largest number of comparable values.
 
-    A comparison needs all methods in all seeds. Where a network is missing, either its seed is
-    left out for all methods or its methods for all seeds, whichever leaves more.
+    A comparison requires every method in every seed. If a network is missing, either its seed is
+    excluded for all methods, or its methods for all seeds, whichever keeps more values.
     """
-    there: dict[str, dict[int, Run]] = {}
-    left: dict[str, str] = {}
-    for one in chosen:
-        found = dict(_runs(one, reading, first))
-        if found:
-            there[one.method] = found
+    runs_by_method: dict[str, dict[int, Run]] = {}
+    reasons: dict[str, str] = {}
+    for choice in choices:
+        runs = dict(_runs_by_seed(choice, scores, first_study))
+        if runs:
+            runs_by_method[choice.method] = runs
         else:
-            left[one.method] = _why(one, reading, first)
-    seeds = _seeds(there)
-    every = {seed for own in there.values() for seed in own}
-    for method, own in list(there.items()):
-        if lacking := [seed for seed in seeds if seed not in own]:
-            left[method] = f"no numbers for seed {', '.join(map(str, lacking))}"
-            del there[method]
-    runs = {method: {seed: own[seed] for seed in seeds} for method, own in there.items()}
-    return Compared(runs, tuple(sorted(every - set(seeds))), left)
+            reasons[choice.method] = _reason_without_runs(choice, scores, first_study)
+    seeds = _best_seeds(runs_by_method)
+    all_seeds = {seed for runs in runs_by_method.values() for seed in runs}
+    for method, runs in list(runs_by_method.items()):
+        missing = [seed for seed in seeds if seed not in runs]
+        if missing:
+            reasons[method] = f"no numbers for seed {', '.join(map(str, missing))}"
+            del runs_by_method[method]
+    selected = {
+        method: {seed: runs[seed] for seed in seeds} for method, runs in runs_by_method.items()
+    }
+    return ComparableRuns(selected, tuple(sorted(all_seeds - set(seeds))), reasons)
 
 
-def _seeds(there: Mapping[str, Mapping[int, Run]]) -> tuple[int, ...]:
-    """Return the seeds for which methods times seeds is largest; of equal ones more methods."""
-    sets = {frozenset(own) for own in there.values()}
-    sets |= {one & other for one in sets for other in sets}
+def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, ...]:
+    """Return the seeds with the largest product of methods and seeds; if equal, more methods."""
+    seed_sets = {frozenset(runs) for runs in runs_by_method.values()}
+    seed_sets |= {first & second for first in seed_sets for second in seed_sets}
     candidates = sorted(
-        (tuple(sorted(own)) for own in sets if own), key=lambda own: (-len(own), own)
+        (tuple(sorted(seeds)) for seeds in seed_sets if seeds),
+        key=lambda seeds: (-len(seeds), seeds),
     )
 
-    def numbers(seeds: tuple[int, ...]) -> tuple[int, int]:
-        having = sum(set(seeds) <= set(own) for own in there.values())
-        return having * len(seeds), having
+    def n_values_and_methods(seeds: tuple[int, ...]) -> tuple[int, int]:
+        n_methods = sum(set(seeds) <= set(runs) for runs in runs_by_method.values())
+        return n_methods * len(seeds), n_methods
 
-    return max(candidates, key=numbers, default=())
+    return max(candidates, key=n_values_and_methods, default=())
 
 
-def _runs(one: Chosen, reading: StoredScores, first: Study) -> Iterator[tuple[int, Run]]:
-    for seed in reading.store.seeds:
-        run = reading.run((one.arm, one.setting), seed)
-        if run is not None and one.method in reading.parts(first, run)[0].confidence:
+def _runs_by_seed(
+    choice: Chosen, scores: StoredScores, first_study: Study
+) -> Iterator[tuple[int, Run]]:
+    """Yield the seeds and runs that have confidences of a method."""
+    for seed in scores.store.seeds:
+        run = scores.run((choice.arm, choice.setting), seed)
+        if run is not None and choice.method in scores.parts(first_study, run)[0].confidence:
             yield seed, run
 
 
-def _why(one: Chosen, reading: StoredScores, first: Study) -> str:
-    place = (one.arm, one.setting)
-    runs = [run for seed in reading.store.seeds if (run := reading.run(place, seed))]
+def _reason_without_runs(choice: Chosen, scores: StoredScores, first_study: Study) -> str:
+    """Return why no run has confidences of a method."""
+    setting = (choice.arm, choice.setting)
+    runs = [run for seed in scores.store.seeds if (run := scores.run(setting, seed))]
     if not runs:
-        return f"no run of {' '.join(filter(None, place))} was tested"
-    reasons = [reading.parts(first, run)[0].reasons.get(one.method, "") for run in runs]
-    return next(filter(None, reasons), f"no confidences for {first.name}")
+        return f"no run of {' '.join(filter(None, setting))} was tested"
+    reasons = [scores.parts(first_study, run)[0].reasons.get(choice.method, "") for run in runs]
+    return next(filter(None, reasons), f"no confidences for {first_study.name}")

@@ -1,4 +1,4 @@
-"""All numbers of one study after the other."""
+"""Compute the results of all studies, one study at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ from abstain_bench.results.details import (
 from abstain_bench.results.findings import about_failures
 from abstain_bench.results.records import CalibrationRow, CurvePoints, Extreme, ThresholdRow
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
-from abstain_bench.results.scope import Compared
+from abstain_bench.results.scope import ComparableRuns
 from abstain_bench.results.studies import Studied, averaged, compared
 from abstain_bench.runs.costs import Stopwatch
 from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.selection import on_probabilities
 from abstain_bench.runs.store import Run
 
-__all__ = ["OnStudy", "PromiseOptions", "StudyTables"]
+__all__ = ["OnStudy", "RuleOptions", "StudyTables"]
 
-#: Told how many studies are over, and how many there are.
+#: A callback with the number of finished studies and of all studies.
 OnStudy = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class PromiseOptions:
-    """What thresholds promise, and what accepting a new class costs."""
+class RuleOptions:
+    """Targets of the decision rules, and the cost of an accepted sample of a new class."""
 
     risk: float
     delta: float
@@ -40,18 +40,18 @@ class PromiseOptions:
 
 @dataclass(eq=False)
 class StudyTables:
-    """What was found so far, on one study after the other.
+    """The results of the studies so far.
 
-    `who` has the methods and seeds, by metric. Thresholds, curves and pictures are shown with the
-    settings of the metric `primary`.
+    `runs_by_metric` has the methods and seeds that each metric compares. Thresholds, curves and
+    example images use the settings of the metric `primary`.
     """
 
     reading: StoredScores
     metrics: Sequence[Metric]
-    who: Mapping[str, Compared]
+    runs_by_metric: Mapping[str, ComparableRuns]
     primary: str
     plan: Plan
-    options: PromiseOptions
+    options: RuleOptions
     watch: Stopwatch
     studied: dict[str, list[Studied]] = field(default_factory=dict)
     thresholds: list[ThresholdRow] = field(default_factory=list)
@@ -68,18 +68,18 @@ class StudyTables:
         self.known = {study.name: study for study in studies_of(self.reading.store.exposures)}
 
     def add_all(self, studies: Sequence[Study], on_study: OnStudy | None = None) -> None:
-        """Find all there is to say of studies, in their order."""
-        for over, study in enumerate(studies, 1):
+        """Add the results of several studies, in their order."""
+        for n_finished, study in enumerate(studies, 1):
             self.add(study)
             if on_study is not None:
-                on_study(over, len(studies))
+                on_study(n_finished, len(studies))
 
     def add(self, study: Study) -> None:
-        """Find all there is to say of one more study."""
+        """Add the results of one study."""
         runs = {
             run.name: run
-            for own in self.who.values()
-            for by_seed in own.runs.values()
+            for comparable_runs in self.runs_by_metric.values()
+            for by_seed in comparable_runs.runs.values()
             for run in by_seed.values()
         }
         if runs:
@@ -89,11 +89,11 @@ class StudyTables:
             with self.watch.of("comparison"):
                 self._compare_all(samples, parts)
             with self.watch.of("looks"):
-                self._look(samples, parts)
+                self._add_details(samples, parts)
         self.reading.over(study)
 
     def _samples(self, study: Study, runs: Iterable[Run]) -> StudySamples:
-        """Read what all runs say of a study."""
+        """Read the scores of all runs on a study."""
         return StudySamples(
             study,
             self.reading.study(study, runs),
@@ -103,13 +103,13 @@ class StudyTables:
         )
 
     def _parts(self, samples: StudySamples, run: Run) -> list[StudySamples]:
-        """Return the samples of each study whose numbers are averaged; none for most."""
-        found, first = [], 0
+        """Return the samples of the studies that this study averages; empty for most studies."""
+        parts, first = [], 0
         for study in (self.known[name] for name in samples.study.parts):
-            last = first + sum(part.n for part in self.reading.parts(study, run))
-            found.append(samples.part(study, slice(first, last)))
+            last = first + sum(scores.n for scores in self.reading.parts(study, run))
+            parts.append(samples.part(study, slice(first, last)))
             first = last
-        return found
+        return parts
 
     def _compare_all(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
         for metric in self.metrics:
@@ -120,74 +120,82 @@ class StudyTables:
     def _compare(
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
     ) -> None:
-        study, place = samples.study, (metric.name, samples.study.name)
-        if why := meaningless(metric, study):
-            self.undefined[place] = why
+        study, key = samples.study, (metric.name, samples.study.name)
+        if reason := meaningless(metric, study):
+            self.undefined[key] = reason
             return
         calibrated = on_probabilities(metric)
-        runs = dict(self._here(metric.name, samples, calibrated=calibrated))
+        runs = dict(self._complete_methods(metric.name, samples, calibrated=calibrated))
         if not runs:
-            self.undefined[place] = "no method has numbers here"
+            self.undefined[key] = "no method has values in this study"
             return
-        places = {
-            seed: {m: own[seed] for m, own in runs.items()} for seed in self.who[metric.name].seeds
+        runs_by_seed = {
+            seed: {m: seed_runs[seed] for m, seed_runs in runs.items()}
+            for seed in self.runs_by_metric[metric.name].seeds
         }
-        units = [samples.unit(seed, own, calibrated=calibrated) for seed, own in places.items()]
+        units = [
+            samples.unit(seed, seed_runs, calibrated=calibrated)
+            for seed, seed_runs in runs_by_seed.items()
+        ]
         if parts:
-            each = [
-                [part.unit(seed, own, calibrated=calibrated, named=study) for part in parts]
-                for seed, own in places.items()
+            units_by_seed = [
+                [part.unit(seed, seed_runs, calibrated=calibrated, named=study) for part in parts]
+                for seed, seed_runs in runs_by_seed.items()
             ]
-            found = averaged(each, metric, self.plan, headline=study.headline)
+            result = averaged(units_by_seed, metric, self.plan, headline=study.headline)
         else:
-            found = compared(units, metric, self.plan, headline=study.headline)
-        self.studied[metric.name].append(found)
-        if found.sampled.reasons:
-            self.undefined[place] = "; ".join(found.sampled.reasons)
+            result = compared(units, metric, self.plan, headline=study.headline)
+        self.studied[metric.name].append(result)
+        if result.sampled.reasons:
+            self.undefined[key] = "; ".join(result.sampled.reasons)
         if metric.name == self.primary:
             self.findings += about_failures(units)
 
-    def _here(
+    def _complete_methods(
         self, metric: str, samples: StudySamples, *, calibrated: bool = False
     ) -> Iterator[tuple[str, Mapping[int, Run]]]:
-        """Return the methods that have numbers in this study for all seeds; tell of the others."""
-        for method, own in self.who[metric].runs.items():
-            missing = [why for run in own.values() if (why := samples.missing(run, method))]
-            if calibrated and not all(self.calibrators.there(run, method) for run in own.values()):
+        """Yield the methods with values for all seeds, and add warnings on all others."""
+        for method, runs in self.runs_by_metric[metric].runs.items():
+            missing = [reason for run in runs.values() if (reason := samples.missing(run, method))]
+            if calibrated and not all(self.calibrators.there(run, method) for run in runs.values()):
                 missing.append("no validation data to calibrate it by")
             if not missing:
-                yield method, own
+                yield method, runs
                 continue
             split = (("study", samples.study.name),)
-            message = f"{method} is left out of {samples.study.name} by {metric}: {missing[0]}."
+            message = f"{method} is excluded from {samples.study.name} for {metric}: {missing[0]}."
             self.findings.append(Note.warning("left_out", message, split, method))
 
-    def _look(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
-        """Add curves, thresholds, calibration and pictures, with the settings of one metric."""
+    def _add_details(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
+        """Add curves, thresholds, calibration and example images for the primary metric."""
         study = samples.study
         runs = {
-            method: list(own.values())
-            for method, own in self.who[self.primary].runs.items()
-            if not any(samples.missing(run, method) for run in own.values())
+            method: list(method_runs.values())
+            for method, method_runs in self.runs_by_metric[self.primary].runs.items()
+            if not any(samples.missing(run, method) for run in method_runs.values())
         }
-        for method, own in runs.items():
-            scored = [part.scored(own[0], method) for part in parts or [samples]]
-            draw = mean_curve(scored, own[0]) if parts else curve_points(scored[0], own[0])
-            self.curves[study.name, method] = draw
+        for method, method_runs in runs.items():
+            scored = [part.scored(method_runs[0], method) for part in parts or [samples]]
+            curve = (
+                mean_curve(scored, method_runs[0])
+                if parts
+                else curve_points(scored[0], method_runs[0])
+            )
+            self.curves[study.name, method] = curve
         if study.headline or study.severity:
             self.thresholds += self.rules.rows(samples, runs)
         if study.headline:
             self.calibration += calibration_rows(parts or [samples], study.name, runs)
-            for method, own in runs.items():
-                said = self.reading.parts(study, own[0])
-                self.extremes += extremes_of(samples, said, own[0], method)
+            for method, method_runs in runs.items():
+                scores = self.reading.parts(study, method_runs[0])
+                self.extremes += extremes_of(samples, scores, method_runs[0], method)
 
 
 def meaningless(metric: Metric, study: Study) -> str:
-    """Return why a metric says nothing in a study, or an empty string."""
-    # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
+    """Return why a metric is not meaningful in a study, or an empty string."""
+    # The losses are costs, which a metric of 0/1 losses cannot use.
     if study.errors == "scod" and metric.measurement.needs:
-        return "it counts right and wrong, and here failures have costs"
+        return "it requires a 0/1 loss, and the losses of this study are costs"
     if study.errors in {"removed", "outlier"} and metric.identity.family == "classifier":
         done = "left out" if study.errors == "removed" else "no failures"
         return f"wrong answers are {done}, so that it is the share of known classes and no more"

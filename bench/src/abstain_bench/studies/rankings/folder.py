@@ -18,7 +18,12 @@ from abstain.plots.pictures import Picture
 from abstain_bench.data.images import levels_of
 from abstain_bench.results import Chosen
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
-from abstain_bench.results.scope import asked_methods, asked_studies, choices, comparable
+from abstain_bench.results.scope import (
+    select_comparable_runs,
+    select_methods,
+    select_settings,
+    select_studies,
+)
 from abstain_bench.results.studies import averaged
 from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.store import Run, Store
@@ -40,7 +45,9 @@ class RankedFolder:
     def __post_init__(self) -> None:
         if not self.store.tested:
             where = str(self.store.folder)
-            raise InputError(f"no run of {where!r} was tested; let `abstain benchmark run` go on")
+            raise InputError(
+                f"no run of {where!r} was tested; continue it with `abstain benchmark run`"
+            )
 
     @cached_property
     def studies(self) -> dict[str, Study]:
@@ -48,12 +55,12 @@ class RankedFolder:
         asked = self.names
         if asked is None:
             asked = [s.name for s in studies_of(self.store.exposures) if s.headline]
-        return {study.name: study for study in asked_studies(self.store, asked)}
+        return {study.name: study for study in select_studies(self.store, asked)}
 
     @cached_property
     def best(self) -> dict[str, tuple[Chosen, ...]]:
         """The settings of the methods that are best on validation data, by metric."""
-        every = asked_methods(choices(self.store, TWO), self.methods)
+        every = select_methods(select_settings(self.store, TWO), self.methods)
         return {metric: tuple(one for one in every if one.metric == metric) for metric in TWO}
 
     @cached_property
@@ -202,7 +209,7 @@ class _Samples:
 
     def _read(self, chosen: Sequence[Chosen]) -> tuple[StudySamples | None, _Runs]:
         """Return the samples, and the runs of the methods that have numbers for all seeds."""
-        runs = comparable(chosen, self._reading, self.study).runs
+        runs = select_comparable_runs(chosen, self._reading, self.study).runs
         every = {run.name: run for own in runs.values() for run in own.values()}
         if not every:
             return None, {}
