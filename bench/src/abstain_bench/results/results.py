@@ -207,7 +207,7 @@ def _assemble(
         undefined=tables.undefined,
         level=tables.plan.level,
         # The times of reports vary; these are the times of the run.
-        costs=tuple(selected for selected in costs_of(store.folder) if selected.stage != REPORT),
+        costs=tuple(cost for cost in costs_of(store.folder) if cost.stage != REPORT),
     )
 
 
