@@ -246,7 +246,7 @@ def numbers(outcome: "Outcome") -> str:
     # Its own confidence and the softmax say most; those by several passes are in the tables.
     one_pass = [name for name in known if not METHODS[name].averages] or known
     own = [name for name in one_pass if "learned" in METHODS[name].needs]
-    softmax = [name for name in one_pass if name.rpartition("-")[2] == BASELINE][:1]
+    softmax = [name for name in one_pass if name.rpartition("_")[2] == BASELINE][:1]
     shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
     beside, primary = METRICS[OF_CLASSIFIER], METRICS[PRIMARY]
     right = first[shown[0]].get(beside.name) if shown else None
