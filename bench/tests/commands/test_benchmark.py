@@ -176,8 +176,10 @@ def test_jobs_are_told_as_they_end(folder, faked, capsys):
         "2/5 train-x: done in 2.0 s",
         "3/5 test-x: done in 1.0 s; accuracy 0.900, AUGRC 0.0123 (Maximum softmax response)",
         "4/5 test-y: kept",
-        "5/5 test-z: done in 0.0 s; accuracy 0.800, AUGRC 0.0400 (DeepGamblers, maximum softmax "
-        "response), AUGRC 0.0300 (DeepGamblers, reservation score)",
+        (
+            "5/5 test-z: done in 0.0 s; accuracy 0.800, AUGRC 0.0400 (DeepGamblers, maximum "
+            "softmax response), AUGRC 0.0300 (DeepGamblers, reservation score)"
+        ),
     ]
 
 

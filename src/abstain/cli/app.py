@@ -46,28 +46,28 @@ COMMANDS: Final[dict[str, Command]] = {
         "Evaluate confidence scores on files of predictions.", "abstain.cli.evaluate:evaluate"
     ),
     "inspect": Command(
-        "Say what files of predictions hold, and the command that evaluates them.",
+        "Describe files of predictions and print the command that evaluates them.",
         "abstain.cli.inspect:inspect",
     ),
     "compare": Command(
-        "Compare methods on the same samples: differences with intervals, tests, rankings.",
+        "Compare methods on the same samples with intervals, tests and rankings.",
         "abstain.cli.compare:compare",
     ),
     "threshold": Command(
-        "Choose the confidence from which on to answer, with a guarantee, and check it elsewhere.",
+        "Choose a threshold with a guarantee, and check it on other data.",
         "abstain.cli.threshold:threshold",
     ),
     "cascade": Command(
-        "Choose who answers: a model, a larger one, a person. With a guarantee, at least cost.",
+        "Choose thresholds for a cascade of models and a person, with a guarantee.",
         "abstain.cli.cascade:cascade",
     ),
     "monitor": Command(
-        "Watch a rule in use: its coverage, the confidences, and the risk as labels arrive.",
+        "Monitor the coverage, confidences and risk of a decision rule in production.",
         "abstain.cli.monitor:monitor",
     ),
-    "list": Command("List what there is to ask for by name.", "abstain.cli.listing:listing"),
+    "list": Command("List metrics, scores, rules and other names.", "abstain.cli.listing:listing"),
     "completion": Command(
-        "Print what makes a shell complete commands and options.",
+        "Print the completion script of a shell.",
         "abstain.cli.completion:completion",
     ),
 }
@@ -127,9 +127,8 @@ def _is_loadable(command: Command) -> bool:
 def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
     app = App(
         name="abstain",
-        help="Measure classifiers that may refuse to answer: from a file of predictions to "
-        "numbers, a picture and a report. Every command takes --traceback: after an error, where "
-        "it arose.",
+        help="Evaluate, compare and deploy classifiers that may abstain, from files of "
+        "predictions. Every command accepts --traceback, which prints where an error occurred.",
         version=__version__,
         help_format="plaintext",
         # A file may be named "[1].csv": nothing here is JSON.

@@ -33,32 +33,34 @@ class Asked:
     """What is asked of the cascade."""
 
     max_risk: Annotated[
-        float | None, Parameter(help="largest risk of all answers, the person's among them")
+        float | None, Parameter(help="Largest risk of all answers, including those of the person")
     ] = None
     delta: Annotated[
-        float | None, Parameter(help="chance that the promise may fail [default: 0.05]")
+        float | None, Parameter(help="Probability that the guarantee fails [default: 0.05]")
     ] = None
     capacity: Annotated[
         float | None,
-        Parameter(help="largest share for the person, or with --per-day a number of samples"),
+        Parameter(
+            help="Largest share of samples for the person; with --per-day, a number of samples"
+        ),
     ] = None
     per_day: Annotated[
-        int | None, Parameter(help="samples that arrive in a day; --capacity is then by day")
+        int | None, Parameter(help="Number of samples per day; --capacity is then a number per day")
     ] = None
     overflow: Annotated[
         float | None,
-        Parameter(help="share of days with more than --capacity [default: 0.05]"),
+        Parameter(help="Share of days that may exceed --capacity [default: 0.05]"),
     ] = None
     cost: Annotated[
         tuple[str, ...],
-        several("NAME=COST of a sample: each stage, person; error: of a loss of 1"),
+        several("NAME=COST per sample of a stage or the person; error=COST of a loss of 1"),
     ] = ()
     ordered_by: Annotated[
         float | None,
-        Parameter(help="share of the calibration samples that order choices [default: 0.5]"),
+        Parameter(help="Share of the calibration samples that order the candidates [default: 0.5]"),
     ] = None
     seed: Annotated[
-        int | None, Parameter(help="by which the calibration samples are divided [default: 0]")
+        int | None, Parameter(help="Seed of the split of the calibration samples [default: 0]")
     ] = None
 
     def options(self) -> dict[str, Any]:
@@ -98,24 +100,24 @@ class Samples:
     stage: Annotated[
         tuple[str, ...],
         several(
-            "a model, in the order in which they are asked: NAME=CONFIDENCE,CORRECT (columns of "
-            "FILE; with --label NAME=CONFIDENCE,PREDICTION), NAME=COLUMN=VALUE (rows of FILE, "
-            "matched by --id) or NAME=FILE of its own"
+            "Models in the order of the stages: NAME=CONFIDENCE,CORRECT (columns of FILE; with "
+            "--label NAME=CONFIDENCE,PREDICTION), NAME=COLUMN=VALUE (rows of FILE, matched by "
+            "--id) or NAME=FILE"
         ),
     ] = ()
     person: Annotated[
-        str | None, Parameter(help="column: whether the person is right (1) or wrong (0)")
+        str | None, Parameter(help="Column with the correctness of the person: 1 or 0")
     ] = None
     person_error: Annotated[
-        float | None, Parameter(help="share of wrong answers that is assumed [default: 0]")
+        float | None, Parameter(help="Assumed error rate of the person [default: 0]")
     ] = None
     calibrate: Annotated[
-        tuple[str, ...], several("choose on the rows of FILE that have COLUMN=VALUE alone")
+        tuple[str, ...], several("COLUMN=VALUE of the calibration rows of FILE")
     ] = ()
     apply: Annotated[
         tuple[str, ...],
         several(
-            "check on this file, COLUMN=VALUE of FILE, or a file for each stage, parted by commas"
+            "Test data: a file, COLUMN=VALUE of FILE, or one file per stage, separated by commas"
         ),
     ] = ()
 
@@ -135,11 +137,11 @@ class CascadePlaces:
     """Where cascades come from and go to."""
 
     rule: Annotated[
-        Path | None, Parameter(help="check this saved cascade instead of choosing one")
+        Path | None, Parameter(help="Saved cascade to check, instead of choosing one")
     ] = None
-    save: Annotated[Path | None, Parameter(help="save the cascade as JSON in this file")] = None
+    save: Annotated[Path | None, Parameter(help="JSON file for the cascade")] = None
     out: Annotated[
-        Path | None, Parameter(help="folder for cascade.json, results, figure and report.html")
+        Path | None, Parameter(help="Folder for cascade.json, results, figure and report.html")
     ] = None
 
 
@@ -147,7 +149,7 @@ _NOTHING, _SAMPLES, _PLACES = Asked(), Samples(), CascadePlaces()
 
 
 def cascade(
-    file: Annotated[Path | None, Parameter(help="calibration: what all models said")] = None,
+    file: Annotated[Path | None, Parameter(help="Calibration predictions of all models")] = None,
     /,
     *,
     samples: Annotated[Samples, Parameter(name="*")] = _SAMPLES,
@@ -155,16 +157,17 @@ def cascade(
     loss: Loss = None,
     scale: Annotated[
         Scale | None,
-        Parameter(help="what confidence columns are measured in, where their values do not tell"),
+        Parameter(help="Scale of the confidence columns, if their values are ambiguous"),
     ] = None,
     level: LevelIfGiven = None,
     places: Annotated[CascadePlaces, Parameter(name="*")] = _PLACES,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
 ) -> None:
-    """Choose who answers: a model, a larger one, a person. With a guarantee, at least cost.
+    """Choose thresholds for a cascade of models and a person, with a guarantee.
 
-    Prints thresholds in words, who answers how much, and what that keeps on all data of --apply.
-    The exit status is 3 when what was asked for is unattainable. Values are fractions.
+    The command prints the thresholds, the share of samples that each stage answers, and the risk
+    on all data of --apply. The exit status is 3 if the target is unattainable. Values are
+    fractions.
     """
     from abstain.report.output import CASCADE
 

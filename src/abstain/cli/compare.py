@@ -33,27 +33,28 @@ class Tests:
     """How `compare` tells a difference from chance."""
 
     test: Annotated[
-        Literal["influence", "bootstrap", "permutation"], Parameter(help="the test that decides")
+        Literal["influence", "bootstrap", "permutation"], Parameter(help="Test of the differences")
     ] = "influence"
     level: Level = 0.95
     adjustment: Annotated[
-        Literal["holm", "bonferroni", "none"], Parameter(help="for the number of pairs")
+        Literal["holm", "bonferroni", "none"],
+        Parameter(help="Adjustment of p-values for the number of pairs"),
     ] = "holm"
     bootstrap: Annotated[
-        int, Parameter(help="resamples for rankings and a second test of the pairs; see --out")
+        int, Parameter(help="Number of resamples for rankings and a second test")
     ] = 0
     literature: Annotated[
         bool,
-        Parameter(help="also test the resamples as papers do, which decides nothing", negative=()),
+        Parameter(help="Also report the Wilcoxon test on resamples, which is invalid", negative=()),
     ] = False
     ties: Annotated[
         Literal["mean", "min"],
-        Parameter(help="the rank of equal methods; published tables have the lowest (min)"),
+        Parameter(help="Rank of equal methods; published tables use the lowest (min)"),
     ] = "mean"
     margin: Annotated[
-        float | None, Parameter(help="test that nothing is worse than --reference by this much")
+        float | None, Parameter(help="Margin of the test that no method is worse than --reference")
     ] = None
-    reference: Annotated[str | None, Parameter(help="the method that --margin is about")] = None
+    reference: Annotated[str | None, Parameter(help="Reference method of --margin")] = None
     clustered: Clustered = False
     seed: Seed = 0
 
@@ -64,10 +65,10 @@ class OutputOptions:
 
     figures: Annotated[
         tuple[Literal["svg", "pdf", "png"], ...],
-        several("with --out, also leave the figures of the report in this format"),
+        several("Format of the figures written to --out"),
     ] = ()
-    out: Annotated[Path | None, Parameter(help="folder for tables and report.html")] = None
-    full: Annotated[bool, Parameter(help="print every table", negative=())] = False
+    out: Annotated[Path | None, Parameter(help="Folder for tables and report.html")] = None
+    full: Annotated[bool, Parameter(help="Print all tables", negative=())] = False
 
 
 _TESTS, _OUTPUT = Tests(), OutputOptions()
@@ -80,22 +81,22 @@ def compare(
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
     score: Annotated[
         tuple[str, ...],
-        several("a score (default: the confidences named, else all; `abstain list scores`)"),
+        several("Score (default: the named confidences, otherwise all; `abstain list scores`)"),
     ] = (),
-    metric: Annotated[tuple[str, ...], several("a metric (`abstain list metrics`)")] = (PRIMARY,),
+    metric: Annotated[tuple[str, ...], several("Metric (`abstain list metrics`)")] = (PRIMARY,),
     loss: Loss = None,
     runs_from: Annotated[
-        str | None, Parameter(help="column whose values are runs, or 'filename'; runs are averaged")
+        str | None, Parameter(help="Column with the run, or 'filename'; runs are averaged")
     ] = None,
     methods_from: Annotated[
-        str | None, Parameter(help="column whose values are methods (models), or 'filename'")
+        str | None, Parameter(help="Column with the method (model), or 'filename'")
     ] = None,
     tests: Annotated[Tests, Parameter(name="*")] = _TESTS,
     output: Annotated[OutputOptions, Parameter(name="*")] = _OUTPUT,
 ) -> None:
-    """Compare methods on the same samples: differences with intervals, tests, rankings.
+    """Compare methods on the same samples with intervals, tests and rankings.
 
-    Prints a table. With --out it also leaves tables of all numbers and a report to open.
+    The command prints a table. With --out, it also writes tables of all numbers and a report.
     Values are fractions.
     """
     from abstain.report import comparison_terminal

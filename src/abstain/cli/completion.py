@@ -9,11 +9,12 @@ from abstain.cli.console import console
 
 
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="the shell")], /
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="Shell")], /
 ) -> None:
-    """Print what makes a shell complete commands and options.
+    """Print the completion script of a shell.
 
-    Keep it where the shell looks for such files; it then knows them in every new session:
+    Write the script to the folder in which the shell looks for it; new sessions then complete
+    commands and options:
 
     bash: abstain completion bash > ~/.local/share/bash-completion/completions/abstain
 

@@ -26,25 +26,27 @@ class Engine:
     engine: Annotated[
         Literal["memory", "stream", "dask"],
         Parameter(
-            help="memory: all samples at once, each file apart; stream: files larger than memory, "
-            "parts of one set; dask: the same by the processes of a cluster"
+            help="memory: all samples in memory, each file separately; stream: files larger than "
+            "memory as one data set; dask: the same on a cluster"
         ),
     ] = "memory"
     resume: Annotated[
         Path | None,
-        Parameter(help="folder for what is counted; an interrupted stream goes on from it"),
+        Parameter(
+            help="Folder for intermediate results, from which an interrupted stream continues"
+        ),
     ] = None
     skip_bad: Annotated[
         bool,
-        Parameter(help="leave out bad rows and parts of a stream, and count them", negative=()),
+        Parameter(help="Skip invalid rows and files of a stream, and count them", negative=()),
     ] = False
     memory: Annotated[
         float | None,
-        Parameter(help="GiB that graded losses or weights of a stream may take (default: 4)"),
+        Parameter(help="Memory in GiB for graded losses or weights of a stream (default: 4)"),
     ] = None
     scheduler: Annotated[
         str | None,
-        Parameter(help="of a dask cluster (default: two processes of this machine)"),
+        Parameter(help="Address of a dask scheduler (default: two processes on this machine)"),
     ] = None
 
     @property

@@ -35,11 +35,11 @@ class Intervals:
     """How `evaluate` makes intervals."""
 
     interval: Annotated[
-        Literal["analytic", "bootstrap", "none"], Parameter(help="how to make intervals")
+        Literal["analytic", "bootstrap", "none"], Parameter(help="Method of the intervals")
     ] = "analytic"
     level: LevelIfGiven = None
     bootstrap: Annotated[
-        int | None, Parameter(help="resamples of --interval bootstrap [default: 1000]")
+        int | None, Parameter(help="Number of resamples of --interval bootstrap [default: 1000]")
     ] = None
     clustered: Clustered = False
     seed: Seed = 0
@@ -64,15 +64,13 @@ class EvaluationOutput:
     """What `evaluate` prints and leaves."""
 
     out: Annotated[
-        Path | None, Parameter(help="folder for results.parquet, results.csv and report.html")
+        Path | None, Parameter(help="Folder for results.parquet, results.csv and report.html")
     ] = None
     pictures: Annotated[
         Path | None,
-        Parameter(
-            help="folder of the pictures that --id names (default: that of the first file, or here)"
-        ),
+        Parameter(help="Folder of the images named by --id (default: folder of the first file)"),
     ] = None
-    full: Annotated[bool, Parameter(help="print every metric", negative=())] = False
+    full: Annotated[bool, Parameter(help="Print all metrics", negative=())] = False
 
     def refuse_idle(self) -> None:
         """Refuse pictures without a page to stand on, and a folder that is not there."""
@@ -104,7 +102,7 @@ _MEMORY = Engine()
 
 Metrics = Annotated[
     tuple[str, ...],
-    several("a metric, or many as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"),
+    several("Metric, or several such as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"),
 ]
 
 
@@ -113,9 +111,7 @@ def evaluate(
     /,
     *,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
-    score: Annotated[
-        tuple[str, ...], several("a score (default: all; `abstain list scores`)")
-    ] = (),
+    score: Annotated[tuple[str, ...], several("Score (default: all; `abstain list scores`)")] = (),
     metric: Metrics = (),
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
@@ -124,7 +120,7 @@ def evaluate(
 ) -> None:
     """Evaluate confidence scores on files of predictions.
 
-    Prints a table. With --out it also leaves tables of all numbers and a report to open.
+    The command prints a table. With --out, it also writes tables of all numbers and a report.
     Values are fractions.
     """
     from abstain.report import terminal_table

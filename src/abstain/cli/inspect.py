@@ -28,14 +28,15 @@ def inspect(
     /,
     *,
     run: Annotated[
-        bool, Parameter(help="run the command without being asked", negative=())
+        bool, Parameter(help="Run the command without confirmation", negative=())
     ] = False,
-    out: Annotated[Path | None, Parameter(help="as for `abstain evaluate`, if it is run")] = None,
+    out: Annotated[Path | None, Parameter(help="Folder for the output of the command")] = None,
 ) -> None:
-    """Say what files of predictions hold, and the command that evaluates them.
+    """Describe files of predictions and print the command that evaluates them.
 
-    Roles, splits and directions are proposed by names and values; on a terminal it asks whether to
-    run the command. `abstain FILE...` runs it at once, and says what it took.
+    The command proposes roles, splits and directions from names and values. In a terminal, it
+    asks whether to run the proposed command. `abstain FILE...` runs it immediately and prints
+    what it used.
     """
     from abstain.tables.proposal import propose
 

@@ -27,7 +27,7 @@ def listing(
     ] = None,
     /,
 ) -> None:
-    """List what there is to ask for by name."""
+    """List metrics, scores, rules and other names."""
     out = console()
     width = min(out.width, 80)
     lines = _overview() if catalogue is None else _sections(catalogue, width)

@@ -26,34 +26,37 @@ if TYPE_CHECKING:
 class Promise:
     """What is watched, and how surely."""
 
-    calibration: Annotated[
-        Path | None, Parameter(help="the predictions that the rule was chosen on")
-    ] = None
+    calibration: Annotated[Path | None, Parameter(help="Calibration predictions of the rule")] = (
+        None
+    )
     delta: Annotated[
-        float | None, Parameter(help="chance of any false alarm, ever [default: 0.05]")
+        float | None, Parameter(help="Probability of any false alarm, ever [default: 0.05]")
     ] = None
     max_risk: Annotated[
-        float | None, Parameter(help="what the risk is held to [default: the target of the rule]")
+        float | None, Parameter(help="Largest acceptable risk [default: the target of the rule]")
     ] = None
     coverage: Annotated[
         tuple[float, float] | None,
         Parameter(
-            help="low and high of the coverage [default: by the calibration samples]", negative=()
+            help="Bounds of the acceptable coverage [default: from the calibration samples]",
+            negative=(),
         ),
     ] = None
     scale: Annotated[
-        Scale | None, Parameter(help="what confidences are, for a rule in log-odds")
+        Scale | None, Parameter(help="Scale of the confidences, for a rule in log-odds")
     ] = None
     label_share: Annotated[
-        float | None, Parameter(help="share of the answers whose labels to ask for")
+        float | None,
+        Parameter(help="Share of the accepted predictions for which labels are requested"),
     ] = None
     patience: Annotated[
-        int | None, Parameter(help="predictions until a label is given up [default: 10000]")
+        int | None,
+        Parameter(help="Number of predictions after which a label is given up [default: 10000]"),
     ] = None
     remember: Annotated[
-        int | None, Parameter(help="predictions that are known by id [default: 1000000]")
+        int | None, Parameter(help="Number of remembered prediction ids [default: 1000000]")
     ] = None
-    seed: Annotated[int | None, Parameter(help="of everything drawn [default: 0]")] = None
+    seed: Annotated[int | None, Parameter(help="Seed of all random numbers [default: 0]")] = None
 
     def given(self) -> dict[str, Any]:
         """Return what was said, but for the calibration data."""
@@ -65,20 +68,20 @@ _PROMISE, _KEPT = Promise(), Kept()
 
 
 def monitor(
-    rule: Annotated[Path, Parameter(help="the rule, as `abstain threshold --save` leaves it")],
+    rule: Annotated[Path, Parameter(help="Rule written by `abstain threshold --save`")],
     /,
     *,
     promise: Annotated[Promise, Parameter(name="*")] = _PROMISE,
     kept: Annotated[Kept, Parameter(name="*")] = _KEPT,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
 ) -> None:
-    """Watch a rule in use: its coverage, the confidences, and the risk as labels arrive.
+    """Monitor the coverage, confidences and risk of a decision rule in production.
 
-    Reads JSON lines: predictions ({"id": .., "confidence": ..}) and labels ({"id": ..,
-    "correct": ..}) in any order. An alarm is a line that begins with ALARM, printed
-    once; while one stands the exit status is 3. It is 2 after an error, or if no line
-    could be read. Ctrl-C and SIGTERM end the command after the lines that have arrived.
-    The other options are about the calibration file.
+    The command reads JSON lines: predictions ({"id": .., "confidence": ..}) and labels ({"id":
+    .., "correct": ..}) in any order. It prints each alarm once, as a line that begins with ALARM.
+    The exit status is 3 while an alarm is active, and 2 after an error or if no line could be
+    read. After Ctrl-C and SIGTERM, the command first processes the lines that have arrived. The
+    remaining options describe the calibration file.
     """
     from abstain.cli.session import Session
 

@@ -15,21 +15,27 @@ class Kept:
     """Where lines come from, and what is left where."""
 
     watch: Annotated[
-        Path | None, Parameter(help="read the *.jsonl of this folder instead of standard input")
+        Path | None, Parameter(help="Folder whose *.jsonl files are read instead of standard input")
     ] = None
-    once: Annotated[bool, Parameter(help="read what is in the folder and end", negative=())] = False
+    once: Annotated[
+        bool, Parameter(help="Read the files of the folder once and exit", negative=())
+    ] = False
     skip_bad: Annotated[
-        bool, Parameter(help="skip bad lines and count them instead of stopping", negative=())
+        bool, Parameter(help="Skip and count invalid lines instead of stopping", negative=())
     ] = False
-    state: Annotated[Path | None, Parameter(help="file (.npz) to go on from, and to keep")] = None
-    reset: Annotated[
-        bool, Parameter(help="acknowledge the alarms of the state first", negative=())
-    ] = False
-    ask: Annotated[
-        Path | None, Parameter(help="file (.jsonl) of the labels that are asked for")
+    state: Annotated[
+        Path | None, Parameter(help="File (.npz) of the state, read at the start and updated")
     ] = None
-    out: Annotated[Path | None, Parameter(help="folder for results, figures, report.html")] = None
+    reset: Annotated[bool, Parameter(help="Acknowledge the alarms of the state", negative=())] = (
+        False
+    )
+    ask: Annotated[Path | None, Parameter(help="File (.jsonl) for the requested labels")] = None
+    out: Annotated[Path | None, Parameter(help="Folder for results, figures and report.html")] = (
+        None
+    )
     every: Annotated[
         float | None,
-        Parameter(help="seconds between two tables [default: 10 on a terminal, else none]"),
+        Parameter(
+            help="Seconds between two tables [default: 10 in a terminal, otherwise no tables]"
+        ),
     ] = None

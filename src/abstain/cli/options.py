@@ -18,71 +18,76 @@ def in_a_row(words: str) -> Parameter:
 
 
 Files = Annotated[
-    tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON, NPZ, NPY; - for standard input")
+    tuple[Path, ...],
+    Parameter(help="Files in CSV, Parquet, Feather, JSON, NPZ or NPY; - for standard input"),
 ]
-Loss = Annotated[str | None, Parameter(help="what counts as wrong (`abstain list losses`)")]
-Level = Annotated[float, Parameter(help="of the intervals, such as 0.95")]
+Loss = Annotated[str | None, Parameter(help="Loss that defines an error (`abstain list losses`)")]
+Level = Annotated[float, Parameter(help="Confidence level of the intervals")]
 #: For a level without a number in the help: whether it was given tells what is without effect.
 LevelIfGiven = Annotated[
-    float | None, Parameter(help="of the intervals, such as 0.9 [default: 0.95]")
+    float | None, Parameter(help="Confidence level of the intervals [default: 0.95]")
 ]
 Clustered = Annotated[
-    bool, Parameter(help="samples of one --group are not independent", negative=())
+    bool, Parameter(help="Treat the samples of one --group as dependent", negative=())
 ]
-Seed = Annotated[int, Parameter(help="of everything drawn")]
+Seed = Annotated[int, Parameter(help="Seed of all random numbers")]
 PrintConfig = Annotated[
     bool,
-    Parameter(help="print the configuration, to save and edit, and do nothing", negative=()),
+    Parameter(help="Print the configuration and exit", negative=()),
 ]
-RunsFolder = Annotated[Path, Parameter(help="folder of runs")]
+RunsFolder = Annotated[Path, Parameter(help="Folder of runs")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """Which columns (or keys of an .npz) hold what; the usual names are found by themselves."""
 
-    label: Annotated[str | None, Parameter(help="true class")] = None
-    prediction: Annotated[str | None, Parameter(help="predicted class")] = None
-    confidence: Annotated[tuple[str, ...], several("a confidence, higher is more trusted")] = ()
-    correct: Annotated[str | None, Parameter(help="right (1) or wrong (0), or graded")] = None
-    own_loss: Annotated[str | None, Parameter(help="a loss of your own, not negative")] = None
+    label: Annotated[str | None, Parameter(help="Column with the true class")] = None
+    prediction: Annotated[str | None, Parameter(help="Column with the predicted class")] = None
+    confidence: Annotated[
+        tuple[str, ...], several("Column with a confidence; higher is more trusted")
+    ] = ()
+    correct: Annotated[
+        str | None, Parameter(help="Column with the correctness: 1, 0 or a grade")
+    ] = None
+    own_loss: Annotated[str | None, Parameter(help="Column with a non-negative loss")] = None
     logits: Annotated[
-        tuple[str, ...], several("logits, by names or a pattern such as 'logit_*'")
+        tuple[str, ...], several("Columns with logits, by name or a pattern such as 'logit_*'")
     ] = ()
     probabilities: Annotated[
-        tuple[str, ...], several("class probabilities, by names or a pattern such as 'p_*'")
+        tuple[str, ...],
+        several("Columns with class probabilities, by name or pattern such as 'p_*'"),
     ] = ()
-    by: Annotated[tuple[str, ...], several("evaluate each value of this apart")] = ()
-    group: Annotated[str | None, Parameter(help="subgroup of each sample")] = None
-    weight: Annotated[str | None, Parameter(help="frequency weight of each sample")] = None
-    id: Annotated[str | None, Parameter(help="name of each sample")] = None
-    long: Annotated[
-        str | None, Parameter(help="class of each row, where a sample (--id) has a row for each")
+    by: Annotated[tuple[str, ...], several("Column whose values are evaluated separately")] = ()
+    group: Annotated[str | None, Parameter(help="Column with the group of each sample")] = None
+    weight: Annotated[
+        str | None, Parameter(help="Column with the frequency weight of each sample")
     ] = None
-    unknown_label: Annotated[
-        tuple[str, ...], several("a label that marks samples of no known class")
-    ] = ()
+    id: Annotated[str | None, Parameter(help="Column with the id of each sample")] = None
+    long: Annotated[
+        str | None,
+        Parameter(help="Column with the class, if a sample (--id) has one row per class"),
+    ] = None
+    unknown_label: Annotated[tuple[str, ...], several("Label of samples of unknown classes")] = ()
     missing: Annotated[
         Literal["error", "drop", "reject"],
-        Parameter(help="what to do with missing confidences: stop, leave out, or rank last"),
+        Parameter(
+            help="Treatment of missing confidences: stop, drop the rows, or count as abstentions"
+        ),
     ] = "error"
     lower_is_safer: Annotated[
-        bool, Parameter(help="the confidences are uncertainties: turn them around", negative=())
+        bool, Parameter(help="Negate the confidences, which are uncertainties", negative=())
     ] = False
     percent: Annotated[
-        tuple[str, ...], several("a confidence in percent, from 0 to 100: divide by 100")
+        tuple[str, ...], several("Confidence from 0 to 100, to be divided by 100")
     ] = ()
-    decimal: Annotated[
-        Literal[".", ","], Parameter(help="decimal mark of the numbers in text files")
-    ] = "."
+    decimal: Annotated[Literal[".", ","], Parameter(help="Decimal separator in text files")] = "."
     renormalize: Annotated[
         bool,
-        Parameter(
-            help="take probabilities that miss a sum of 1 by more than rounding", negative=()
-        ),
+        Parameter(help="Accept probabilities that do not sum to 1", negative=()),
     ] = False
     masked: Annotated[
-        bool, Parameter(help="take logits of -inf: classes a sample cannot have", negative=())
+        bool, Parameter(help="Accept logits of -inf, for impossible classes", negative=())
     ] = False
 
 

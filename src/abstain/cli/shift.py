@@ -24,25 +24,22 @@ class Shifted:
 
     shifted_to: Annotated[
         str | None,
-        Parameter(
-            help="choose for data like this file, or COLUMN=VALUE of FILE, whose labels are not "
-            "looked at"
-        ),
+        Parameter(help="Target data without labels: a file, or COLUMN=VALUE of FILE"),
     ] = None
     shift: Annotated[
         Literal["covariate", "label"] | None,
         Parameter(
-            help="of --shifted-to: other inputs come up (covariate) or other classes (label) "
-            "[default: covariate]"
+            help="Kind of shift of --shifted-to: distribution of inputs (covariate) or of classes "
+            "(label) [default: covariate]"
         ),
     ] = None
-    ratio: Annotated[
-        str | None, Parameter(help="column of FILE with density ratios that are known")
-    ] = None
+    ratio: Annotated[str | None, Parameter(help="Column of FILE with density ratios")] = None
     max_ratio: Annotated[
-        float | None, Parameter(help="of --ratio: what no ratio exceeds [default: largest seen]")
+        float | None, Parameter(help="Upper bound of the density ratios [default: the largest one]")
     ] = None
-    clip: Annotated[float | None, Parameter(help="cut ratios to so many times their mean")] = None
+    clip: Annotated[
+        float | None, Parameter(help="Largest density ratio, as a multiple of the mean")
+    ] = None
 
     @property
     def asked(self) -> bool:

@@ -46,49 +46,49 @@ _HERE: Final = Shifted()
 class Target:
     """What is asked of the threshold: one of a risk, a coverage and a cost."""
 
-    max_risk: Annotated[float | None, Parameter(help="largest risk of the answers")] = None
-    coverage: Annotated[float | None, Parameter(help="least share to answer")] = None
+    max_risk: Annotated[float | None, Parameter(help="Largest risk of the accepted samples")] = None
+    coverage: Annotated[float | None, Parameter(help="Smallest coverage")] = None
     cost: Annotated[
-        float | None, Parameter(help="cost of an abstention, where an error costs 1")
+        float | None, Parameter(help="Cost of an abstention, relative to the cost of an error")
     ] = None
     delta: Annotated[
-        float | None, Parameter(help=f"chance that the guarantee may fail [default: {DELTA}]")
+        float | None, Parameter(help=f"Probability that the guarantee fails [default: {DELTA}]")
     ] = None
     method: Annotated[
         str | None,
         Parameter(
-            help=f"how it is chosen: {', '.join(RULES)} [default: sgr for a risk, "
-            "coverage_guarantee for a coverage, cost for a cost]"
+            help=f"Rule: {', '.join(RULES)} [default: sgr for a risk, coverage_guarantee "
+            "for a coverage, cost for a cost]"
         ),
     ] = None
     risk: Annotated[
         Literal["selective", "generalized"] | None,
-        Parameter(help="of learn_then_test: the risk that is guaranteed [default: selective]"),
+        Parameter(help="Guaranteed risk of learn_then_test [default: selective]"),
     ] = None
     starts: Annotated[
         tuple[float, ...],
-        in_a_row(
-            "of learn_then_test: coverages at which it starts to test [default: 0.75 0.5 0.25]"
-        ),
+        in_a_row("Starting coverages of learn_then_test [default: 0.75 0.5 0.25]"),
     ] = ()
     shifted: Annotated[Shifted, Parameter(name="*")] = _HERE
 
     per: Annotated[
         str | None,
         Parameter(
-            help="a threshold for each value of this column, or for each predicted class "
-            "(prediction), with the promise in each"
+            help="Column (or prediction, for the predicted class) whose values have separate "
+            "thresholds and guarantees"
         ),
     ] = None
     joint: Annotated[
         bool,
-        Parameter(help="of --per: all promises hold together with chance 1 - delta", negative=()),
+        Parameter(
+            help="Let the guarantees of --per hold jointly with probability 1 - delta", negative=()
+        ),
     ] = False
     limit: Annotated[
         tuple[str, ...],
         several(
-            "one threshold that keeps several risks: WHAT=RISK, WHAT being overall, group, "
-            "prediction, label (false negatives of a true class), or one of them, label:cat"
+            "SUBSET=RISK for one threshold with several limits; SUBSET is overall, group, "
+            "prediction, label (false negatives of a class), or one value such as label:cat"
         ),
     ] = ()
 
@@ -161,11 +161,11 @@ class Places:
     """Where rules come from and go to."""
 
     rule: Annotated[
-        Path | None, Parameter(help="check this saved rule instead of choosing a threshold")
+        Path | None, Parameter(help="Saved rule to check, instead of choosing a threshold")
     ] = None
-    save: Annotated[Path | None, Parameter(help="save the rule as JSON in this file")] = None
+    save: Annotated[Path | None, Parameter(help="JSON file for the rule")] = None
     out: Annotated[
-        Path | None, Parameter(help="folder for rule.json, results, figures and report.html")
+        Path | None, Parameter(help="Folder for rule.json, results, figures and report.html")
     ] = None
 
 
@@ -173,13 +173,13 @@ class Places:
 class Judgment:
     """What is looked at: which confidence, which loss, how surely."""
 
-    score: Annotated[
-        str | None, Parameter(help="the score (default: the only confidence, or msr)")
-    ] = None
+    score: Annotated[str | None, Parameter(help="Score (default: the only confidence, or msr)")] = (
+        None
+    )
     loss: Loss = None
     scale: Annotated[
         Scale | None,
-        Parameter(help="what a confidence column is measured in, where its values do not tell"),
+        Parameter(help="Scale of the confidence column, if its values are ambiguous"),
     ] = None
     level: LevelIfGiven = None
 
@@ -191,27 +191,27 @@ _RULE = "rule.json"
 
 
 def threshold(
-    file: Annotated[Path | None, Parameter(help="the calibration predictions")] = None,
+    file: Annotated[Path | None, Parameter(help="Calibration predictions")] = None,
     /,
     *,
     target: Annotated[Target, Parameter(name="*")] = _NOTHING,
     calibrate: Annotated[
-        tuple[str, ...], several("choose on the rows of FILE that have COLUMN=VALUE alone")
+        tuple[str, ...], several("COLUMN=VALUE of the calibration rows of FILE")
     ] = (),
     apply: Annotated[
         tuple[str, ...],
-        several("check the rule on this file or COLUMN=VALUE of FILE, mildest shift first"),
+        several("Test data: a file or COLUMN=VALUE of FILE, in the order of increasing shift"),
     ] = (),
     judged: Annotated[Judgment, Parameter(name="*")] = _JUDGED,
     places: Annotated[Places, Parameter(name="*")] = _PLACES,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
 ) -> None:
-    """Choose the confidence from which on to answer, with a guarantee, and check it elsewhere.
+    """Choose a threshold with a guarantee, and check it on other data.
 
-    Prints the rule in words and a table of the calibration data and all data of --apply, which
-    --by splits and --group checks group by group. --per gives each group a threshold of its own,
-    --limit keeps several risks under one. The exit status is 3 when what was asked for is
-    unattainable. Values are fractions.
+    The command prints the rule and a table of the calibration data and all data of --apply, which
+    --by splits and --group checks separately for each group. --per chooses one threshold per
+    group; --limit chooses one threshold with several limits. The exit status is 3 if the target
+    is unattainable. Values are fractions.
     """
     from abstain.report import threshold_terminal
 

@@ -25,21 +25,19 @@ _WEAKER = {
     "nothing about where it is from",
 }
 
-data = App(name="data", help="Fetch published data sets, and list them.")
+data = App(name="data", help="Download and list published data sets.")
 
 
 @data.command(name="fetch")
 def fetch_data(
-    name: Annotated[str, Parameter(help="A data set that `abstain data list` names")],
+    name: Annotated[str, Parameter(help="Data set (`abstain data list`)")],
     /,
     *,
-    folder: Annotated[Path, Parameter(help="Where its files go")],
-    mirror: Annotated[
-        str | None, Parameter(help="Address (http, https) of a folder with copies of the files")
-    ] = None,
-    keep: Annotated[bool, Parameter(help="Keep archives once they are unpacked")] = True,
+    folder: Annotated[Path, Parameter(help="Folder for the files")],
+    mirror: Annotated[str | None, Parameter(help="Address (http, https) of a mirror")] = None,
+    keep: Annotated[bool, Parameter(help="Keep the archives after unpacking")] = True,
 ) -> None:
-    """Fetch a data set, check it and unpack it; a stopped run goes on where it was."""
+    """Download, verify and unpack a data set; an interrupted download continues."""
     from abstain_bench.data.fetching import SOURCES, fetch
 
     err = Console(stderr=True)
@@ -60,7 +58,7 @@ def fetch_data(
 
 @data.command(name="list")
 def list_data() -> None:
-    """List the data sets that can be fetched, or say how to have them."""
+    """List the data sets that can be downloaded, and how to get the others."""
     from abstain_bench.data.fetching import SOURCES
 
     table = Table(box=None, pad_edge=False, header_style="bold")

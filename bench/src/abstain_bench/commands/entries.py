@@ -9,14 +9,14 @@ from abstain.cli.app import Command
 from abstain.cli.catalogues import ListedCatalogue, describe_meaning, names_sentence
 
 BENCHMARK_COMMAND: Final = Command(
-    "Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
+    "Train classifiers and rank confidence scores under shifts.",
     "abstain_bench.commands.benchmark:benchmark",
 )
 DATA_COMMAND: Final = Command(
-    "Fetch published data sets, and list them.", "abstain_bench.commands.data:data"
+    "Download and list published data sets.", "abstain_bench.commands.data:data"
 )
 STUDY_COMMAND: Final = Command(
-    "Run a study of the literature: tables, figures and a verdict.",
+    "Reproduce studies from the literature.",
     "abstain_bench.commands.study:study",
 )
 

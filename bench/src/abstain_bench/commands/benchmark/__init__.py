@@ -9,7 +9,7 @@ from abstain_bench.commands.benchmark.status import status
 
 benchmark = App(
     name="benchmark",
-    help="Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
+    help="Train classifiers and rank confidence scores under shifts.",
 )
 benchmark.command(run, name="run")
 benchmark.command(status, name="status")

@@ -23,21 +23,19 @@ if TYPE_CHECKING:
 class EvaluationOptions:
     """What is computed from the runs."""
 
-    metrics: Annotated[
-        tuple[str, ...], in_a_row("of those that settings were chosen by (default: all)")
-    ] = ()
-    methods: Annotated[tuple[str, ...], in_a_row("only these (default: all)")] = ()
+    metrics: Annotated[tuple[str, ...], in_a_row("Metrics of the run (default: all)")] = ()
+    methods: Annotated[tuple[str, ...], in_a_row("Methods (default: all)")] = ()
     studies: Annotated[
-        tuple[str, ...], in_a_row("only these, such as iid corruption (default: all)")
+        tuple[str, ...], in_a_row("Studies, such as iid corruption (default: all)")
     ] = ()
-    level: Annotated[float, Parameter(help="of intervals and tests")] = 0.95
+    level: Annotated[float, Parameter(help="Confidence level of intervals and tests")] = 0.95
     bootstrap: Annotated[
-        int, Parameter(help="resamples for the ranks (default: by influence functions)")
+        int, Parameter(help="Number of resamples for the ranks (default: influence functions)")
     ] = 0
-    risk: Annotated[float, Parameter(help="that thresholds of validation data promise")] = 0.05
-    delta: Annotated[float, Parameter(help="with this chance of more, at most")] = 0.05
+    risk: Annotated[float, Parameter(help="Largest risk of the decision rules")] = 0.05
+    delta: Annotated[float, Parameter(help="Probability that their guarantee fails")] = 0.05
     outlier_cost: Annotated[
-        float, Parameter(help="of accepting a picture of no known class; an error costs 1")
+        float, Parameter(help="Cost of an accepted image of an unknown class, relative to an error")
     ] = 2.0
     seed: Seed = 0
 
@@ -61,29 +59,31 @@ def report(
     /,
     *,
     out: Annotated[
-        Path | None, Parameter(help="folder for the page and the tables (default: FOLDER/report)")
+        Path | None, Parameter(help="Folder for the page and the tables (default: FOLDER/report)")
     ] = None,
     beside: Annotated[
-        tuple[Path, ...], in_a_row("other folders of the same task, to compare their networks with")
+        tuple[Path, ...], in_a_row("Other folders of the same task to compare with")
     ] = (),
     rotations: Annotated[
         tuple[Path, ...],
-        in_a_row("other folders that hold out other classes: every number is the mean over all"),
+        in_a_row(
+            "Other folders with other held-out classes; all values are means over the folders"
+        ),
     ] = (),
     data: Annotated[
-        Path | None, Parameter(help="folder of the data set, for pictures (default: as it was run)")
+        Path | None,
+        Parameter(help="Folder of the data set, for images (default: the folder of the run)"),
     ] = None,
     published: Annotated[
         bool, Parameter(help="put what the papers print for this task beside", negative=())
     ] = False,
     evaluated: Annotated[EvaluationOptions, Parameter(name="*")] = _USUAL,
 ) -> None:
-    """Compare the methods on every shift: tables with intervals and tests, figures, one page.
+    """Compare the methods on every shift in tables with intervals and tests, figures and pages.
 
-    Leaves benchmark.html, one page for all methods and one for each study behind it, and the tables
-    as CSV, Parquet, LaTeX and Markdown. A run that is not
-    over is reported as far as its networks are tested, which the page says; before the first test
-    there is nothing to report. Needs no torch, but for the pictures that mislead.
+    The command writes benchmark.html, a page for all methods and a page for each study, and the
+    tables as CSV, Parquet, LaTeX and Markdown. The report of an unfinished run contains the
+    networks that are tested, and states this. Torch is required only for the example images.
     """
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import with_published

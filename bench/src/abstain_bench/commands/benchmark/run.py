@@ -32,40 +32,42 @@ _JOBS = 2
 class RunOptions:
     """What is asked for otherwise than the task or the file says."""
 
-    seeds: Annotated[int | None, Parameter(help="how many networks of each setting")] = None
-    data: Annotated[
-        Path | None, Parameter(help="folder with the files of a published data set")
-    ] = None
-    model: Annotated[str | None, Parameter(help="the network (`abstain list models`)")] = None
+    seeds: Annotated[int | None, Parameter(help="Number of networks per setting")] = None
+    data: Annotated[Path | None, Parameter(help="Folder of a published data set")] = None
+    model: Annotated[str | None, Parameter(help="Network (`abstain list models`)")] = None
     epochs: Annotated[
-        int | None, Parameter(help="of every training (default: by the task or file)")
+        int | None, Parameter(help="Number of epochs (default: that of the task or file)")
     ] = None
-    samples: Annotated[int | None, Parameter(help="passes with dropout on; 0 for none")] = None
+    samples: Annotated[
+        int | None, Parameter(help="Number of Monte Carlo dropout passes; 0 for none")
+    ] = None
     methods: Annotated[
-        tuple[str, ...], in_a_row("confidence scores (default: all; `abstain list scores`)")
+        tuple[str, ...], in_a_row("Confidence scores (default: all; `abstain list scores`)")
     ] = ()
     metrics: Annotated[
-        tuple[str, ...], in_a_row("metrics, each with settings of its own (`abstain list metrics`)")
+        tuple[str, ...],
+        in_a_row("Metrics, each with its own selected settings (`abstain list metrics`)"),
     ] = ()
-    arms: Annotated[tuple[str, ...], in_a_row("of the ways to train, only these")] = ()
+    arms: Annotated[
+        tuple[str, ...], in_a_row("Training objectives (default: all of the task)")
+    ] = ()
     corruptions: Annotated[
-        tuple[str, ...], in_a_row("only these (`abstain list corruptions`)")
+        tuple[str, ...], in_a_row("Corruptions (`abstain list corruptions`; default: all)")
     ] = ()
     severities: Annotated[
-        tuple[int, ...], in_a_row("of the corruptions, 1 to 5 (default: all)")
+        tuple[int, ...], in_a_row("Severities of the corruptions, 1 to 5 (default: all)")
     ] = ()
     precision: Annotated[
-        Literal["32-true", "16-mixed", "bf16-mixed"] | None, Parameter(help="of training")
+        Literal["32-true", "16-mixed", "bf16-mixed"] | None,
+        Parameter(help="Floating-point precision of the training"),
     ] = None
-    weights: Annotated[
-        Path | None, Parameter(help="file of trained weights that every network begins with")
-    ] = None
+    weights: Annotated[Path | None, Parameter(help="File with pretrained weights")] = None
     side: Annotated[
-        int | None, Parameter(help="height and width that the network sees pictures at")
+        int | None, Parameter(help="Height and width of the input images in pixels")
     ] = None
     protocol: Annotated[
         str | None,
-        Parameter(help="settings of a published benchmark (`abstain list protocols`)"),
+        Parameter(help="Settings of a published benchmark (`abstain list protocols`)"),
     ] = None
 
     def changes(self) -> dict[str, Any]:
@@ -83,18 +85,19 @@ class RunOptions:
 class Workers:
     """What the jobs run on."""
 
-    device: Annotated[str, Parameter(help="where torch computes: cpu, cuda, or cuda:0,cuda:1")] = (
-        "cpu"
-    )
+    device: Annotated[str, Parameter(help="Device of torch: cpu, cuda, or cuda:0,cuda:1")] = "cpu"
     jobs: Annotated[
         int | None,
-        Parameter(help="jobs at a time, each a process with one thread (default: 2, or one core)"),
+        Parameter(
+            help="Number of parallel jobs with one thread each (default: 2, or 1 on one core)"
+        ),
     ] = None
     engine: Annotated[
-        Literal["processes", "dask"], Parameter(help="who runs them; dask needs abstain[scale]")
+        Literal["processes", "dask"],
+        Parameter(help="Engine of the jobs; dask requires abstain[scale]"),
     ] = "processes"
     address: Annotated[
-        str, Parameter(help="of a dask scheduler (default: workers on this machine)")
+        str, Parameter(help="Address of a dask scheduler (default: workers on this machine)")
     ] = ""
 
 
@@ -103,10 +106,12 @@ class DryRun:
     """Whether anything is done, and how fast the GPU is that it would be done by."""
 
     dry_run: Annotated[
-        bool, Parameter(help="print jobs, hours on one GPU and disk, and do nothing", negative=())
+        bool,
+        Parameter(help="Print the number of jobs, GPU hours and disk space, and exit", negative=()),
     ] = False
     teraflops: Annotated[
-        float, Parameter(help="of --dry-run: what the GPU keeps up, 10^12 operations a second")
+        float,
+        Parameter(help="Assumed speed of the GPU for --dry-run, in 10^12 operations per second"),
     ] = 10.0
 
 
@@ -114,19 +119,20 @@ _AS_IT_IS, _THIS_MACHINE, _DONE = RunOptions(), Workers(), DryRun()
 
 
 def run(
-    task: Annotated[str, Parameter(help="a task (`abstain list tasks`) or a TOML file")],
+    task: Annotated[str, Parameter(help="Task (`abstain list tasks`) or TOML file")],
     /,
     *,
-    out: Annotated[Path, Parameter(help="folder that everything is kept in")] = Path("runs"),
+    out: Annotated[Path, Parameter(help="Folder for all results")] = Path("runs"),
     asked: Annotated[RunOptions, Parameter(name="*")] = _AS_IT_IS,
     machine: Annotated[Workers, Parameter(name="*")] = _THIS_MACHINE,
     dry: Annotated[DryRun, Parameter(name="*")] = _DONE,
     print_config: PrintConfig = False,
 ) -> None:
-    """Train networks, choose settings on validation data, and test what was chosen.
+    """Train networks, select settings on validation data, and test the selected networks.
 
-    Says which job is done, and what each network reached. The same command goes on after a kill.
-    The exit status is 1 when jobs failed; what the others found is still there.
+    The command prints each finished job and the values of each tested network. After an
+    interruption, the same command continues. The exit status is 1 if jobs failed; the results of
+    the other jobs are kept.
     """
     if not dry.dry_run:
         _refuse_torchless()

@@ -12,7 +12,7 @@ from abstain.cli.console import leave_word, say, working
 from abstain.cli.options import RunsFolder, in_a_row, several
 
 _EXPOSURES = (
-    "what each data set of the folder is, in its order: validation, iid, corruption, "
+    "Kind of each data set of the folder, in its order: validation, iid, corruption, "
     "sub-class:NAME, new-class:NAME, far-new-class:NAME, or skip"
 )
 
@@ -20,26 +20,31 @@ _EXPOSURES = (
 def add_scores(
     folder: RunsFolder,
     file: Annotated[
-        Path, Parameter(help="CSV, Parquet, Feather, JSON lines: run, exposure, row, confidences")
+        Path,
+        Parameter(
+            help="CSV, Parquet, Feather or JSON lines file with run, exposure, row, confidences"
+        ),
     ],
     /,
     *,
     name: Annotated[
-        str | None, Parameter(help="of the method (default: the name of its column)")
+        str | None, Parameter(help="Name of the method (default: the name of its column)")
     ] = None,
-    title: Annotated[str, Parameter(help="the name that people read")] = "",
-    column: Annotated[tuple[str, ...], several("a confidence (default: all other columns)")] = (),
+    title: Annotated[str, Parameter(help="Title of the method")] = "",
+    column: Annotated[
+        tuple[str, ...], several("Column with a confidence (default: all other columns)")
+    ] = (),
     lower_is_safer: Annotated[
-        bool, Parameter(help="the columns hold uncertainties", negative=())
+        bool, Parameter(help="Negate the columns, which are uncertainties", negative=())
     ] = False,
     replace: Annotated[
-        bool, Parameter(help="replace a method that was added under this name", negative=())
+        bool, Parameter(help="Replace an added method with this name", negative=())
     ] = False,
 ) -> None:
-    """Add the confidences of someone else's method, to be ranked with those of the folder.
+    """Add the confidences of another method to the ranking of a folder of runs.
 
-    One row a picture; `abstain benchmark export` writes a file with the columns run, exposure
-    and row to compute confidences from.
+    The file has one row per image. `abstain benchmark export` writes a file with the columns run,
+    exposure and row, from which you can compute confidences.
     """
     from abstain_bench.runs.importing import add_scores as add
 
@@ -61,10 +66,10 @@ def add_scores(
 
 def remove_scores(
     folder: RunsFolder,
-    name: Annotated[str, Parameter(help="of the method, as it was added")],
+    name: Annotated[str, Parameter(help="Name of the added method")],
     /,
 ) -> None:
-    """Remove a method that was added to a folder of runs; the runs stay as they are."""
+    """Remove an added method from a folder of runs."""
     from abstain_bench.runs.importing import remove_scores as remove
 
     found = remove(folder, name)
@@ -73,12 +78,12 @@ def remove_scores(
 
 def export(
     folder: RunsFolder,
-    file: Annotated[Path, Parameter(help="the file to write: NAME.parquet")],
+    file: Annotated[Path, Parameter(help="Output file: NAME.parquet")],
     /,
     *,
-    run: Annotated[str | None, Parameter(help="only this run (default: all tested ones)")] = None,
+    run: Annotated[str | None, Parameter(help="Run (default: all tested runs)")] = None,
 ) -> None:
-    """Write what the runs say of every picture, to compute confidences from."""
+    """Write the outputs of all runs for every image, to compute confidences from."""
     from abstain_bench.runs.importing import export as write
     from abstain_bench.runs.store import Store
 
@@ -93,19 +98,17 @@ class NetworkOptions:
     """Which network the results are of, beyond its arm and seed."""
 
     setting: Annotated[
-        str, Parameter(help="what distinguishes it from others of its arm: dropout1-reward2.2")
+        str, Parameter(help="Setting of the network, such as dropout1-reward2.2")
     ] = ""
-    model: Annotated[str, Parameter(help="its backbone")] = ""
+    model: Annotated[str, Parameter(help="Backbone of the network")] = ""
     objective: Annotated[
-        str, Parameter(help="of `abstain list objectives`, where --arm is another name")
+        str, Parameter(help="Objective (`abstain list objectives`), if --arm is another name")
     ] = ""
-    held_out: Annotated[
-        tuple[int, ...], in_a_row("classes that it was not trained on, in open-set studies")
-    ] = ()
+    held_out: Annotated[tuple[int, ...], in_a_row("Held-out classes of an open-set study")] = ()
     stored_probabilities: Annotated[
         bool,
         Parameter(
-            help="raw_logits.npz of an old DeepGamblers folder holds probabilities", negative=()
+            help="Read raw_logits.npz as probabilities (old DeepGamblers folders)", negative=()
         ),
     ] = False
 
@@ -126,22 +129,20 @@ def _missing_methods(reasons: Mapping[str, str]) -> str:
 
 def import_runs(
     results: Annotated[
-        Path, Parameter(help="folder with raw_logits.npz, as FD-Shifts leaves it, or the one above")
+        Path, Parameter(help="Results folder of FD-Shifts with raw_logits.npz, or its parent")
     ],
-    folder: Annotated[Path, Parameter(help="folder of runs; a new one where there is none")],
+    folder: Annotated[Path, Parameter(help="Folder of runs; created if it does not exist")],
     /,
     *,
-    arm: Annotated[
-        str, Parameter(help="what the network was trained by: an objective, or vit, dg, tcp")
-    ],
-    seed: Annotated[int, Parameter(help="of the network")],
+    arm: Annotated[str, Parameter(help="Training of the network: an objective, or vit, dg, tcp")],
+    seed: Annotated[int, Parameter(help="Seed of the network")],
     exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
     whose: Annotated[NetworkOptions, Parameter(name="*")] = _NO_MORE,
     replace: Annotated[
-        bool, Parameter(help="replace a run that was imported under this name", negative=())
+        bool, Parameter(help="Replace an imported run with this name", negative=())
     ] = False,
 ) -> None:
-    """Make a run of results that FD-Shifts left, and score it as the others."""
+    """Import results of FD-Shifts as a run, and compute its scores."""
     from abstain_bench.runs.importing import import_fd_shifts
 
     # A word on the command line, where a lone hyphen would begin an option.

@@ -22,13 +22,13 @@ def status(
     /,
     *,
     metric: Annotated[
-        str | None, Parameter(help="whose choices to show (default: the first)")
+        str | None, Parameter(help="Metric of the displayed settings (default: the first)")
     ] = None,
     costs: Annotated[
-        bool, Parameter(help="also what each stage and each score took", negative=())
+        bool, Parameter(help="Also print the time of each stage and score", negative=())
     ] = False,
 ) -> None:
-    """Say what is done, what is chosen so far, and what failed; a run may be going on."""
+    """Print the progress of a run: finished and failed jobs, and the selected settings so far."""
     from abstain_bench.runs.progress import progress_of
 
     found = progress_of(folder)

@@ -12,7 +12,7 @@ __all__ = ["command_of", "study"]
 
 study = App(
     name="study",
-    help="Run a study of the literature: tables, figures and a verdict.",
+    help="Reproduce studies from the literature.",
     usage="Usage: abstain study COMMAND",
 )
 for _entry in STUDIES.values():
@@ -24,15 +24,15 @@ def studies(
     name: Annotated[str, Parameter(show=False)] = "",
     /,
     *,
-    every: Annotated[bool, Parameter("--all", help="run every study", negative=())] = False,
+    every: Annotated[bool, Parameter("--all", help="Run all studies", negative=())] = False,
     quick: Quick = False,
     leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
-    """Run a study of the literature: tables, figures and a verdict.
+    """Reproduce studies from the literature.
 
-    With --all every study runs, one after the other, and each leaves a folder of its name in --out.
-    One that fails stops no other; the same command goes on after a kill. The exit status is 1 when
-    a study failed.
+    With --all, all studies run one after the other, and each writes a folder with its name to
+    --out. If one fails, the others still run. After an interruption, the same command continues.
+    The exit status is 1 if a study failed.
     """
     if name:
         # A command takes the names there are; what is left is refused with what it may have meant.

@@ -28,11 +28,11 @@ class StudyOutput:
 
     out: Annotated[
         Path | None,
-        Parameter(help="folder for results.parquet, results.csv, figures and report.html"),
+        Parameter(help="Folder for results.parquet, results.csv, figures and report.html"),
     ] = None
     figures: Annotated[
         tuple[Literal["svg", "png", "pdf"], ...],
-        Parameter(help="format of the figures of --out (repeatable)", negative=()),
+        Parameter(help="Format of the figures of --out (repeatable)", negative=()),
     ] = ("svg",)
 
 
@@ -40,11 +40,11 @@ class StudyOutput:
 SAID: Final = "study.json"
 
 #: Whether a study is run with the settings of its entry that take seconds.
-Quick = Annotated[bool, Parameter(help="smaller settings, for a look in seconds", negative=())]
+Quick = Annotated[bool, Parameter(help="Use small settings that take seconds", negative=())]
 
 #: The same option of a study that has no smaller settings, so that scripts can pass it to all.
 AlwaysQuick = Annotated[
-    bool, Parameter(help="no effect: this study always takes seconds", negative=())
+    bool, Parameter(help="No effect, because this study takes seconds", negative=())
 ]
 
 #: Nothing is left behind but what is printed.
