@@ -1,6 +1,5 @@
 """Property tests of calibration: what a map from confidence to probability cannot change.
 
-
 The tests state the following for each kind of map:
 
 - strictly rising (Platt with slope > 0, a temperature with two classes): every metric that only
