@@ -13,7 +13,7 @@ import abstain as ab
 from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import N_SPLIT_AT_ENDS, split_at_ends, with_vertex
 from abstain._foundation.scored import ClassView, Scored, scored
-from abstain.inference.influence import spread_of
+from abstain.inference.influence import influence_moments
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influence_of, interval_of
 from abstain.metrics.rank_weights import (
@@ -143,11 +143,13 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     ):
         rows = metric.measurement.influence_rows(s)
         assert rows in (s.split_rows, s.merged_rows), metric.name
-        few = spread_of(influence_of(metric, rows), times=rows.times)
-        every = spread_of(influence_of(metric, s))
-        assert (few.samples, few.units) == (every.samples, every.units)
-        assert few.error == pytest.approx(every.error, rel=1e-10), metric.name
-        assert few.fourth == pytest.approx(every.fourth, rel=1e-9), metric.name
+        few = influence_moments(influence_of(metric, rows), repeats=rows.times)
+        every = influence_moments(influence_of(metric, s))
+        assert (few.n_samples, few.n_units) == (every.n_samples, every.n_units)
+        assert few.standard_error == pytest.approx(every.standard_error, rel=1e-10), metric.name
+        assert few.sum_of_fourth_powers == pytest.approx(every.sum_of_fourth_powers, rel=1e-9), (
+            metric.name
+        )
 
 
 @pytest.mark.parametrize("kind", ["distinct", "wrong at the top"])
@@ -173,10 +175,10 @@ def test_of_few_samples_groups_say_what_split_groups_do(s: Scored) -> None:
         if metric.compute(s).reason:
             continue
         rows, cut = metric.measurement.influence_rows(s), metric.measurement.influence_rows(apart)
-        few = spread_of(influence_of(metric, rows), times=rows.times)
-        every = spread_of(influence_of(metric, cut), times=cut.times)
-        same = pytest.approx(every.error, rel=1e-9, abs=1e-12, nan_ok=True)
-        assert few.error == same, metric.name
+        few = influence_moments(influence_of(metric, rows), repeats=rows.times)
+        every = influence_moments(influence_of(metric, cut), repeats=cut.times)
+        same = pytest.approx(every.standard_error, rel=1e-9, abs=1e-12, nan_ok=True)
+        assert few.standard_error == same, metric.name
 
 
 def test_groups_stand_for_few_samples_alone() -> None:

@@ -12,7 +12,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Result
-from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
+from abstain.inference.small_samples import MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions
 from abstain.typing import Array
@@ -65,7 +65,7 @@ def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
 def _counts(s: Scored, unknown: int | None) -> Iterator[Note]:
     if s.loss.min() == s.loss.max():
         yield _all_alike(s, known=unknown is None or unknown < s.samples)
-    elif s.binary and s.failures < FEW_FAILURES_HEAVY:
+    elif s.binary and s.failures < MIN_FAILURES_HEAVY_TAILED:
         yield _few_failures(s)
 
 
@@ -81,12 +81,12 @@ def _all_alike(s: Scored, *, known: bool) -> Note:
 
 def _few_failures(s: Scored) -> Note:
     share = f"{s.failures:,} of {s.samples:,} samples are wrong."
-    if s.failures < FEW_FAILURES:
-        noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
+    if s.failures < MIN_FAILURES:
+        noise = f"With fewer than {MIN_FAILURES} failures every number here may change a lot"
         message = f"Only {share} {noise} on new data; do not rank by it."
         return Note.warning("few_failures", message)
     enough = "That is enough for the interval of AUGRC, but not for that of AURC below about"
-    return Note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
+    return Note("few_failures", f"{share} {enough} {MIN_FAILURES_HEAVY_TAILED} failures.")
 
 
 def _n_failures_at_the_top(s: Scored) -> int:

@@ -14,7 +14,7 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
-from abstain.inference.influence import reach_of
+from abstain.inference.influence import max_shifts_by_step
 from abstain.inference.intervals import Interval
 from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.blocks import Binned
@@ -102,7 +102,7 @@ class OpenThresholds:
     @property
     def reach(self) -> FloatArray:
         """How far down and up the number may move, shape (2, steps)."""
-        return reach_of(self.values, self.away, self.value)
+        return max_shifts_by_step(self.values, self.away, self.value)
 
 
 def _always_reliable(_: Scored) -> str:

@@ -73,7 +73,7 @@ def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, Floa
     """Return what the vertices within each merged group add that lie on a hyperbola c/(k + shift).
 
     Per unit of c: for what comes before the group, and for the mean of its samples. All but the
-    last vertex, which `steps_of_vertices` has; 0 for other groups.
+    last vertex, which `trapezoid_derivatives_of_groups` has; 0 for other groups.
     """
     whole, mean = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
     if groups.is_merged is not None:

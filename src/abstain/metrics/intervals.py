@@ -9,18 +9,18 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.passed_rows import cluster_of, n_passed
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
-from abstain.inference.influence import STEPS
+from abstain.inference.influence import DISTANCE_STEPS
 from abstain.inference.intervals import (
     Difference,
     Interval,
-    difference_from,
-    interval_from,
-    level_of,
+    check_level,
+    difference_from_influences,
+    interval_from_influence,
     no_difference,
     no_interval,
     wilson,
 )
-from abstain.inference.small_samples import Failures
+from abstain.inference.small_samples import FailureCount
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, OpenThresholds
 from abstain.metrics.influences import weights_of
@@ -102,7 +102,7 @@ def metric_interval(
     return interval_of(
         chosen,
         s,
-        level=level_of(level),
+        level=check_level(level),
         cluster=cluster_of(s, group),
     )
 
@@ -180,7 +180,7 @@ def metric_difference(
     for s in pair:
         refuse_needs(chosen, s)
     cluster = cluster_of(pair[0], group)
-    return difference_of(chosen, pair, level=level_of(level), cluster=cluster)
+    return difference_of(chosen, pair, level=check_level(level), cluster=cluster)
 
 
 def refuse_needs(metric: Metric, s: Scored) -> None:
@@ -265,18 +265,18 @@ def _of_influence(
             return wilson(measured.value * s.samples, s.samples, level=level)
         weight = weights_of(s)
         return share_interval(measured.value, influence, weight, level=level, cluster=cluster)
-    found = interval_from(
+    found = interval_from_influence(
         measured.value,
         influence,
         level=level,
         bounds=bounds_of(metric, s),
         failures=fewest_failures(metric, [s]),
-        heavy=metric.measurement.heavy_tailed,
-        most_degrees=most_degrees(metric, s),
-        expected=expected_variance(metric, s, measured.value, cluster),
+        heavy_tailed=metric.measurement.heavy_tailed,
+        max_degrees=most_degrees(metric, s),
+        model_variance=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
-        times=rows.times,
+        repeats=rows.times,
     )
     return found if np.isnan(found.low) else _cautioned(found, metric.measurement.caution)
 
@@ -286,12 +286,12 @@ def _cautioned(found: Interval, about: str) -> Interval:
     return replace(found, note=notes)
 
 
-def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
+def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> FailureCount | None:
     """Return the fewest failures that the metric of one of these rests on; None if on none."""
     n_failures = metric.measurement.n_failures
     if n_failures is None or not cases:
         return None
-    return Failures(min(n_failures(s) for s in cases), metric.failure_population)
+    return FailureCount(min(n_failures(s) for s in cases), metric.failure_population)
 
 
 def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
@@ -335,7 +335,7 @@ def held_influences(
         _column(metric, s, cluster) if own is None else own.held_influence
         for own, s in zip(left_open, cases, strict=True)
     ]
-    still = np.zeros((2, STEPS.size))
+    still = np.zeros((2, DISTANCE_STEPS.size))
     return np.stack(columns, axis=1), np.array([o.reach if o else still for o in left_open])
 
 
@@ -361,16 +361,16 @@ def difference_of(
         return no_difference(values, level, reason)
     held = held_influences(metric, pair, cluster)
     table, reaches = held if held is not None else (influences(metric, pair, cluster), None)
-    return difference_from(
+    return difference_from_influences(
         values,
         table,
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=fewest_failures(metric, pair),
-        heavy=metric.measurement.heavy_tailed,
+        heavy_tailed=metric.measurement.heavy_tailed,
         bounds=range_of(metric, pair),
         weight=first.weight,
         cluster=cluster,
-        reaches=reaches,
+        max_shifts=reaches,
         no_error_at_threshold=metric.measurement.no_error_at_threshold,
     )

@@ -12,9 +12,14 @@ from abstain._foundation.arrays import like
 from abstain._foundation.foreign import double
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import covariance, error_of, shares, tail_sums
+from abstain.inference.influence import (
+    covariance,
+    standard_error_from_contributions,
+    tail_sums,
+    unit_contributions,
+)
 from abstain.inference.intervals import Interval, no_interval
-from abstain.inference.small_samples import Failures, warning
+from abstain.inference.small_samples import FailureCount, few_failures_warning
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.classes import joined, of_predictions, view_of, weighted_mean
@@ -195,14 +200,18 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
         reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
         ends.append(value * np.exp(np.copysign(reach, a + b)))
-    few_unknown = warning(Failures(_n_unknown(s), OSCR.failure_population), heavy=False)
+    few_unknown = few_failures_warning(
+        FailureCount(_n_unknown(s), OSCR.failure_population), heavy_tailed=False
+    )
     note = "; ".join(filter(None, (few_unknown, auroc.note)))
     return Interval(
         ends[0],
         min(ends[1], 1.0),
         level,
         "accuracy and AUROC, combined on the log scale",
-        error_of(shares(_oscr_influence(s), s.weight, cluster)),
+        standard_error_from_contributions(
+            unit_contributions(_oscr_influence(s), s.weight, cluster)
+        ),
         note,
     )
 

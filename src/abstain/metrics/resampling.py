@@ -22,20 +22,20 @@ from abstain.inference.bootstrap_intervals import (
     Scale,
     bca,
     bias_note,
-    debiased,
+    debiased_percentile,
     percentile,
     studentized,
-    told,
+    with_notes,
 )
 from abstain.inference.draws import Draws, bootstrap
-from abstain.inference.intervals import Interval, level_of
+from abstain.inference.intervals import Interval, check_level
 from abstain.inference.resampled_areas import (
     SortedSamples,
     map_in_threads,
     resampled_areas,
     sort_samples,
 )
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
 from abstain.metrics.intervals import bounds_of, influence_of, refuse_needs
@@ -266,7 +266,7 @@ def metric_bootstrap(
     chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
     _applies(chosen, s, interval)
     draws = _plan(s, resamples, group, rng)
-    level, value = level_of(level), float(chosen.compute(s).value)
+    level, value = check_level(level), float(chosen.compute(s).value)
     drawn = replicates([s], [chosen], draws)[0, 0]
     if interval == "percentile":
         found = central(chosen, drawn, value, level=level)
@@ -275,7 +275,7 @@ def metric_bootstrap(
     else:
         found = _studentized(chosen, s, draws, drawn, level)
     units = None if draws.cluster is None else draws.n_units
-    found = told(found, few_clusters(units), bounds=bounds_of(chosen, s))
+    found = with_notes(found, few_clusters_warning(units), bounds=bounds_of(chosen, s))
     kept = drawn[np.isfinite(drawn)]
     error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
     bias = float(kept.mean()) - value if kept.size else float("nan")
@@ -285,9 +285,9 @@ def metric_bootstrap(
 def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
     """Return the central range of the replicates, less its bias for a sum of absolute values."""
     if metric.identity.family == "calibration" and metric.reason_without_interval:
-        return told(debiased(drawn, value, level=level), bias_note(drawn, value))
+        return with_notes(debiased_percentile(drawn, value, level=level), bias_note(drawn, value))
     found = percentile(drawn, level=level)
-    return told(found, bias_note(drawn, value)) if metric.reason_without_interval else found
+    return with_notes(found, bias_note(drawn, value)) if metric.reason_without_interval else found
 
 
 def _applies(metric: Metric, s: Scored, interval: str) -> None:

@@ -10,7 +10,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
 from abstain.metrics.entry import Identity, Measurement, Metric, value_of
 from abstain.metrics.influences import bend_within, on_split_rows, sums_within
 from abstain.metrics.rank_weights import vertex_area_rising
@@ -133,7 +133,9 @@ def _gradient(right: TieGroups) -> Gradient:
     divisor = right.through + everything
     area = vertex_area_rising(right)
     shrink = area * (2 * right.loss_through / divisor) / divisor
-    steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
+    steps = trapezoid_derivatives_of_groups(
+        right, lambda x, fine: 2 * fine / (x + everything), is_flat_before_first=False
+    )
     # Within a merged group P is K - c, and all sums are those of powers of 1/K.
     beyond = divisor - right.loss_through
     counted = sums_within(right, harmonic_between, everything)

@@ -22,8 +22,8 @@ import numpy as np
 from abstain._foundation.arrays import inner
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
-from abstain.inference.intervals import Interval, clopper_pearson, interval_from, wilson
-from abstain.inference.small_samples import Expected, few_clusters
+from abstain.inference.intervals import Interval, clopper_pearson, interval_from_influence, wilson
+from abstain.inference.small_samples import ModelVariance, few_clusters_warning
 from abstain.metrics.entry import Metric, count_failures
 from abstain.metrics.roc import hanley_mcneil
 from abstain.typing import BoolArray, FloatArray, IntArray
@@ -317,7 +317,7 @@ _MODEL_DEGREES = 3.0
 
 def expected_variance(
     metric: Metric, s: Scored, value: float, cluster: IntArray | None = None
-) -> Expected | None:
+) -> ModelVariance | None:
     """Return the variance of this value by a model of the scores; None where there is no model.
 
     Few failures of a good score may all rank low, and then they show no spread. Weights and
@@ -334,7 +334,7 @@ def expected_variance(
     if not 0 < auroc < 1 or min(failures, successes) < 1:
         return None
     variance = hanley_mcneil(auroc, failures, successes)
-    return Expected(slope * slope * variance, _MODEL_DEGREES)
+    return ModelVariance(slope * slope * variance, _MODEL_DEGREES)
 
 
 def with_variance_of_each_kind(
@@ -404,7 +404,7 @@ def share_interval(
             scale = min(scale, inner(whole, whole) / max(inner(sums, sums), 1e-300))
         n *= share * (1 - share) * scale
     units = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(share * n, n, level=level), note=few_clusters(units))
+    return replace(wilson(share * n, n, level=level), note=few_clusters_warning(units))
 
 
 def auroc_interval(
@@ -422,13 +422,13 @@ def auroc_interval(
     if auroc in {0.0, 1.0}:
         return clopper_pearson(auroc * fewer, fewer, level=level)
     variance = hanley_mcneil(auroc, n_positive, n_negative)
-    return interval_from(
+    return interval_from_influence(
         auroc,
         influence,
         level=level,
         bounds=(0.0, 1.0),
-        most_degrees=min(float(np.count_nonzero(weight * kind)) for kind in kinds) - 1.0,
-        expected=Expected(variance, _MODEL_DEGREES),
+        max_degrees=min(float(np.count_nonzero(weight * kind)) for kind in kinds) - 1.0,
+        model_variance=ModelVariance(variance, _MODEL_DEGREES),
         weight=weight,
         cluster=cluster,
     )

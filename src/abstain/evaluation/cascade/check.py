@@ -15,7 +15,7 @@ from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import ordered
 from abstain.evaluation.rules.data import named
 from abstain.evaluation.rules.findings import LIKE_CALIBRATION, same_values
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import (
@@ -110,7 +110,7 @@ def check_cascade(
     given: object = cascade
     if not isinstance(given, Cascade):
         raise InputError(f"`cascade` must be a Cascade; got {type(given).__name__}")
-    level = level_of(level)
+    level = check_level(level)
     sets = _sets(data)
     wanted = Wanted(loss, scores, cascade.stages, cascade.plan.person_error)
     parts = [aligned(own, replace(wanted, scale=scale), where=name) for name, own in sets]

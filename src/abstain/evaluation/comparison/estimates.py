@@ -14,11 +14,20 @@ from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferi
 from abstain.evaluation.comparison.units import Unit
 from abstain.evaluation.comparison.variation import Sampled
 from abstain.evaluation.intervals import NO_SPREAD, of_replicates
-from abstain.inference.bootstrap_intervals import bca, told, vary
-from abstain.inference.intervals import Interval, interval_from, no_interval, widened
+from abstain.inference.bootstrap_intervals import bca, has_variation, with_notes
+from abstain.inference.intervals import (
+    Interval,
+    interval_from_influence,
+    no_interval,
+    widen_over_thresholds,
+)
 from abstain.inference.multiplicity import adjust
-from abstain.inference.non_inferiority import NonInferiority, non_inferiority, non_inferiority_from
-from abstain.inference.small_samples import Expected, few_clusters
+from abstain.inference.non_inferiority import (
+    NonInferiority,
+    non_inferiority,
+    non_inferiority_from_influences,
+)
+from abstain.inference.small_samples import ModelVariance, few_clusters_warning
 from abstain.metrics.intervals import bounds_of, interval_of
 from abstain.metrics.resampling import central
 from abstain.metrics.small_samples import expected_variance, most_degrees
@@ -104,18 +113,18 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     influences, reaches = sampled.held_on(i)
 
     around = partial(
-        interval_from,
+        interval_from_influence,
         influence=influences[:, 0],
         bounds=bounds_of(sampled.metric, own[0]),
         failures=sampled.resting(i),
-        heavy=sampled.metric.measurement.heavy_tailed,
-        most_degrees=min(most_degrees(sampled.metric, s) for s in own),
-        expected=_expected(sampled, i, influences.shape[0]),
+        heavy_tailed=sampled.metric.measurement.heavy_tailed,
+        max_degrees=min(most_degrees(sampled.metric, s) for s in own),
+        model_variance=_expected(sampled, i, influences.shape[0]),
         cluster=sampled.codes(influences),
     )
     mean = float(sampled.mean[i])
     found = around(mean, level=plan.level)
-    return found if reaches is None else widened(found, mean, around, reaches[0])
+    return found if reaches is None else widen_over_thresholds(found, mean, around, reaches[0])
 
 
 def _mean_of(intervals: Sequence[Interval]) -> Interval:
@@ -126,7 +135,7 @@ def _mean_of(intervals: Sequence[Interval]) -> Interval:
     return Interval(float(ends[0]), float(ends[1]), intervals[0].level, method, note=notes)
 
 
-def _expected(sampled: Sampled, i: int, independent: int) -> Expected | None:
+def _expected(sampled: Sampled, i: int, independent: int) -> ModelVariance | None:
     """Return the variance that a model expects of the mean over the runs of one method.
 
     That of one run where the runs share their samples, less where each has samples of its own.
@@ -145,19 +154,21 @@ def _expected(sampled: Sampled, i: int, independent: int) -> Expected | None:
         return None
     in_one = max(u.n if u.cluster is None else np.unique(u.cluster).size for u in sampled.units)
     variance = float(np.mean([model.variance for model in known]))
-    return Expected(variance * min(in_one / independent, 1.0), known[0].degrees)
+    return ModelVariance(variance * min(in_one / independent, 1.0), known[0].degrees)
 
 
 def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     drawn, value = sampled.mean_replicates[i], float(sampled.mean[i])
-    if not vary(drawn, value):
+    if not has_variation(drawn, value):
         return no_interval(plan.level, NO_SPREAD)
     if sampled.shares is None:
         found = central(sampled.metric, drawn, value, level=plan.level)
     else:
         found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
     first = sampled.units[0].scored[sampled.methods[i]]
-    return told(found, few_clusters(sampled.clusters(i)), bounds=bounds_of(sampled.metric, first))
+    return with_notes(
+        found, few_clusters_warning(sampled.clusters(i)), bounds=bounds_of(sampled.metric, first)
+    )
 
 
 # ------------------------------------------------------------------------------------ the rest
@@ -207,15 +218,15 @@ def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> NonInferiority:
     if sampled.shares is not None:
         influences = sampled.influences_on(i, j)
         rows = influences.shape[0]
-        return non_inferiority_from(
+        return non_inferiority_from_influences(
             values,
             influences,
             margin=margin,
             lower_is_better=lower,
             level=plan.level,
             failures=sampled.resting(i, j),
-            heavy=sampled.metric.measurement.heavy_tailed,
-            expected=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
+            heavy_tailed=sampled.metric.measurement.heavy_tailed,
+            model_variances=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
             bounds=sampled.bounds,
             cluster=sampled.codes(influences),
         )

@@ -12,16 +12,21 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.rows import PairedDifference
 from abstain.evaluation.comparison.variation import Sampled
-from abstain.inference.differences import Differences, PairedNumbers, differences, warnings_of
+from abstain.inference.differences import (
+    Differences,
+    PairedNumbers,
+    compare_pairs,
+    warnings_by_pair,
+)
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (
-    WARNING,
+    REPLICATES_WARNING,
     BootstrapDifference,
     bootstrap_differences,
     wilcoxon_on_replicates,
 )
-from abstain.inference.permutation import swap_test, swap_test_by_ranks
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.permutation import permutation_test, permutation_test_by_ranks
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics import Metric
 from abstain.metrics.rank_weights import augrc_weight
 from abstain.typing import Array, FloatArray
@@ -115,22 +120,22 @@ def differences_of(sampled: Sampled, plan: Plan) -> Differences:
         raise InputError(f"{sampled.metric.name} has no influence function")
     units = sampled.units_of_pairs
     clusters = [None] * units.size if sampled.units[0].cluster is None else units.tolist()
-    pairs = PairedNumbers.every(
+    pairs = PairedNumbers.all_pairs(
         sampled.mean,
         shares,
         bounds=sampled.bounds,
         failures=failures,
         level=plan.level,
-        units=units.astype(np.float64),
+        n_units=units.astype(np.float64),
     )
-    return differences(
+    return compare_pairs(
         pairs,
         lower_is_better=sampled.metric.lower_is_better,
         bounds=sampled.bounds,
-        warnings=warnings_of(
-            failures, heavy=sampled.metric.measurement.heavy_tailed, clusters=clusters
+        warnings=warnings_by_pair(
+            failures, heavy_tailed=sampled.metric.measurement.heavy_tailed, clusters=clusters
         ),
-        reaches=None if sampled.held is None else sampled.reaches,
+        max_shifts=None if sampled.held is None else sampled.reaches,
         no_error_at_threshold=sampled.metric.measurement.no_error_at_threshold,
         ratios=not plan.lean or sampled.replicates is not None,
     )
@@ -179,7 +184,7 @@ def _by_bootstrap(family: _Family) -> _Tested:
     ]
     nan = float("nan")
     notes = [
-        "; ".join(filter(None, (own.note, few_clusters(sampled.clusters(i, j)))))
+        "; ".join(filter(None, (own.note, few_clusters_warning(sampled.clusters(i, j)))))
         if varied
         else "every resample shows the same difference, so its spread cannot be seen"
         for own, varied, (i, j) in zip(found, seen, family.two(), strict=True)
@@ -222,7 +227,7 @@ def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
             test=ON_REPLICATES,
             better=methods[i] if adjusted[i, j] < plan.alpha else "",
             valid=False,
-            note=WARNING,
+            note=REPLICATES_WARNING,
         )
 
 
@@ -241,9 +246,9 @@ def _by_permutation(family: _Family) -> _Tested:
         }
         # The weight of a rank is the rank itself: no sort for each swap.
         if metric.measurement.rank_weight is augrc_weight:
-            found = swap_test_by_ranks(lambda u: u, one, two, **options)
+            found = permutation_test_by_ranks(lambda u: u, one, two, **options)
         else:
-            found = swap_test(_statistic(metric), one, two, **options)
+            found = permutation_test(_statistic(metric), one, two, **options)
         p_values.append(found.p_value)
     return _Tested(p_value=p_values, notes=[_SWAPS] * len(p_values))
 

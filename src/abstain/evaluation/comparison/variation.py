@@ -10,11 +10,15 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.units import Unit, independent, same_samples
-from abstain.inference.differences import size_of
+from abstain.inference.differences import magnitude
 from abstain.inference.draws import Draws
-from abstain.inference.influence import counted_units, covariance_of_shares, shares
-from abstain.inference.pairs import first_and_second
-from abstain.inference.small_samples import Failures, rounding
+from abstain.inference.influence import (
+    covariance_from_contributions,
+    unit_contributions,
+    unit_has_weight,
+)
+from abstain.inference.pairs import pair_indices
+from abstain.inference.small_samples import FailureCount, rounding_error
 from abstain.metrics import Metric
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
 from abstain.metrics.resampling import replicates
@@ -52,7 +56,7 @@ class SampledRows:
         """Whether each method rests on each unit, shape (units, k); None where all weigh alike."""
         if self.weight is None or self.weight.ndim == 1:
             return None
-        return counted_units(self.weight, self.cluster)
+        return unit_has_weight(self.weight, self.cluster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +158,7 @@ class Sampled:
         each = [u.counted(method) for u in (self.units if run is None else [self.units[run]])]
         return min(n for n, _ in each), min(failures for _, failures in each)
 
-    def resting(self, *methods: int) -> Failures | None:
+    def resting(self, *methods: int) -> FailureCount | None:
         """Return the fewest failures that the metric rests on, for some methods or for all.
 
         In the run that has the fewest; None where the metric does not rest on failures.
@@ -167,7 +171,7 @@ class Sampled:
     def failures(self, *methods: int) -> int | None:
         """Return the number of `resting`."""
         found = self.resting(*methods)
-        return None if found is None else found.number
+        return None if found is None else found.n_failures
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
@@ -178,7 +182,7 @@ class Sampled:
     def covariance(self) -> FloatArray | None:
         """The covariance (k, k) of the means: from influences, else from the replicates."""
         if self.shares is not None:
-            return covariance_of_shares(self.shares)
+            return covariance_from_contributions(self.shares)
         if self.replicates is None:
             return None
         return np.atleast_2d(np.cov(self.mean_replicates))
@@ -203,7 +207,7 @@ class Sampled:
     @cached_property
     def units_of_pairs(self) -> IntArray:
         """The independent units that every two methods rest on, as `combinations` has them."""
-        first, second = first_and_second(len(self.methods))
+        first, second = pair_indices(len(self.methods))
         counted = self.rows.counted
         if counted is None:
             units = 0 if self.shares is None else self.shares.shape[0]
@@ -269,10 +273,10 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
     function = metric.measurement.influence
     if not sampled.defined:
         return sampled
-    size = size_of(tuple(values.ravel()), sampled.bounds)
+    size = magnitude(tuple(values.ravel()), sampled.bounds)
     if function is None:
         for own in values:
-            equal_up_to(rounding(0, size), own)
+            equal_up_to(rounding_error(0, size), own)
         return sampled
     tables = []
     for unit, own in zip(units, values, strict=True):
@@ -283,7 +287,7 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
         table = np.column_stack(columns)
         tables.append(_without_rounding(table, own, unit, size))
     table = np.concatenate(tables) if len(tables) > 1 else tables[0]
-    sampled = replace(sampled, shares=shares(table, rows.weight, rows.cluster))
+    sampled = replace(sampled, shares=unit_contributions(table, rows.weight, rows.cluster))
     return _without_unreliable(_with_held(sampled, tables, size))
 
 
@@ -306,7 +310,7 @@ def _without_unreliable(sampled: Sampled) -> Sampled:
 
 def _without_rounding(table: FloatArray, values: FloatArray, unit: Unit, size: float) -> FloatArray:
     """Make values and influences that differ by rounding only equal, in place."""
-    least = rounding(table.shape[0], size)
+    least = rounding_error(table.shape[0], size)
     table[:, np.abs(table).max(axis=0) <= least] = 0.0
     equal_up_to(least, values, table, unit.weight)
     return table
@@ -328,7 +332,7 @@ def _with_held(sampled: Sampled, tables: Sequence[FloatArray], size: float) -> S
     table = np.concatenate(held) if len(held) > 1 else held[0]
     return replace(
         sampled,
-        held=shares(table, sampled.rows.weight, sampled.rows.cluster),
+        held=unit_contributions(table, sampled.rows.weight, sampled.rows.cluster),
         # The mean over the runs: those whose thresholds do not jump add nothing.
         reaches=np.sum(reaches, axis=0) / len(sampled.units),
     )
@@ -390,9 +394,9 @@ def resampled(
         out = np.stack(parts, axis=1)
     for metric, own in zip(metrics, out, strict=True):
         bounds = range_of(metric, [s for unit in units for s in unit.scored.values()])
-        size = size_of((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
+        size = magnitude((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
         for run in own:
-            equal_up_to(rounding(0, size), run)
+            equal_up_to(rounding_error(0, size), run)
     return out
 
 

@@ -23,7 +23,7 @@ from abstain.evaluation.rules.data import (
 from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import refuse_other
@@ -113,7 +113,7 @@ def check_rule(
     >>> [(c.name, round(c.excess, 2), c.verdict) for c in check_rule(rule, sets).checks]
     [('mild', -0.07, 'holds'), ('hard', 0.2, 'broken')]
     """
-    level = level_of(level)
+    level = check_level(level)
     requested_score = _score_of(rule, score)
     sets = sets_of(predictions)
     (calibration,) = counted(None if calibration is None else calibration_set(calibration))

@@ -12,7 +12,12 @@ from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
-from abstain.inference.influence import Gradient, of_cumulated, steps_of_vertices, tail_sums
+from abstain.inference.influence import (
+    Gradient,
+    gradient_from_cumulative,
+    tail_sums,
+    trapezoid_derivatives_of_groups,
+)
 from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.areas.augrc import (
     AUGRC_EXTREMES,
@@ -222,7 +227,9 @@ def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
     risk = groups.loss_through / groups.through
     area = vertex_area(groups)
-    steps = steps_of_vertices(groups, lambda x, loss: loss / x, flat=True)
+    steps = trapezoid_derivatives_of_groups(
+        groups, lambda x, loss: loss / x, is_flat_before_first=True
+    )
     moved = steps / groups.total - area * risk / groups.through
     fails = groups.loss_through / groups.total
     before, mean = bend_within(groups)
@@ -492,7 +499,7 @@ def _achievable_gradient(hull: TieGroups) -> Gradient:
     moved = end
     moved[:-1] += start[1:]
     weights = hyperbolic_weights(right / total, 0.0, 1.0) / total
-    return of_cumulated(moved / total, weights)
+    return gradient_from_cumulative(moved / total, weights)
 
 
 def _achievable_influence(s: Scored) -> FloatArray:

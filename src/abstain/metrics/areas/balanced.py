@@ -12,7 +12,7 @@ from abstain._foundation.passed_rows import n_passed, of_samples
 from abstain._foundation.ranks import group_index, group_ties
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
-from abstain.inference.influence import tail_sums, trapezoid_steps
+from abstain.inference.influence import tail_sums, trapezoid_derivatives
 from abstain.metrics.classes import (
     ClassCells,
     class_cells,
@@ -208,7 +208,7 @@ def _aurc_influence(s: Scored) -> FloatArray:
     opens = np.append(True, by_class.last[:-1])
     rises = risk - np.where(opens, 0.0, np.append(0.0, risk[:-1]))
     value = np.cumsum(sums_by(by_class.group, rises, groups.loss.size))
-    moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total
+    moved = tail_sums(trapezoid_derivatives(value, is_flat_before_first=True)) / groups.total
     on_weight += moved[by_class.group]
     scale = s.total / by_class.present
     return _of_each(s, by_class, scale * on_weight, scale * on_loss)

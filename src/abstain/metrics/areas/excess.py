@@ -12,7 +12,7 @@ from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
 from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
 from abstain._foundation.special import harmonic_between
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
 from abstain.metrics.areas.aurc import (
     ESTIMATORS,
     best_aurc,
@@ -401,7 +401,9 @@ def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
     """Return it where each vertex has this loss next in line; a merged group has one within it."""
     area, own = vertex_area(best), best.loss / best.weight
     on_mass, inside = area / best.through, sums_within(best, harmonic_between) / best.total
-    steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
+    steps = trapezoid_derivatives_of_groups(
+        best, lambda x, loss: loss / x, is_flat_before_first=True
+    )
     moved = steps / best.total + on_mass * (next_loss - best.loss_through / best.through)
     before, mean = bend_within(best)
     beyond = (best.loss_through - own * best.through) / best.total

@@ -13,7 +13,7 @@ from abstain._foundation.ranks import TieGroups, split_merged_groups
 from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
-from abstain.inference.influence import Gradient, of_cumulated
+from abstain.inference.influence import Gradient, gradient_from_cumulative
 from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
 from abstain.metrics.influences import on_group_rows, on_groups
 from abstain.metrics.rank_weights import (
@@ -199,7 +199,7 @@ def _influence(s: Scored, *, between: tuple[float, float], selective: bool) -> F
     counts = right + np.append(left[1:], 0.0)
     moved = -slope * right - np.append((slope * left)[1:], 0.0)
     through = moved / groups.total - (counts * value / divisor if selective else 0.0)
-    found = of_cumulated(through, counts / divisor)
+    found = gradient_from_cumulative(through, counts / divisor)
     width = between[1] - between[0]
     return on_groups(s, Gradient(found.weight / width, found.loss / width))
 

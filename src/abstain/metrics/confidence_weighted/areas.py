@@ -16,7 +16,7 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored, kind_of
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives
 from abstain.metrics.confidence_weighted.cwsa import (
     NEEDS,
     RAMPS,
@@ -335,7 +335,7 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     by = groups.through if plus else np.full_like(score, groups.total)
     value = reached / by
     area = vertex_area(groups) if plus else vertex_area_rising(groups)
-    moved = trapezoid_steps(value, flat=plus) / groups.total
+    moved = trapezoid_derivatives(value, is_flat_before_first=plus) / groups.total
     if plus:
         moved = moved - area * value / by
     on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)

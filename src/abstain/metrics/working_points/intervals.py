@@ -41,15 +41,15 @@ from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.influence import (
-    FARTHEST,
-    OPEN,
-    STEPS,
-    spread_of,
-    squares_left,
+    AMBIGUOUS_THRESHOLD_NOTE,
+    DISTANCE_STEPS,
+    MAX_DISTANCE,
+    influence_moments,
+    remaining_squared_quantiles,
     standard_error,
 )
-from abstain.inference.intervals import Interval, interval_from, no_interval
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.intervals import Interval, interval_from_influence, no_interval
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.entry import OpenThresholds
 from abstain.metrics.small_samples import (
     AcceptedSamples,
@@ -78,8 +78,10 @@ def inverted_interval(
     s = near_risk(s.rows(cluster), risk, cluster)
     low, high = _coverage_ends(s, risk, cluster, level)
     influence = influence_at_risk(s, risk=risk)
-    error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.times).error
-    note = few_clusters(units)
+    error = influence_moments(
+        influence, weight=s.weight, cluster=cluster, repeats=s.times
+    ).standard_error
+    note = few_clusters_warning(units)
     if low == high:
         what = "every sample may be kept" if high == 1 else "nothing can be kept"
         note = "; ".join(filter(None, (note, f"{what}, beyond doubt at this level")))
@@ -119,7 +121,7 @@ def _coverage_ends(s: Scored, risk: float, cluster: IntArray | None, level: floa
     near = found.coverage[found.away <= 2]
     left = square - found.away**2
     if jumps(s.groups, near.min(), near.max()):
-        left = np.where(found.away > 0, squares_left(level, found.away), left)
+        left = np.where(found.away > 0, remaining_squared_quantiles(level, found.away), left)
     kept = left >= 0
     reach = np.sqrt(left[kept] * found.unexplained[kept])
     shares, n, shift = found.coverage[kept], found.n[kept], found.shift[kept]
@@ -135,7 +137,7 @@ def near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     groups = s.groups
     if groups.is_merged is None:
         return s
-    kept = np.flatnonzero(plausible(s, risk, cluster).away < FARTHEST)
+    kept = np.flatnonzero(plausible(s, risk, cluster).away < MAX_DISTANCE)
     ends = np.append(0.0, groups.through)
     return s.with_separate_ranks(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
 
@@ -225,7 +227,7 @@ def open_at_coverage(
     if not jumps(groups, share - 2 * error, share + 2 * error):
         return None
     # The far end of each step, to either side.
-    far = np.append(STEPS[1:], STEPS[-1] + STEPS[1])
+    far = np.append(DISTANCE_STEPS[1:], DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
     asked = np.clip(np.concatenate((share - far * error, share + far * error)), 0.0, 1.0)
     others = at_coverages(groups, asked)
     number, vertex = quantity.at, at_coverage(groups, share)
@@ -235,7 +237,7 @@ def open_at_coverage(
             s,
             vertex,
             others,
-            np.tile(STEPS, 2),
+            np.tile(DISTANCE_STEPS, 2),
             np.array([number(groups, int(i)).value for i in known])[place],
             float(number(groups, vertex).value),
             quantity.at_vertex,
@@ -248,13 +250,13 @@ def _of_least_risk(
 ) -> OpenThresholds | None:
     """Return the vertices that keep the coverage and may be those of least risk."""
     away = _away_from_least(s, share, error, cluster)
-    kept = np.flatnonzero(away < FARTHEST)
+    kept = np.flatnonzero(away < MAX_DISTANCE)
     if s.groups.is_merged is not None:
         # Before the vertex of least risk a merged sample may be nearer than its end.
-        first = int(max(share - FARTHEST * error, 0.0) * s.groups.total)
+        first = int(max(share - MAX_DISTANCE * error, 0.0) * s.groups.total)
         s = s.with_separate_ranks(first, int(s.groups.through[kept[-1]]))
         away = _away_from_least(s, share, error, cluster)
-        kept = np.flatnonzero(away < FARTHEST)
+        kept = np.flatnonzero(away < MAX_DISTANCE)
     groups = s.groups
     vertex = at_coverage(groups, share)
     value = float(quantity.at(groups, vertex).value)
@@ -285,13 +287,13 @@ def _away_from_least(s: Scored, share: float, error: float, cluster: IntArray | 
     least = at_coverage(groups, share)
     away = np.hypot(away, _beyond_least(s, least, worth))
     # The far end of each step.
-    asked = np.minimum(share + (STEPS + STEPS[1]) * error, 1.0)
+    asked = np.minimum(share + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
     first = np.searchsorted(groups.through, asked * groups.total * (1 - ROUNDING))
     for vertex, step in zip(
         *np.unique(at_coverages(groups, asked), return_index=True), strict=True
     ):
         if vertex != least:
-            beyond = np.hypot(STEPS[step], _beyond_least(s, int(vertex), worth))
+            beyond = np.hypot(DISTANCE_STEPS[step], _beyond_least(s, int(vertex), worth))
             away[first[step] :] = np.minimum(away, beyond)[first[step] :]
     return away
 
@@ -352,7 +354,7 @@ def open_at_risk(s: Scored, cluster: IntArray | None, *, risk: float) -> OpenThr
     if not is_next_to_end and not jumps(s.groups, near.min(), near.max()):
         return None
     vertex = at_risk(s.groups, risk)
-    kept = np.flatnonzero(found.away < FARTHEST)
+    kept = np.flatnonzero(found.away < MAX_DISTANCE)
     return _unless_all_equal(
         OpenThresholds(
             s,
@@ -381,7 +383,7 @@ def over_thresholds(
 
     Each of these is of the level that its distance leaves.
     """
-    left = squares_left(found.level, left_open.away)
+    left = remaining_squared_quantiles(found.level, left_open.away)
     kept = (left > 0) & (left_open.others != left_open.vertex) & np.isfinite(left_open.values)
     if np.isnan(found.low) or not kept.any():
         return found
@@ -392,14 +394,14 @@ def over_thresholds(
     half = reach * np.sqrt(np.abs(values) / rows.groups.count_through[others])
     ends = found.low, found.high
     for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
-        own = interval_from(
+        own = interval_from_influence(
             float(values[pick]),
             left_open.influence(rows, int(others[pick])),
             level=float(2 * special.ndtr(reach[pick]) - 1),
             bounds=bounds,
             weight=rows.weight,
             cluster=cluster,
-            times=rows.times,
+            repeats=rows.times,
         )
         ends = (
             float(np.fmin.reduce([ends[0], own.low, values[pick]])),
@@ -407,5 +409,5 @@ def over_thresholds(
         )
     if ends == (found.low, found.high):
         return found
-    notes = "; ".join(filter(None, (OPEN, found.note)))
+    notes = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, found.note)))
     return replace(found, low=ends[0], high=ends[1], note=notes)
