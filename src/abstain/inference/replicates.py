@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.extras import compiled
+from abstain._foundation.optional_packages import load_kernels
 from abstain.inference.draws import BLOCK, Draws
 from abstain.inference.resampling import plain
 from abstain.inference.resampling.order import Ordered, ordered
@@ -84,7 +84,7 @@ def kernels(work: float = float("inf")) -> Kernels:
 
     NumPy serves without numba, if ABSTAIN_NO_NUMBA is 1, and for little work.
     """
-    found = None if work < COMPILED_FROM else compiled("abstain.inference.resampling.compiled")
+    found = None if work < COMPILED_FROM else load_kernels("abstain.inference.resampling.compiled")
     return found or NUMPY
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
-from abstain._foundation.imports import special
+from abstain._foundation.arrays import read_only
+from abstain._foundation.lazy_imports import special
 from abstain.typing import Array, FloatArray
 
 #: What the terms left out may add up to, a fifth of what is promised; where they are as often
@@ -108,4 +108,4 @@ def tables(most: int) -> CountSeries:
     harmonic[0] = 0.0
     trapezoid = harmonic - 0.5 / np.maximum(c, 1.0)
     trapezoid[0] = 0.0
-    return CountSeries(sealed(trapezoid), sealed(c * harmonic - c))
+    return CountSeries(read_only(trapezoid), read_only(c * harmonic - c))
