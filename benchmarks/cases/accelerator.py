@@ -16,7 +16,7 @@ SECTION = Section(
     "accelerator",
     "On an accelerator",
     "In `torch.sort` of the confidences where they lie. Every number is that of the host "
-    "(`tests/laws`).",
+    "(`tests/properties`).",
 )
 KINDS = ("float32", "float64", "float16", "bfloat16")
 #: A device that stands in for an accelerator, to try the races without one; see `--device`.

@@ -26,7 +26,7 @@ content = killed_publication.content
 
 
 def put(folder, files, **more):
-    publish(folder, files, {"command": "abstain"}, extra_hashes=more.get("known", {}))
+    publish(folder, files, {"command": "abstain"}, extra_hashes=more.get("extra_hashes", {}))
 
 
 def refused(folder, files, **more):

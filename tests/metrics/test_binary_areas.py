@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
-from tests.laws.cases import make
+from tests.properties.cases import make
 
 from abstain.errors import UndefinedMetricWarning
 from abstain.metrics import METRICS, accepted_auroc, auprc_retention, auroc_retention

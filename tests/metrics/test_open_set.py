@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import norm
-from tests.laws.test_influence import derivative
+from tests.properties.test_influence import derivative
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored

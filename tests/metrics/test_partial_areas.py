@@ -1,4 +1,4 @@
-"""Areas between two coverages as metrics made by name; their laws are in tests/laws."""
+"""Areas between two coverages as metrics made by name; their laws are in tests/properties."""
 
 import numpy as np
 import pytest

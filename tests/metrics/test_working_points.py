@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.cases import scored_cases
+from tests.properties.cases import scored_cases
 
 import abstain as ab
 from abstain._foundation.scored import Scored

@@ -1,4 +1,4 @@
-"""Laws that hold for every population: a new one is tested by being registered."""
+"""Property tests of every registered population."""
 
 from itertools import pairwise
 

@@ -27,8 +27,8 @@ from abstain.curves.reliability import (
     reliability_of,
 )
 from abstain.errors import InputError
-from abstain.inference.draws import BLOCK, Draws
-from abstain.inference.replicates import over
+from abstain.inference.draws import BLOCK_SIZE, Draws
+from abstain.inference.resampled_areas import map_in_threads
 from abstain.metrics.classes import of_probabilities, probabilities_of, view_of
 from abstain.metrics.entry import (
     DisplayOptions,
@@ -141,9 +141,9 @@ def ece_replicates(
         counts = draws.counts(block)
         counts = (counts if first is None else counts[first]).astype(np.float64)
         sums = np.vstack([table @ counts for table in tables])
-        out[:, BLOCK * block : BLOCK * block + counts.shape[1]] = _of_sums(sums)
+        out[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _of_sums(sums)
 
-    over(work, range(draws.blocks), threads)
+    map_in_threads(work, range(draws.n_blocks), threads)
     return out
 
 

@@ -16,7 +16,7 @@ from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
 from abstain.inference.influence import reach_of
 from abstain.inference.intervals import Interval
-from abstain.inference.replicates import Areas
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.blocks import Binned
 from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
@@ -47,10 +47,10 @@ class Need(StrEnum):
 class Resampled:
     """How a metric of every resample follows from areas that are found for all scores at once."""
 
-    #: Which of those that `abstain.inference.replicates` computes.
+    #: Which of those that `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
     #: From these areas to the values, shape (sets, resamples).
-    value: Callable[[Areas], FloatArray]
+    value: Callable[[ResampledAreas], FloatArray]
     #: Tells whether it does for these data.
     holds: Callable[[Scored], bool] = lambda _: True
 

@@ -29,7 +29,12 @@ from abstain.inference.bootstrap_intervals import (
 )
 from abstain.inference.draws import Draws, bootstrap
 from abstain.inference.intervals import Interval, level_of
-from abstain.inference.replicates import Ordered, ordered, over, resampled_areas
+from abstain.inference.resampled_areas import (
+    SortedSamples,
+    map_in_threads,
+    resampled_areas,
+    sort_samples,
+)
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
@@ -54,7 +59,9 @@ def replicates(
             raise ShapeError(
                 f"every score needs the {draws.n} samples that are drawn from; got {s.n_rows}"
             )
-    presorted = over(lambda s: ordered(s.confidence, s.loss, s.weight), scored_sets, threads)
+    presorted = map_in_threads(
+        lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
+    )
     formulas = [metric.measurement.resampled for metric in metrics]
     quick = np.array([[f is not None and f.holds(s) for s in scored_sets] for f in formulas])
     out = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
@@ -63,7 +70,7 @@ def replicates(
     )
     some = [int(i) for i in np.flatnonzero(quick.any(axis=0))]
     if some:
-        areas = resampled_areas([presorted[i] for i in some], draws, wanted, threads=threads)
+        areas = resampled_areas([presorted[i] for i in some], draws, wanted, n_threads=threads)
         for m, formula in enumerate(formulas):
             if formula is not None and quick[m].any():
                 out[m, quick[m]] = formula.value(areas)[quick[m, some]]
@@ -74,7 +81,9 @@ def replicates(
     return out
 
 
-def _computed(s: Scored, presorted: Ordered, metrics: Sequence[Metric], draws: Draws) -> FloatArray:
+def _computed(
+    s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
+) -> FloatArray:
     """Compute metrics from the counts, one resample at a time, shape (metrics, resamples)."""
     whole = s.weight is None or not np.any(s.weight % 1)
 
@@ -89,7 +98,7 @@ def _computed(s: Scored, presorted: Ordered, metrics: Sequence[Metric], draws: D
     return bootstrap(of_block, draws)
 
 
-def weighted(s: Scored, presorted: Ordered, count: Array) -> Scored | None:
+def weighted(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
     """Return the resample as frequency weights; None if nothing of it has a weight."""
     weight = count.astype(np.float64)
     if s.weight is not None:
@@ -99,9 +108,9 @@ def weighted(s: Scored, presorted: Ordered, count: Array) -> Scored | None:
     return replace(s, weight=weight, precomputed_groups=_groups(s, presorted, weight, count))
 
 
-def _groups(s: Scored, presorted: Ordered, weight: FloatArray, count: Array) -> TieGroups:
+def _groups(s: Scored, presorted: SortedSamples, weight: FloatArray, count: Array) -> TieGroups:
     """Group the drawn samples without sorting them again."""
-    starts, order = presorted.starts, presorted.order
+    starts, order = presorted.group_starts, presorted.order
     ranked = weight[order]
     mass = np.add.reduceat(ranked, starts)
     held = mass > 0
@@ -265,7 +274,7 @@ def metric_bootstrap(
         found = bca(drawn, value, _shares(chosen, s, draws.cluster), level=level)
     else:
         found = _studentized(chosen, s, draws, drawn, level)
-    units = None if draws.cluster is None else draws.units
+    units = None if draws.cluster is None else draws.n_units
     found = told(found, few_clusters(units), bounds=bounds_of(chosen, s))
     kept = drawn[np.isfinite(drawn)]
     error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
@@ -326,7 +335,7 @@ def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
 def _studentized(
     metric: Metric, s: Scored, draws: Draws, drawn: FloatArray, level: float
 ) -> Interval:
-    presorted = ordered(s.confidence, s.loss, s.weight)
+    presorted = sort_samples(s.confidence, s.loss, s.weight)
     error = partial(_error, metric, s, draws.cluster)
     own = error(s, np.ones(s.n_rows))
     errors = [error(weighted(s, presorted, count), count) for counts in draws for count in counts.T]

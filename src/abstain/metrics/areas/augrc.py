@@ -8,7 +8,7 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
-from abstain.inference.replicates import Areas
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import (
     DisplayOptions,
@@ -263,9 +263,9 @@ def divided(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
 
 
-def auroc_of(a: Areas) -> FloatArray:
+def auroc_of(a: ResampledAreas) -> FloatArray:
     """Return the failure AUROC of every resample of a 0/1 loss."""
-    return 1.0 - divided(a.of["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
+    return 1.0 - divided(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
 
 
 #: What is computed of every resample for the metrics that follow from the AUGRC.
@@ -311,7 +311,7 @@ AUGRC = Metric(
         rank_weighted_mean(augrc_weight, _augrc_influence),
         high=0.5,
         extremes=AUGRC_EXTREMES,
-        resampled=Resampled(FROM_AUGRC, lambda a: a.of["augrc"]),
+        resampled=Resampled(FROM_AUGRC, lambda a: a.by_name["augrc"]),
     ),
     DisplayOptions(per_thousand=True, headline=2),
 )
@@ -334,7 +334,7 @@ _EXCESS = Metric(
         from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
         extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
         resampled=Resampled(
-            FROM_AUGRC, lambda a: np.maximum(0.0, a.of["augrc"] - a.risk**2 / 2), is_binary
+            FROM_AUGRC, lambda a: np.maximum(0.0, a.by_name["augrc"] - a.risk**2 / 2), is_binary
         ),
     ),
     DisplayOptions(per_thousand=True),

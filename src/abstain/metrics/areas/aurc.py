@@ -13,7 +13,7 @@ from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
 from abstain.inference.influence import Gradient, of_cumulated, steps_of_vertices, tail_sums
-from abstain.inference.replicates import Areas
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.areas.augrc import (
     AUGRC_EXTREMES,
     FROM_AUGRC,
@@ -285,8 +285,8 @@ def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
     return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
 
 
-def _sele(a: Areas) -> FloatArray:
-    return a.of["augrc"] + divided(a.risk, 2.0 * a.total)
+def _sele(a: ResampledAreas) -> FloatArray:
+    return a.by_name["augrc"] + divided(a.risk, 2.0 * a.total)
 
 
 def worst_aurc(r: float) -> float:
@@ -329,7 +329,7 @@ AURC = Metric(
     replace(
         _measurement("trapezoid", trapezoid_influence),
         averages_ties=False,
-        resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
+        resampled=Resampled(_FROM_AURC, lambda a: a.by_name["aurc"]),
         binned=Binned(_trapezoid_limits),
     ),
     DisplayOptions(per_thousand=True, headline=3),
@@ -354,7 +354,9 @@ PLUG_IN = Metric(
     replace(
         _measurement("plugin", on_merged_rows(of_gradient(plugin_gradient))),
         resampled=Resampled(
-            frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
+            frozenset({"aurc_plugin"}),
+            lambda a: a.by_name["aurc_plugin"],
+            lambda s: s.weight is None,
         ),
     ),
     DisplayOptions(per_thousand=True),
@@ -425,7 +427,7 @@ AUARC = Metric(
         influence=on_split_rows(lambda s: -trapezoid_influence(s)),
         heavy_tailed=True,
         extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
-        resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
+        resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.by_name["aurc"]),
         binned=Binned(_accuracy_limits, size=1.0),
     ),
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import xlog1py
-from tests.laws.cases import scored_cases
+from tests.properties.cases import scored_cases
 
 import abstain as ab
 from abstain import simulate

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.laws.cases import rows, scored_cases
-from tests.laws.test_catalogue import ALL
+from tests.properties.cases import rows, scored_cases
+from tests.properties.test_catalogue import ALL
 
 from abstain._foundation.scored import Scored
 from abstain.inference.draws import Draws

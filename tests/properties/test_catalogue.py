@@ -1,4 +1,4 @@
-"""Laws that hold for every metric of the catalogue: a new one is tested by being registered."""
+"""Property tests of every registered metric."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.cases import in_order, make, rows, scored_cases
+from tests.properties.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import OPEN
@@ -31,7 +31,8 @@ _MADE_BY_NAME = (
 )
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
 
-# What needs samples of no known class is undefined without them; with them all laws are tried anew.
+# Metrics that need samples of unknown classes are undefined without such samples; the last test of
+# this module repeats all property tests with them.
 OPEN_SET = [metric for metric in ALL if Need.UNKNOWN_CLASSES in metric.measurement.needs]
 
 # Their value jumps from one tie group to the next; also those of each family that takes numbers.
@@ -130,7 +131,7 @@ def test_duplication_leaves_the_value_or_its_limit(s: Scored) -> None:
 
 
 @given(s=scored_cases(unknown=True), data=st.data())
-def test_the_laws_hold_with_samples_of_no_known_class(s: Scored, data: st.DataObject) -> None:
+def test_properties_hold_with_samples_of_no_known_class(s: Scored, data: st.DataObject) -> None:
     shuffled = rows(s, np.array(data.draw(st.permutations(range(s.n_rows)))))
     times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n_rows, max_size=s.n_rows)))
     assume(times.any())

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.laws.cases import make, rows
+from tests.properties.cases import make, rows
 
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, Metric, Need, metric_named

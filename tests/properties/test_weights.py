@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.laws.records import assert_equal
+from tests.properties.records import assert_equal
 
 import abstain as ab
 from abstain import calibration, curves, metrics, streaming

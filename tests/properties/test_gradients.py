@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.laws.backends import drawn, with_view
+from tests.properties.backends import drawn, with_view
 
 import abstain as ab
 from abstain import curves

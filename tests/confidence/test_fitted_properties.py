@@ -1,4 +1,4 @@
-"""Laws of every fitted score; an entry of the catalogue is tested by being registered."""
+"""Property tests of every registered fitted score."""
 
 import dataclasses
 from contextlib import nullcontext

@@ -1,6 +1,6 @@
-"""Laws of calibration: what no fit and no strictly rising map may change, and what fits promise.
+"""Property tests of calibration: what a map from confidence to probability cannot change.
 
-Stated for maps from confidence to probability:
+The tests state the following for each kind of map:
 
 - strictly rising (Platt with slope > 0, a temperature with two classes): every metric that only
   looks at ranks is the same;
@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.laws.cases import scored_cases
-from tests.laws.test_catalogue import same
+from tests.properties.cases import scored_cases
+from tests.properties.test_catalogue import same
 
 import abstain as ab
 from abstain._foundation.scored import Scored
@@ -76,7 +76,7 @@ def test_a_temperature_changes_no_ranking_metric_of_two_classes(s: Scored, T: fl
 
 
 def test_with_three_classes_a_temperature_can_change_the_ranking() -> None:
-    """Why the law says two: the rest may be one strong rival or two weak ones."""
+    """The property above needs two classes: here the other classes are one strong or two weak ones."""
     p = ab.Predictions(logits=[[2.0, 1.0, -9.0], [2.0, 0.6, 0.6]], labels=[0, 1])
     cold, hot = (score("msr", p, temperature=t).values for t in (0.3, 3.0))
     assert (cold[0] < cold[1]) != (hot[0] < hot[1])

@@ -1,4 +1,4 @@
-"""Laws of the AURC's estimators: identities, inequalities and what they converge to."""
+"""Property tests of the AURC estimators: identities, inequalities and limits."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.cases import rows, scored_cases
+from tests.properties.cases import rows, scored_cases
 
 import abstain as ab
 from abstain._foundation.scored import Scored

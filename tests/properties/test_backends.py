@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.laws.backends import (
+from tests.properties.backends import (
     BACKENDS,
     drawn,
     made,
@@ -17,7 +17,7 @@ from tests.laws.backends import (
     refuse_to_come_home,
     with_view,
 )
-from tests.laws.on_host import ON_HOST
+from tests.properties.on_host import ON_HOST
 
 from abstain import curves, metrics
 from abstain._foundation.gradients import carries_gradient
