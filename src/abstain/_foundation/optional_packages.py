@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def has(module: str) -> bool:
+def is_installed(module: str) -> bool:
     """Tell whether a top-level module can be imported, without importing it."""
     try:
         return find_spec(module) is not None
@@ -16,14 +16,14 @@ def has(module: str) -> bool:
         return False
 
 
-def compiled(module: str) -> Any:
+def load_kernels(module: str) -> Any:
     """Return a module of numba kernels; None without numba or if ABSTAIN_NO_NUMBA is 1."""
     return None if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _loaded(module)
 
 
 @cache
 def _loaded(module: str) -> Any:
-    if not has("numba"):
+    if not is_installed("numba"):
         return None
     try:
         # Not an import statement: numba takes 0.3 s, which only the first use should pay.

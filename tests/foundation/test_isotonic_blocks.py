@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from abstain._foundation import pools
-from abstain._foundation.pools import rising_blocks
+from abstain._foundation import isotonic_blocks
+from abstain._foundation.isotonic_blocks import isotonic_block_ends
 
 
 def by_scipy(mass, weight):
@@ -23,8 +23,8 @@ def test_blocks_are_those_of_isotonic_regression(seed, n, few):
     weight = 2.0 ** rng.integers(0, 3, n)
     mass = rng.integers(0, 8, n) + rng.integers(0, 2) * np.arange(n) // 4
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "_FEW", few)
-        ends = rising_blocks(mass * weight, weight)
+        patch.setattr(isotonic_blocks, "_FEW", few)
+        ends = isotonic_block_ends(mass * weight, weight)
     slopes = isotonic_regression(mass.astype(float), weights=weight).x
     sizes = np.diff(ends, prepend=-1)
     means = [np.average(m, weights=w) for m, w in zip(
@@ -43,10 +43,10 @@ def test_large_inputs(shape):
         "random": rng.random(n) < 0.1, "graded": rng.random(n) + np.arange(n) / n,
         "sorted": np.arange(n), "sorted but for the last": np.append(np.arange(1, n), 0),
     }[shape]  # fmt: skip
-    np.testing.assert_array_equal(rising_blocks(mass, weight), by_scipy(mass, weight))
+    np.testing.assert_array_equal(isotonic_block_ends(mass, weight), by_scipy(mass, weight))
 
 
 def test_equal_means_are_one_block():
     mass, weight = np.array([1.0, 2.0, 0.1, 0.3]), np.array([3.0, 6.0, 0.1, 0.3])
-    assert rising_blocks(mass, weight).tolist() == [1, 3]
-    assert rising_blocks(np.ones(1), np.ones(1)).tolist() == [0]
+    assert isotonic_block_ends(mass, weight).tolist() == [1, 3]
+    assert isotonic_block_ends(np.ones(1), np.ones(1)).tolist() == [0]

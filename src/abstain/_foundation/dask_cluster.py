@@ -12,16 +12,16 @@ from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError, MissingInputError
 
 #: Seconds to wait for an answer of a scheduler.
 _ANSWER = 3
 
 
-def distributed() -> Any:
+def import_distributed() -> Any:
     """Return dask.distributed, or say in one line that it is missing."""
-    if not has("distributed"):
+    if not is_installed("distributed"):
         raise MissingInputError(
             "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
         )
@@ -30,9 +30,9 @@ def distributed() -> Any:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connect_to_scheduler(address: str) -> Iterator[Any]:
     """Connect to a scheduler."""
-    dask = distributed()
+    dask = import_distributed()
     # Asked first: a client that finds nobody leaves noise behind. In a thread, since a notebook has
     # a loop of its own.
     with ThreadPoolExecutor(1) as pool:
@@ -54,23 +54,23 @@ def connected(address: str) -> Iterator[Any]:
 
 async def _answered(address: str) -> None:
     """Connect to a scheduler and take leave."""
-    comm = await distributed().comm.connect(address, timeout=_ANSWER)
+    comm = await import_distributed().comm.connect(address, timeout=_ANSWER)
     await comm.close()
 
 
 @contextmanager
-def started(processes: int, *, deaths: int = 0) -> Iterator[Any]:
+def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterator[Any]:
     """Start a cluster on this machine, one thread a worker; leave no process and no file.
 
     What a worker does when it dies is done by others, unless so many died of it before.
     """
-    dask = distributed()
+    dask = import_distributed()
     with ExitStack() as stack:
         place = stack.enter_context(
             TemporaryDirectory(prefix="abstain-dask-", ignore_cleanup_errors=True)
         )
         cluster = dask.LocalCluster(
-            n_workers=processes,
+            n_workers=n_workers,
             threads_per_worker=1,
             host="127.0.0.1",
             # Two runs on a machine would quarrel about its port.
@@ -79,7 +79,7 @@ def started(processes: int, *, deaths: int = 0) -> Iterator[Any]:
             memory_limit=0,
             local_directory=place,
             silence_logs=logging.CRITICAL,
-            scheduler_kwargs={"allowed_failures": deaths},
+            scheduler_kwargs={"allowed_failures": max_worker_deaths},
         )
         stack.enter_context(cluster)
         client = stack.enter_context(dask.Client(cluster, set_as_default=False))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import (
-    beside,
     is_on_device,
     is_torch,
     is_traced,
     library_of,
+    move_to_library_of,
     namespace,
     to_numpy,
 )
@@ -32,7 +32,7 @@ def carries_gradient(x: Any) -> bool:
     return is_traced(x)
 
 
-def is_foreign(x: Any) -> bool:
+def is_computed_by_own_library(x: Any) -> bool:
     """Tell whether the own library of `x` computes on it, and not NumPy."""
     return not isinstance(x, np.ndarray) and (is_on_device(x) or carries_gradient(x))
 
@@ -44,7 +44,7 @@ def without_gradient(x: Any) -> Any:
     return sys.modules["jax"].lax.stop_gradient(x) if is_traced(x) else x
 
 
-def scalar(x: Any) -> Scalar:
+def as_scalar(x: Any) -> Scalar:
     """Return the last number: a float, or an array without axes where a gradient flows."""
     if isinstance(x, float):
         return float(x)
@@ -52,7 +52,7 @@ def scalar(x: Any) -> Scalar:
     return out
 
 
-def value_from(x: Any, value: Any) -> Any:
+def value_with_gradient(x: Any, value: Any) -> Any:
     """Return `value` with the gradient of `x`, of which it is a rounding."""
     return x + without_gradient(value - x) if carries_gradient(x) else value
 
@@ -62,31 +62,31 @@ def plain(x: AnyArray | None) -> AnyArray | None:
     return None if x is None else without_gradient(x)
 
 
-def double(x: AnyArray) -> AnyArray:
+def as_double(x: AnyArray) -> AnyArray:
     """Return `x` in double precision, or in the widest precision that its library works in."""
     xp = namespace(x)
-    return xp.astype(x, double_of(xp))
+    return xp.astype(x, double_dtype(xp))
 
 
-def double_of(xp: Any) -> Any:
+def double_dtype(xp: Any) -> Any:
     """Return the dtype for double precision; JAX has none unless it was told to."""
     if xp.__name__.startswith("jax"):
         return sys.modules["jax"].dtypes.canonicalize_dtype(np.float64)
     return xp.float64
 
 
-def numbers_beside(values: AnyArray, reference: AnyArray) -> AnyArray:
+def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
     """Return a few numbers of the host as an array like `reference`, in double precision."""
     host = np.asarray(values, dtype=np.float64)
     if isinstance(reference, np.ndarray):
         return host
     if is_traced(reference) or library_of(reference) in {"jax", "jaxlib"}:
         xp = sys.modules["jax"].numpy
-        return xp.asarray(host.astype(double_of(xp)))
-    return double(beside(host, "values", reference))
+        return xp.asarray(host.astype(double_dtype(xp)))
+    return as_double(move_to_library_of(host, "values", reference))
 
 
-def joined(values: list[Any]) -> AnyArray:
+def stack_scalars(values: list[Any]) -> AnyArray:
     """Return numbers, each from `scalar`, as one array; gradients flow on through it."""
     flowing = next((value for value in values if carries_gradient(value)), None)
     if flowing is None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 
-class Deferred:
+class LazyModule:
     """Stands for a module until a name of it is asked for.
 
     For what takes long to load and most calls do without; imports inside functions do the same
@@ -14,7 +14,7 @@ class Deferred:
 
     Examples
     --------
-    >>> fractions = Deferred("fractions")
+    >>> fractions = LazyModule("fractions")
     >>> fractions.Fraction(1, 2) + 1
     Fraction(3, 2)
     """
@@ -33,15 +33,15 @@ class Deferred:
 
 
 #: SciPy's special functions, which take longer to load than all of `abstain.metrics`.
-special = Deferred("scipy.special")
+special = LazyModule("scipy.special")
 
 
-def later(place: str) -> Callable[..., Any]:
+def lazy_function(place: str) -> Callable[..., Any]:
     """Return a function, as ``module:name``; its module is loaded when it is called.
 
     Examples
     --------
-    >>> later("math:hypot")(3, 4)
+    >>> lazy_function("math:hypot")(3, 4)
     5.0
     """
     module, _, name = place.partition(":")
@@ -56,7 +56,7 @@ def later(place: str) -> Callable[..., Any]:
 Waiting = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
-def waiting(package: str, **homes: Iterable[str]) -> Waiting:
+def lazy_exports(package: str, **homes: Iterable[str]) -> Waiting:
     """Return what makes the names of a package wait in the modules that they are defined in.
 
     `homes` are its modules, dots as two underscores, each with its public names. In the file of

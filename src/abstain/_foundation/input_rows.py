@@ -5,39 +5,39 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import namespace
-from abstain._foundation.names import codes_of
+from abstain._foundation.names import validate_codes
 from abstain._foundation.scored import Scored
 from abstain.typing import AnyArray, IntArray
 
 
-def n_passed(s: Scored) -> int:
+def n_input_rows(s: Scored) -> int:
     """Return the number of rows that the caller passed, those with weight 0 too."""
-    return s.n if s.from_rows is None else int(s.from_rows.shape[0])
+    return s.n_rows if s.input_row_mask is None else int(s.input_row_mask.shape[0])
 
 
-def of_samples(s: Scored, column: Any) -> Any:
+def select_samples(s: Scored, column: Any) -> Any:
     """Return the entries of the samples in a column with one entry for each passed row."""
-    return column if s.from_rows is None else column[s.from_rows]
+    return column if s.input_row_mask is None else column[s.input_row_mask]
 
 
-def on_passed_rows(s: Scored, values: Any) -> Any:
+def expand_to_input_rows(s: Scored, values: Any) -> Any:
     """Return values of the samples with one entry for each passed row, 0 for weight 0."""
-    if s.from_rows is None:
+    if s.input_row_mask is None:
         return values
     xp = namespace(values)
-    place = xp.cumulative_sum(xp.astype(s.from_rows, xp.int64)) - 1
+    place = xp.cumulative_sum(xp.astype(s.input_row_mask, xp.int64)) - 1
     spread = xp.take(values, xp.clip(place, 0, None))
-    return xp.where(s.from_rows, spread, xp.zeros_like(spread))
+    return xp.where(s.input_row_mask, spread, xp.zeros_like(spread))
 
 
-def cluster_of(s: Scored, group: AnyArray | None) -> IntArray | None:
+def cluster_codes(s: Scored, group: AnyArray | None) -> IntArray | None:
     """Return a code from 0 for the cluster of each sample; `group` names that of each passed row.
 
     None without groups.
     """
     if group is None:
         return None
-    codes = codes_of(group, "group", n_passed(s))
-    if s.from_rows is None:
+    codes = validate_codes(group, "group", n_input_rows(s))
+    if s.input_row_mask is None:
         return codes
-    return np.unique(codes[s.from_rows], return_inverse=True)[1].astype(np.int64)
+    return np.unique(codes[s.input_row_mask], return_inverse=True)[1].astype(np.int64)

@@ -22,43 +22,43 @@ _UNSIGNED = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class SortedValues:
     """Finite values from the highest to the lowest, and the runs of equal ones among them."""
 
     #: The rows in that order; equal values as they come.
     order: IntArray
     #: Shape (g,). The value of each run.
-    value: Array
+    distinct_values: Array
     #: Shape (g,). The place of the last of each run in the order.
-    ends: IntArray
+    group_ends: IntArray
 
     @cached_property
-    def count(self) -> IntArray:
+    def group_sizes(self) -> IntArray:
         """How many are equal, shape (g,)."""
-        count = np.empty_like(self.ends)
-        count[:1] = self.ends[:1] + 1
-        np.subtract(self.ends[1:], self.ends[:-1], out=count[1:])
+        count = np.empty_like(self.group_ends)
+        count[:1] = self.group_ends[:1] + 1
+        np.subtract(self.group_ends[1:], self.group_ends[:-1], out=count[1:])
         return count
 
-    def resolved(self, by: FloatArray) -> IntArray:
+    def order_with_ties_broken_by(self, by: FloatArray) -> IntArray:
         """Return the rows in order, equal ones by another number from the least up.
 
         Only those that are equal are sorted again. Equal in both stay as they come.
         """
-        several = self.count > 1
+        several = self.group_sizes > 1
         if not several.any():
             return self.order
-        places = np.flatnonzero(np.repeat(several, self.count))
-        run = np.repeat(np.flatnonzero(several).astype(np.float64), self.count[several])
+        places = np.flatnonzero(np.repeat(several, self.group_sizes))
+        run = np.repeat(np.flatnonzero(several).astype(np.float64), self.group_sizes[several])
         rows = self.order[places]
-        inner = descending(-by[rows])
+        inner = descending_order(-by[rows])
         order = self.order.copy()
-        order[places] = rows[inner[descending(-run[inner])]]
+        order[places] = rows[inner[descending_order(-run[inner])]]
         return order
 
-    def masses(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def sum_by_group(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Sum weight and weight x loss within each run; nothing is added to a row alone."""
-        own, mass = np.empty(self.ends.size), np.empty(self.ends.size)
+        own, mass = np.empty(self.group_ends.size), np.empty(self.group_ends.size)
         for runs, rows, starts in self._blocks():
             # Both in one number of two parts, so that they are summed at once.
             both = np.empty(rows.size, np.complex128)
@@ -72,17 +72,22 @@ class Runs:
         """Yield runs, the rows in them, and where each starts; None where all are alone."""
         size = self.order.size
         first, start = 0, 0
-        for last in [*np.searchsorted(self.ends, np.arange(_BLOCK, size, _BLOCK)), self.ends.size]:
+        for last in [
+            *np.searchsorted(self.group_ends, np.arange(_BLOCK, size, _BLOCK)),
+            self.group_ends.size,
+        ]:
             if last == first:
                 continue
-            stop = int(self.ends[last - 1]) + 1
+            stop = int(self.group_ends[last - 1]) + 1
             alone = last - first == stop - start
-            starts = None if alone else np.append(0, self.ends[first : last - 1] + (1 - start))
+            starts = (
+                None if alone else np.append(0, self.group_ends[first : last - 1] + (1 - start))
+            )
             yield slice(first, last), self.order[start:stop], starts
             first, start = last, stop
 
 
-def runs_of(x: Array, kept: BoolArray | None = None) -> Runs:
+def sort_descending(x: Array, kept: BoolArray | None = None) -> SortedValues:
     """Sort finite values; only rows that are `kept` take part."""
     order, ordered = _sorted(x)
     if kept is not None:
@@ -91,10 +96,10 @@ def runs_of(x: Array, kept: BoolArray | None = None) -> Runs:
     last = np.ones(ordered.size, np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=last[:-1])
     ends = np.flatnonzero(last)
-    return Runs(order, ordered if ends.size == ordered.size else ordered.take(ends), ends)
+    return SortedValues(order, ordered if ends.size == ordered.size else ordered.take(ends), ends)
 
 
-def descending(x: Array) -> IntArray:
+def descending_order(x: Array) -> IntArray:
     """Return the rows of finite values from the highest to the lowest, equal ones as they come."""
     return _sorted(x)[0]
 

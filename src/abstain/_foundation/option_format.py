@@ -15,19 +15,19 @@ def _as_keyword(name: str, value: object) -> str:
 _WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
 
 
-def option(name: str, value: object = None) -> str:
+def format_option(name: str, value: object = None) -> str:
     """Write an option the way the caller gives it.
 
     Examples
     --------
-    >>> option("label", "y"), option("label")
+    >>> format_option("label", "y"), format_option("label")
     ("label='y'", '`label`')
     """
     return _WRITER.get()(name, value)
 
 
 @contextmanager
-def options_written(writer: Writer) -> Iterator[None]:
+def option_format(writer: Writer) -> Iterator[None]:
     """Let `option` write otherwise inside the block: a command line has flags, not keywords.
 
     The writer decides while a message is made, so no text of the data is ever taken for one.

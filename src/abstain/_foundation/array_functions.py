@@ -8,16 +8,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from abstain._foundation.arrays import beside, namespace
-from abstain._foundation.foreign import carries_gradient, double, value_from, without_gradient
-from abstain._foundation.order import descending
+from abstain._foundation.arrays import move_to_library_of, namespace
+from abstain._foundation.gradients import (
+    as_double,
+    carries_gradient,
+    value_with_gradient,
+    without_gradient,
+)
+from abstain._foundation.sorting import descending_order
 from abstain.typing import AnyArray
 
 #: Distinct confidences in descending order; weight, loss and count of each.
 Grouped: TypeAlias = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 
 
-def grouped_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
+def group_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
     """Group validated samples of positive weight by confidence, where they lie.
 
     The gradient of a tie group's confidence is shared by its members, by weight.
@@ -28,11 +33,11 @@ def grouped_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | 
     if narrow is not None:
         fixed = xp.astype(fixed, xp.float32)
     order = xp.flip(xp.argsort(fixed))
-    ordered, loss = xp.take(fixed, order), double(xp.take(loss, order))
+    ordered, loss = xp.take(fixed, order), as_double(xp.take(loss, order))
     weight = None if weight is None else xp.take(weight, order)
     last = _ends(xp, ordered)
-    count = steps(last + 1)
-    total = double(count) if weight is None else _summed(xp, weight, last, count)
+    count = undo_cumulative_sum(last + 1)
+    total = as_double(count) if weight is None else _summed(xp, weight, last, count)
     mass = _summed(xp, loss if weight is None else loss * weight, last, count)
     distinct_values = xp.take(ordered, last)
     if narrow is not None:
@@ -40,50 +45,50 @@ def grouped_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | 
     if carries_gradient(confidence):
         each = xp.take(confidence, order)
         mean = _summed(xp, each if weight is None else each * weight, last, count) / total
-        distinct_values = value_from(mean, distinct_values)
+        distinct_values = value_with_gradient(mean, distinct_values)
     return distinct_values, total, mass, count
 
 
 def _ends(xp: Any, ordered: AnyArray) -> AnyArray:
     """Return where each run of equal values ends."""
     inner = xp.nonzero(ordered[1:] != ordered[:-1])[0]
-    return xp.concat((inner, beside(np.array([ordered.shape[0] - 1]), "places", inner)))
+    return xp.concat((inner, move_to_library_of(np.array([ordered.shape[0] - 1]), "places", inner)))
 
 
 def _summed(xp: Any, x: AnyArray, last: AnyArray, count: AnyArray) -> AnyArray:
     """Sum `x`, never negative, within groups that end at `last`."""
-    mass = steps(xp.take(xp.cumulative_sum(x), last))
+    mass = undo_cumulative_sum(xp.take(xp.cumulative_sum(x), last))
     # A difference of long sums is rounded: a sample alone is known exactly, no sum is below 0.
     known = xp.where(count == 1, xp.take(x, last), xp.where(mass > 0, mass, xp.zeros_like(mass)))
-    return value_from(mass, known)
+    return value_with_gradient(mass, known)
 
 
-def steps(x: AnyArray) -> AnyArray:
+def undo_cumulative_sum(x: AnyArray) -> AnyArray:
     """Return the differences between neighbors, the first entry kept: a running sum undone."""
     return namespace(x).concat((x[:1], x[1:] - x[:-1]))
 
 
-def sums_by(index: AnyArray, values: AnyArray, size: int) -> AnyArray:
+def sum_by_index(index: AnyArray, values: AnyArray, size: int) -> AnyArray:
     """Return the sum of the values at each index from 0 to size - 1, in double precision."""
     xp = namespace(values)
     if xp is np:
         return np.bincount(index, values, size).astype(np.float64, copy=False)
     order = xp.argsort(index)
     sorted_index = xp.take(index, order)
-    through = xp.cumulative_sum(double(xp.take(values, order)))
+    through = xp.cumulative_sum(as_double(xp.take(values, order)))
     through = xp.concat((xp.zeros_like(through[:1]), through))
-    places = beside(np.arange(size), "places", sorted_index)
+    places = move_to_library_of(np.arange(size), "places", sorted_index)
     ends = xp.searchsorted(sorted_index, xp.astype(places, sorted_index.dtype), side="right")
-    return steps(xp.take(through, ends))
+    return undo_cumulative_sum(xp.take(through, ends))
 
 
-def distinct(x: AnyArray) -> AnyArray:
+def sorted_unique(x: AnyArray) -> AnyArray:
     """Return the distinct values, ascending."""
     xp = namespace(x)
     return np.unique(x) if xp is np else xp.sort(xp.unique_values(x))
 
 
-def interpolated(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
+def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
     """Read the piecewise linear curve through (xs, ys), xs ascending, at each x."""
     xp = namespace(xs)
     if isinstance(xs, np.ndarray):
@@ -96,7 +101,7 @@ def interpolated(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
     return low + part * (high - low)
 
 
-def least_from_here(x: AnyArray) -> AnyArray:
+def reverse_cumulative_min(x: AnyArray) -> AnyArray:
     """Return the least of each entry and all that come after it."""
     if isinstance(x, np.ndarray):
         return np.minimum.accumulate(x[::-1])[::-1]
@@ -108,13 +113,13 @@ def least_from_here(x: AnyArray) -> AnyArray:
     return x
 
 
-def from_zero(through: AnyArray) -> AnyArray:
+def prepend_zero(through: AnyArray) -> AnyArray:
     """Put a zero before a running sum."""
     xp = namespace(through)
     return xp.concat((xp.zeros_like(through[:1]), through))
 
 
-def still_to_come(x: AnyArray) -> AnyArray:
+def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
     """Return the sum of each entry and all that come after it."""
     if isinstance(x, np.ndarray):
         return np.cumsum(x[::-1])[::-1]
@@ -122,7 +127,7 @@ def still_to_come(x: AnyArray) -> AnyArray:
     return xp.flip(xp.cumulative_sum(xp.flip(x)))
 
 
-def ordered_by(*keys: AnyArray) -> AnyArray:
+def lexicographic_order(*keys: AnyArray) -> AnyArray:
     """Return the order that sorts by the first key, equal ones by the second, and so on."""
     xp = namespace(keys[0])
     order = _rising(keys[-1])
@@ -134,4 +139,4 @@ def ordered_by(*keys: AnyArray) -> AnyArray:
 def _rising(x: AnyArray) -> AnyArray:
     if not isinstance(x, np.ndarray):
         return namespace(x).argsort(x, stable=True)
-    return descending(-(x if x.dtype.kind == "f" else x.astype(np.float64)))
+    return descending_order(-(x if x.dtype.kind == "f" else x.astype(np.float64)))

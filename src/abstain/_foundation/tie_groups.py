@@ -11,11 +11,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from abstain._foundation.arrays import namespace, of_numpy, sealed
-from abstain._foundation.foreign import double, numbers_beside, scalar, without_gradient
-from abstain._foundation.order import Runs, descending, runs_of
-from abstain._foundation.packed import Groups, counted, is_counted, sorted_keys
-from abstain._foundation.segments import grouped_by_sorting, ordered_by, steps
+from abstain._foundation.array_functions import (
+    group_by_sorting,
+    lexicographic_order,
+    undo_cumulative_sum,
+)
+from abstain._foundation.arrays import is_numpy, namespace, read_only
+from abstain._foundation.gradients import as_double, as_double_like, as_scalar, without_gradient
+from abstain._foundation.packed import Groups, count_half_precision, is_counted, sorted_keys
+from abstain._foundation.sorting import SortedValues, descending_order, sort_descending
 from abstain.errors import UncountedError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
@@ -36,10 +40,10 @@ class GroupsWithLoss:
     #: Shape (h,). As in `TieGroups`.
     loss: FloatArray
     weight: FloatArray
-    above: FloatArray
-    through: FloatArray
+    weight_above: FloatArray
+    cumulative_weight: FloatArray
     #: Weight of all samples.
-    total: float
+    total_weight: float
 
     @property
     def xp(self) -> Any:
@@ -64,7 +68,7 @@ class TieGroups:
     #: Shape (g,). Sum of weight x loss. Gradients flow through it alone.
     loss: FloatArray
     #: Shape (g,). Number of samples. None where the weight is that.
-    number: IntArray | None = None
+    unweighted_count: IntArray | None = None
     #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
     #: the lowest of them. None where all groups are what they are called.
     is_merged: BoolArray | None = None
@@ -73,9 +77,9 @@ class TieGroups:
 
     def __post_init__(self) -> None:
         """Seal the arrays: curves and metrics share them."""
-        for name in ("confidence", "weight", "loss", "number", "is_merged"):
+        for name in ("confidence", "weight", "loss", "unweighted_count", "is_merged"):
             array = getattr(self, name)
-            object.__setattr__(self, name, None if array is None else sealed(array))
+            object.__setattr__(self, name, None if array is None else read_only(array))
 
     @property
     def xp(self) -> Any:
@@ -83,42 +87,42 @@ class TieGroups:
         return namespace(self.weight)
 
     @cached_property
-    def through(self) -> FloatArray:
+    def cumulative_weight(self) -> FloatArray:
         """Weight accepted when the threshold is each confidence, shape (g,)."""
         return self._summed(self.weight)
 
     @property
-    def above(self) -> FloatArray:
+    def weight_above(self) -> FloatArray:
         """Weight strictly more confident than each group, shape (g,)."""
-        return self.through - self.weight
+        return self.cumulative_weight - self.weight
 
     @cached_property
-    def loss_through(self) -> FloatArray:
+    def cumulative_loss(self) -> FloatArray:
         """Loss mass accepted when the threshold is each confidence, shape (g,)."""
         return self._summed(self.loss)
 
     @property
     def count(self) -> IntArray:
         """Number of samples of each group, shape (g,)."""
-        return self._counts(self.weight) if self.number is None else self.number
+        return self._counts(self.weight) if self.unweighted_count is None else self.unweighted_count
 
     @property
-    def count_through(self) -> IntArray:
+    def cumulative_count(self) -> IntArray:
         """Samples accepted when the threshold is each confidence, shape (g,)."""
-        if self.number is None:
-            return self._counts(self.through)
-        return self._summed(self.number)
+        if self.unweighted_count is None:
+            return self._counts(self.cumulative_weight)
+        return self._summed(self.unweighted_count)
 
     def _counts(self, x: FloatArray) -> IntArray:
-        out: IntArray = sealed(self.xp.astype(x, self.xp.int64))
+        out: IntArray = read_only(self.xp.astype(x, self.xp.int64))
         return out
 
     def _summed(self, x: Array) -> Array:
-        out: Array = sealed(self.xp.cumulative_sum(x))
+        out: Array = read_only(self.xp.cumulative_sum(x))
         return out
 
     @property
-    def has_vertices_within(self) -> BoolArray | None:
+    def is_merged_without_unknown_ties(self) -> BoolArray | None:
         """`is_merged`, for what reads the vertex of each merged sample."""
         self.check_ties_are_known()
         return self.is_merged
@@ -129,64 +133,68 @@ class TieGroups:
             raise_uncounted()
 
     @property
-    def width(self) -> FloatArray:
+    def last_vertex_weight(self) -> FloatArray:
         """What the last vertex of each group accepts beyond the vertex before it."""
-        is_merged = self.has_vertices_within
+        is_merged = self.is_merged_without_unknown_ties
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
-    def with_loss(self) -> "TieGroups | GroupsWithLoss":
+    def groups_with_loss(self) -> "TieGroups | GroupsWithLoss":
         """The groups with some loss; all groups if that saves nothing."""
         if self.xp is not np:
             return self
         here = np.flatnonzero(self.loss > 0)
         if self.is_merged is None and 2 * here.size > self.loss.size:
             return self
-        loss, through, weight = self.loss[here], self.through[here], self.weight[here]
-        return GroupsWithLoss(loss, weight, through - weight, through, self.total)
+        loss, through, weight = self.loss[here], self.cumulative_weight[here], self.weight[here]
+        return GroupsWithLoss(loss, weight, through - weight, through, self.total_weight)
 
     @property
-    def total(self) -> float:
+    def total_weight(self) -> float:
         """Weight of all samples."""
-        return float(self.through[-1])
+        return float(self.cumulative_weight[-1])
 
     @property
     def risk(self) -> Scalar:
         """Mean loss of all samples: the risk at full coverage."""
-        return scalar(self.loss_through[-1]) / self.total
+        return as_scalar(self.cumulative_loss[-1]) / self.total_weight
 
     @cached_property
-    def n(self) -> int:
+    def n_samples(self) -> int:
         """Number of samples."""
-        return int(self.total if self.number is None else self.xp.sum(self.number))
+        return int(
+            self.total_weight
+            if self.unweighted_count is None
+            else self.xp.sum(self.unweighted_count)
+        )
 
     @property
-    def tied(self) -> int:
+    def n_tied(self) -> int:
         """Number of samples that share their confidence with another sample."""
-        count = self.weight if self.number is None else self.number
-        is_merged = self.has_vertices_within
+        count = self.weight if self.unweighted_count is None else self.unweighted_count
+        is_merged = self.is_merged_without_unknown_ties
         is_tied = count > 1 if is_merged is None else (count > 1) & ~is_merged
         return int(self.xp.sum(count[is_tied]))
 
 
-def from_infinity(groups: TieGroups) -> AnyArray:
+def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
     """Return the thresholds from the one that accepts nothing on, shape (g + 1,)."""
     first = groups.xp.full_like(groups.confidence[:1], float("inf"))
     return groups.xp.concat((first, groups.confidence))
 
 
-def reached(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
+def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
     """Return how many groups have confidence >= threshold, for one threshold or many.
 
     Compared in the precision of the confidences, as NumPy and PyTorch compare an array with a
     number: a float32 0.9 reaches the threshold 0.9.
     """
-    if of_numpy(groups.confidence):
+    if is_numpy(groups.confidence):
         with np.errstate(over="ignore"):
             at = np.asarray(threshold).astype(groups.confidence.dtype)
         return np.searchsorted(-groups.confidence, -at, side="right")
     xp, distinct = groups.xp, without_gradient(groups.confidence)
-    at = xp.astype(numbers_beside(threshold, distinct), distinct.dtype)
+    at = xp.astype(as_double_like(threshold, distinct), distinct.dtype)
     return xp.searchsorted(-distinct, -at, side="right")
 
 
@@ -195,31 +203,31 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
     if weight is not None and not namespace(weight).all(weight):
         kept = weight > 0
         confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
-    if not of_numpy(confidence):
-        return TieGroups(*grouped_by_sorting(confidence, loss, weight))
+    if not is_numpy(confidence):
+        return TieGroups(*group_by_sorting(confidence, loss, weight))
     quick = _without_order(confidence, loss, weight)
     if quick is not None:
         return TieGroups(*quick)
-    return groups_in(runs_of(confidence), loss, weight)
+    return group_sorted_values(sort_descending(confidence), loss, weight)
 
 
-def groups_in(runs: Runs, loss: Array, weight: FloatArray | None) -> TieGroups:
+def group_sorted_values(runs: SortedValues, loss: Array, weight: FloatArray | None) -> TieGroups:
     """Group samples of the host by the runs of their confidences."""
-    number = None if weight is None else runs.count
-    return TieGroups(runs.value, *runs.masses(loss, weight), number)
+    number = None if weight is None else runs.group_sizes
+    return TieGroups(runs.distinct_values, *runs.sum_by_group(loss, weight), number)
 
 
-def groups_of_losses(loss: Array) -> TieGroups:
+def group_by_loss(loss: Array) -> TieGroups:
     """Group losses of the host by themselves, the least first: only values are sorted."""
     ordered = np.sort(loss.astype(np.float64))
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
-    least, weight = ordered[ends], steps(ends + 1).astype(np.float64)
+    least, weight = ordered[ends], undo_cumulative_sum(ends + 1).astype(np.float64)
     return TieGroups(-least, weight, weight * least)
 
 
-def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
+def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
     """Return groups of samples that are all told apart, in the order in which they come."""
-    xp, loss = namespace(loss), double(loss)
+    xp, loss = namespace(loss), as_double(loss)
     if xp is not np:
         ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
         return group_ties(ranks, loss, weight)
@@ -240,13 +248,13 @@ def split_at_ends(groups: TieGroups) -> TieGroups:
     within a merged group to a relative error of 1e-12. One more vertex stands where the failures of
     a best order begin.
     """
-    n, n_first = groups.n, min(groups.n, N_SPLIT_AT_ENDS)
-    n_successes = int(groups.total - groups.loss_through[-1])
+    n, n_first = groups.n_samples, min(groups.n_samples, N_SPLIT_AT_ENDS)
+    n_successes = int(groups.total_weight - groups.cumulative_loss[-1])
     first, last = np.arange(n_first), np.arange(max(n - N_SPLIT_AT_ENDS, n_first), n)
     return split_merged_groups(groups, np.unique(np.concatenate((first, [n_successes], last))))
 
 
-def with_vertex(groups: TieGroups, through: float) -> TieGroups:
+def with_vertex_at(groups: TieGroups, through: float) -> TieGroups:
     """Split the merged group that holds this number of samples, rounded up, in its middle there."""
     return split_merged_groups(groups, np.array([int(np.ceil(through))]))
 
@@ -256,17 +264,17 @@ def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
 
     Takes ranks from 0 to n, ascending; ranks outside merged groups change nothing.
     """
-    is_merged = groups.has_vertices_within
+    is_merged = groups.is_merged_without_unknown_ties
     if is_merged is None:
         return groups
-    ends = groups.count_through
+    ends = groups.cumulative_count
     group = np.searchsorted(ends, ranks)
     is_within = is_merged[group] & (ranks > 0) & (ranks != ends[group])
     group, ranks = group[is_within], ranks[is_within]
     if ranks.size == 0:
         return groups
     parent = np.insert(np.arange(ends.size), group, group)
-    weight = steps(np.insert(ends, group, ranks)).astype(np.float64)
+    weight = undo_cumulative_sum(np.insert(ends, group, ranks)).astype(np.float64)
     return TieGroups(
         groups.confidence[parent],
         weight,
@@ -279,7 +287,7 @@ def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
 def _without_order(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
     """Group without an argsort; None where only that will do."""
     if is_counted(confidence):
-        return counted(confidence, loss, weight)
+        return count_half_precision(confidence, loss, weight)
     keys = sorted_keys(confidence, loss) if weight is None else None
     return None if keys is None else keys.groups()
 
@@ -291,8 +299,8 @@ def untied_order(
 
     Within a tie group the lower loss comes first for the best order, the higher for the worst.
     """
-    key = double(loss)
-    order: IntArray = ordered_by(-confidence, key if best else -key)
+    key = as_double(loss)
+    order: IntArray = lexicographic_order(-confidence, key if best else -key)
     return order if weight is None else order[weight[order] > 0]
 
 
@@ -322,13 +330,13 @@ def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
     weight[index] = n_successes[has_successes]
     is_merged = np.zeros(weight.size, np.bool_)
     is_merged[index] = True
-    ranks = groups.n + 1.0 - np.cumsum(weight)
+    ranks = groups.n_samples + 1.0 - np.cumsum(weight)
     return TieGroups(ranks, weight, (~is_merged).astype(np.float64), is_merged=is_merged)
 
 
-def group_index(groups: TieGroups, confidence: Array) -> IntArray:
+def find_group_index(groups: TieGroups, confidence: Array) -> IntArray:
     """Return the group of each sample, shape (n,); -1 for one that was left out."""
-    if of_numpy(groups.confidence):
+    if is_numpy(groups.confidence):
         return _index_on_host(groups.confidence[::-1], confidence)
     xp, most = groups.xp, groups.confidence.shape[0] - 1
     ascending = xp.flip(without_gradient(groups.confidence))
@@ -344,7 +352,7 @@ def _index_on_host(ascending: Array, confidence: Array) -> IntArray:
     return np.where(found, ascending.size - 1 - place, -1)
 
 
-def home_in(
+def tie_group_index(
     groups: TieGroups,
     confidence: Array,
     weight: FloatArray | None,
@@ -358,12 +366,12 @@ def home_in(
     all_in = weight is None or bool(xp.all(weight > 0))
     if all_in and xp is np and bool((confidence[:-1] >= confidence[1:]).all()):
         return np.cumsum(np.append(False, confidence[1:] != confidence[:-1]))
-    if xp is not np or (order is None and (groups.n != confidence.size or not all_in)):
-        found = group_index(groups, confidence)
+    if xp is not np or (order is None and (groups.n_samples != confidence.size or not all_in)):
+        found = find_group_index(groups, confidence)
         return found if weight is None else xp.where(weight > 0, found, xp.full_like(found, -1))
     # Sorting and counting off is many times faster than searching each sample's group.
     out = np.full(confidence.size, -1)
-    places = descending(confidence) if order is None else order
+    places = descending_order(confidence) if order is None else order
     out[places] = np.repeat(np.arange(groups.count.size), groups.count)
     return out
 
@@ -381,7 +389,7 @@ def equal_width_bins(
     edges = low + (high - low) * (np.arange(bins + 1) / bins)
     # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
     xp, at = groups.xp, without_gradient(groups.confidence)
-    inner = xp.astype(numbers_beside(edges[1:-1], at), at.dtype)
+    inner = xp.astype(as_double_like(edges[1:-1], at), at.dtype)
     return xp.searchsorted(inner, at, side="left"), edges
 
 
@@ -391,11 +399,11 @@ def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]
     A group lies as a whole in the bin that holds the middle of its weight. Each of the b - 1
     edges is the largest confidence of the bin below it.
     """
-    middle = (groups.total - groups.through) + groups.weight / 2
+    middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
     xp = groups.xp
-    place = xp.floor(bins * middle / groups.total + _ROUNDING)
+    place = xp.floor(bins * middle / groups.total_weight + _ROUNDING)
     # Groups come most confident first, so the first of each bin is its largest confidence.
     is_first = xp.concat((place[:1] == place[:1], place[1:] != place[:-1]))
     first = xp.nonzero(is_first)[0]
-    inner = xp.flip(double(xp.take(without_gradient(groups.confidence), first[1:])))
+    inner = xp.flip(as_double(xp.take(without_gradient(groups.confidence), first[1:])))
     return first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64)), inner

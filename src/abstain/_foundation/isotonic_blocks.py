@@ -12,7 +12,7 @@ from abstain.typing import FloatArray, IntArray
 _FEW = 256
 
 
-def rising_blocks(mass: FloatArray, weight: FloatArray) -> IntArray:
+def isotonic_block_ends(mass: FloatArray, weight: FloatArray) -> IntArray:
     """Return the last index of each block; the means, mass by weight, rise from block to block.
 
     Cost: a few passes, unless the means rise nearly everywhere; then a loop over what is left.
@@ -20,7 +20,7 @@ def rising_blocks(mass: FloatArray, weight: FloatArray) -> IntArray:
     Examples
     --------
     >>> import numpy as np
-    >>> rising_blocks(np.array([0.0, 3.0, 1.0, 2.0, 9.0]), np.ones(5)).tolist()
+    >>> isotonic_block_ends(np.array([0.0, 3.0, 1.0, 2.0, 9.0]), np.ones(5)).tolist()
     [0, 3, 4]
     """
     ends = np.arange(mass.size)
