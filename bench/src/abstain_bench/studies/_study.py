@@ -12,9 +12,9 @@ from typing import Any, Final, ParamSpec, get_args, get_origin
 from docstring_parser import parse
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.extras import has
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
 from abstain_bench.studies._tables import Row
@@ -26,7 +26,7 @@ RESULTS_TABLE: Final = "results"
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult(InNotebook):
+class StudyResult(NotebookDisplay):
     """The result of a study: tables, figures and conclusions.
 
     Attributes
@@ -92,7 +92,7 @@ class StudyResult(InNotebook):
 
     def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
         """Return a table as a dataframe, by default the first one."""
-        return of_rows([dict(row) for row in self.rows(table)], backend)
+        return frame_from_rows([dict(row) for row in self.rows(table)], backend)
 
     @property
     def displayed_tables(self) -> tuple[str, ...]:
@@ -216,12 +216,12 @@ def _option_type(annotation: Any) -> Any:
 
 
 #: All studies, in the order of the list.
-STUDIES: Catalogue[StudyEntry] = Catalogue("study", listed="list studies")
+STUDIES: Catalogue[StudyEntry] = Catalogue("study", list_command="list studies")
 
 
 def require_package(package: str) -> None:
     """Raise an error if an optional package is not installed."""
-    if not has(package):
+    if not is_installed(package):
         raise MissingInputError(f"this study needs {package}: pip install {package}")
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import FloatArray, Rng
@@ -161,7 +161,7 @@ def study_convergence(
     distinct_sizes = check_sizes(sizes, minimum=8)
     if len(distinct_sizes) < 3:
         raise InputError(f"a rate needs at least 3 different `sizes`; got {distinct_sizes}")
-    seed = seed_of(rng)
+    seed = as_seed(rng)
     request = StudyRequest(data, populations, scores, losses, replace=True)
     sources = request.sources(DEFAULT_POPULATIONS)
     rows: list[Row] = []

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator, seed_of
+from abstain._foundation.random import as_generator, as_seed
 from abstain._foundation.scored import Scored
 from abstain.curves import risk_coverage_curve, thin
 from abstain.errors import InputError
@@ -119,7 +119,7 @@ def study_label_noise(
                 f"`n` must be at least {_MIN_SAMPLES}, so that there are failures; got {n_samples}"
             )
         datasets = {"simulated": _simulate(n_samples, noise_share, rng)}
-        parameters = {"noise": noise_share, "n": n_samples, "seed": seed_of(rng)}
+        parameters = {"noise": noise_share, "n": n_samples, "seed": as_seed(rng)}
     else:
         datasets = _read(file, label, corrected)
         parameters = {"file": str(file), "corrected": corrected}
@@ -169,7 +169,7 @@ def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _Pre
 
 def _simulate(n: int, noise: float, rng: Rng) -> _PredictionPair:
     """Draw class scores with their classes, and replace a share of the labels."""
-    sample_rng, noise_rng = generator(rng).spawn(2)
+    sample_rng, noise_rng = as_generator(rng).spawn(2)
     sample = logits().sample_logits(n, rng=sample_rng)
     n_classes = sample.logits.shape[1]
     labels = np.asarray(sample.labels)
@@ -225,7 +225,7 @@ class LabeledScore:
     def count_silent_failures(self) -> Iterator[dict[str, Any]]:
         """Yield the number of failures and label errors among the accepted samples."""
         for coverage in _COVERAGES:
-            accepted = self.order[: max(round(coverage * self.original.n), 1)]
+            accepted = self.order[: max(round(coverage * self.original.n_rows), 1)]
             n_failures = int(np.count_nonzero(self.original.loss[accepted]))
             n_errors = int(np.count_nonzero(self.is_label_error[accepted]))
             yield {
@@ -354,10 +354,10 @@ def _conclude_label_errors(case: LabeledScore) -> str:
     )
     hidden = counted(n_hidden, "failure is", "failures are")
     return (
-        f"{case.data}: {np.count_nonzero(case.is_changed)} of {case.original.n} labels differ. "
-        f"{n_errors} of {n_failures} failures ({100 * n_errors / n_failures:.1f}%) are label "
-        f"errors; at 10% coverage by {case.score}: {silent}. {hidden} hidden by the original "
-        "labels."
+        f"{case.data}: {np.count_nonzero(case.is_changed)} of {case.original.n_rows} labels "
+        f"differ. {n_errors} of {n_failures} failures ({100 * n_errors / n_failures:.1f}%) are "
+        f"label errors; at 10% coverage by {case.score}: {silent}. {hidden} hidden by the "
+        "original labels."
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.metrics import aurc, metric_interval, population_aurc
 from abstain.metrics.catalogue import OF_POPULATION
 from abstain.plots.agreement import AgreementDisplay, Pair
@@ -93,7 +93,7 @@ def study_population_forms(
     >>> bool(abs(result.frame()["difference"][0]) < 1e-3)
     True
     """
-    distinct_sizes, seed = check_sizes(sizes, minimum=2), seed_of(rng)
+    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
     request = StudyRequest(data, populations, scores, losses)
     cases = [case for data in request.scored_datasets for case in data.cases()]
     for name, population in request.select_populations((*POPULATIONS, LOGITS)):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
@@ -118,7 +118,7 @@ def study_posterior(
     >>> result.frame()["draws"].to_list()
     [1, 2, 4, 8]
     """
-    n_repeats, rng = check_repeats(repeats), generator(rng)
+    n_repeats, rng = check_repeats(repeats), as_generator(rng)
     datasets = named_datasets(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=rng)}
     options = {"score": score, "loss": loss}
     expectations = {
@@ -180,7 +180,7 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     >>> simulated(10, 4).logit_samples.shape
     (10, 4, 5)
     """
-    rng = generator(rng)
+    rng = as_generator(rng)
     z, labels = logits(_N_CLASSES).sample_logits(n, rng=rng)
     noise = rng.standard_normal((draws, _N_CLASSES, _N_CLASSES))
     weights = np.eye(_N_CLASSES) + _WEIGHT_SD * noise

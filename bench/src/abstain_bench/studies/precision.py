@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.confidence import max_softmax_response
 from abstain.errors import InputError, MissingInputError
 from abstain.metrics import aurc, failure_auroc
@@ -86,7 +86,7 @@ def study_precision(
     >>> result.frame().select("precision", "rounded_to_1").head(2).rows()
     [('16bit', 0.8245), ('32bit', 0.6265)]
     """
-    seed, n_samples = seed_of(rng), checks.positive_int(n, "n")
+    seed, n_samples = as_seed(rng), checks.positive_int(n, "n")
     if data is None:
         cases = dict(_simulate(temperatures, n_samples, seed))
     else:

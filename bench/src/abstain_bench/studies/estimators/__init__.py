@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from abstain._foundation import checks
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.plots.series import SeriesDisplay
@@ -161,7 +161,7 @@ def study_estimators(
     [0.09, 0.04]
     """
     requested_sizes, n_repeats = check_sizes(sizes, minimum=2), check_repeats(repeats)
-    names, seed = _check_estimators(estimators), seed_of(rng)
+    names, seed = _check_estimators(estimators), as_seed(rng)
     request = StudyRequest(data, populations, scores, losses, replace)
     sources = request.sources(DEFAULT_POPULATIONS)
     rows: list[Row] = []
@@ -233,7 +233,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
         name = f"{loss}-{data}" if has_several_data else loss
         suffix = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
         groups[f"-{suffix}"] = (f"{data}, {loss_title(loss)}", group, "score")
-    figures = {}
+    figures: dict[str, Drawable] = {}
     for suffix, (title, group, panel_column) in list(groups.items())[:_MAX_FIGURE_GROUPS]:
         for statistic in _STATISTICS:
             figure = _figure(title, group, panel_column, statistic)

@@ -155,7 +155,7 @@ def _judgments(
         }
 
     spec = {"orders": orders, "metrics": sorted(names), "readings": list(READINGS)}
-    pieces = StudyJobs("requirements", spec, out, told).of(list(families), make)
+    pieces = StudyJobs("requirements", spec, out, told).run(list(families), make)
     rows = {name: own for piece in pieces for name, own in piece.items()}
     return {name: JudgedMetric(metrics[name], dict(_read(rows[name]))) for name in names}
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.metrics import (
     population_weight,
     rank_weights,
@@ -84,7 +84,7 @@ def study_weights(
     >>> result.frame().filter(estimator="sele")["bias"].round(3).to_list()
     [0.089, 0.011, -0.131, -0.39, -0.938]
     """
-    distinct_sizes, seed = check_sizes(sizes, minimum=2), seed_of(rng)
+    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
     ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
     rows = [row for n in distinct_sizes for row in _rows(n, ranks)]
     summary = [_summarize(n, name, rows) for n in distinct_sizes for name in ESTIMATORS]
