@@ -13,7 +13,7 @@ from abstain_bench.runs.store import ExposureFacts, RunScores
 
 __all__ = ["ERRORS", "Study", "StudyLoss", "judged", "studies_of"]
 
-#: What is done with wrong answers about pictures of known classes, where there are new classes.
+#: What is done with wrong answers about images of known classes, where there are new classes.
 ERRORS: Final = {
     "kept": "wrong answers about known classes count, as accepted new classes do",
     "removed": "wrong answers about known classes are left out, for each method its own",
@@ -47,7 +47,7 @@ class Study:
     kind : str
         In `abstain_bench.data.exposures.KINDS`.
     exposures : tuple of str
-        Their keys. To a new-class exposure belong the i.i.d. pictures; those of a mean come part
+        Their keys. To a new-class exposure belong the i.i.d. images; those of a mean come part
         by part.
     errors : {"kept", "removed", "scod", "outlier"}
         What is done with wrong answers about known classes; see `ERRORS`.
@@ -56,7 +56,7 @@ class Study:
     headline : bool
         Whether it is a column of the main table.
     parts : tuple of str
-        The studies whose numbers are averaged, by name; empty where all pictures are taken
+        The studies whose numbers are averaged, by name; empty where all images are taken
         together.
     """
 
@@ -73,7 +73,7 @@ class Study:
 def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     """Arrange exposures as studies.
 
-    Answers: which columns do the tables have, and which pictures is each about?
+    Answers: which columns do the tables have, and which images is each about?
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     Raises
     ------
     InputError
-        Two studies have one name, or there are new classes and no i.i.d. pictures beside them.
+        Two studies have one name, or there are new classes and no i.i.d. images beside them.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _familiar(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
 
 
 def _corrupted(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Return the mean over the severities, each severity, and all pictures together."""
+    """Return the mean over the severities, each severity, and all images together."""
     each = [
         Study(
             f"corruption-{severity}",
@@ -144,12 +144,12 @@ def _corrupted(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
 
 
 def _new(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Return the studies of new classes, each beside the i.i.d. pictures, four times."""
+    """Return the studies of new classes, each beside the i.i.d. images, four times."""
     for one in (own for kind in _NEW for own in _of(exposures, kind)):
         beside = _of(exposures, "iid")
         if not beside:
             raise InputError(
-                f"the new classes of {one.key!r} must be judged beside i.i.d. pictures, and there "
+                f"the new classes of {one.key!r} must be judged beside i.i.d. images, and there "
                 'is no exposure of the kind "iid"'
             )
         keys, title = (beside[0].key, one.key), _words(one.title)
@@ -170,8 +170,8 @@ def _words(name: str) -> str:
 def gathered(study: Study, parts: Sequence[RunScores]) -> RunScores:
     """Put together what one run says of each exposure of a study, under the name of the study.
 
-    Confidences are of the methods that every part has. Corruptions are of the same pictures, so
-    their `places` are alike; those of new classes and of i.i.d. pictures are kept apart.
+    Confidences are of the methods that every part has. Corruptions are of the same images, so
+    their `places` are alike; those of new classes and of i.i.d. images are kept apart.
     """
     names = [m for m in parts[0].confidence if all(m in part.confidence for part in parts)]
     averaged = None

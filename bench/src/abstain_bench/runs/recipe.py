@@ -16,7 +16,7 @@ SCHEDULES = get_args(Schedule)
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 PRECISIONS = get_args(Precision)
 
-#: Of epochs, and of pictures in a step.
+#: Of epochs, and of images in a step.
 _Count = Annotated[int, between(1, 1_000_000)]
 #: Of steps; 0 for none.
 _Steps = Annotated[int, between(0, 1_000_000_000)]
@@ -27,16 +27,16 @@ _LATER: Final = ("steps", "warm_up_steps", "clip", "stage_schedule")
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Stochastic gradient descent with momentum, as the literature trains on small pictures.
+    """Stochastic gradient descent with momentum, as the literature trains on small images.
 
     Attributes
     ----------
     epochs : int
-        Passes over the training pictures.
+        Passes over the training images.
     learning_rate : float
         At the start.
     batch_size : int
-        Pictures of a step; the last batch of an epoch may be shorter.
+        Images of a step; the last batch of an epoch may be shorter.
     momentum, weight_decay : float
         Of the descent.
     nesterov : bool
@@ -105,13 +105,13 @@ class Recipe:
         return replace(self, steps=length) if self.steps else replace(self, epochs=length)
 
     def counted(self, pictures: int) -> "Recipe":
-        """Return it with the epochs that its steps take on so many pictures."""
+        """Return it with the epochs that its steps take on so many images."""
         if not self.steps:
             return self
         return replace(self, epochs=math.ceil(self.steps / self.batches(pictures)))
 
     def batches(self, pictures: int) -> int:
-        """Return the steps of an epoch of so many pictures."""
+        """Return the steps of an epoch of so many images."""
         return math.ceil(pictures / self.batch_size)
 
     def said(self) -> dict[str, Any]:

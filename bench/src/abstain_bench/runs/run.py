@@ -56,7 +56,7 @@ def run_benchmark(
 ) -> tuple[Store, list[Outcome]]:
     """Train networks, choose settings on validation data, and test what was chosen.
 
-    Answers: what does every confidence score say of every picture that these
+    Answers: what does every confidence score say of every image that these
     classifiers are exposed to? `abstain_bench.results.results_of` makes tables of it.
 
     Parameters
@@ -220,7 +220,7 @@ class _OngoingRun:
 
 
 def facts_of(exposure: Exposure) -> ExposureFacts:
-    """Return what is known of an exposure without its pictures."""
+    """Return what is known of an exposure without its images."""
     return ExposureFacts(*(getattr(exposure, each.name) for each in fields(ExposureFacts)))
 
 

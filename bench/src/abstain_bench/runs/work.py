@@ -175,7 +175,7 @@ class Worker(Trainer):
         return {"losses": losses, "took": watch.told}
 
     def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Score the validation pictures, or the exposures, by every method."""
+        """Score the validation images, or the exposures, by every method."""
         (first,) = job.needs
         watch = JobWatch()
         with watch.of("pictures"):
@@ -238,7 +238,7 @@ class JobWatch(Stopwatch):
 
 @dataclass(frozen=True)
 class _Asked:
-    """A trained network that answers about pictures."""
+    """A trained network that answers about images."""
 
     network: Network
     objective: Objective
@@ -264,7 +264,7 @@ class _Asked:
     def known(self, job: Job, task: LoadedTask, validation: Predictions | None = None) -> FitData:
         """Return what the methods of a job are fitted on, and no more: passes are most of its work.
 
-        Asked about the validation pictures already, the network is not asked again.
+        Asked about the validation images already, the network is not asked again.
         """
         train = self.about(lambda: task.train, 0) if _learning(job, "train") else None
         learning = _learning(job, "validation")
@@ -284,7 +284,7 @@ def _learning(job: Job, part: str) -> list[Method]:
 
 
 def _parts(job: Job) -> int:
-    """Return how many sets of pictures a network is asked about in a job."""
+    """Return how many sets of images a network is asked about in a job."""
     asked = len(job.spec.get("exposures", ())) + bool(_learning(job, "train"))
     return asked + (stage_of(job) == "validate" or bool(_learning(job, "validation")))
 

@@ -68,8 +68,8 @@ def add_scores(
     folder : str or Path
         Of runs.
     path : str or Path
-        A file of any kind that `abstain.tables.read_predictions` reads, one row a picture. The
-        columns `run`, `exposure` and `row` say which picture it is, as in the file that `export`
+        A file of any kind that `abstain.tables.read_predictions` reads, one row a image. The
+        columns `run`, `exposure` and `row` say which image it is, as in the file that `export`
         writes; all other columns of numbers are confidences, each of one method. With a column
         `prediction` that differs from what the runs predict, the method is judged by that.
     name : str, optional
@@ -93,7 +93,7 @@ def add_scores(
     Raises
     ------
     InputError
-        The folder is no folder of runs, or the file lacks pictures, exposures, seeds, or the
+        The folder is no folder of runs, or the file lacks images, exposures, seeds, or the
         validation rows that are needed to choose among several settings; or has some twice; or
         its labels are others; or the name is taken.
     UnknownNameError

@@ -1,4 +1,4 @@
-"""What an imported network says: scored by the methods it allows, on the pictures of a folder."""
+"""What an imported network says: scored by the methods it allows, on the images of a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -64,7 +64,7 @@ def _possible(
     for method in methods_of(trained_by, lacking={"ensemble"}, all_scores=True):
         if "train" in method.fitted_splits and told.train is None:
             reasons[method.name] = (
-                "it is fitted on training pictures, of which train_features.npz, last_layer.npz "
+                "it is fitted on training images, of which train_features.npz, last_layer.npz "
                 "and encoded_output.npz are needed"
             )
         elif "validation" in method.fitted_splits and valid is None:
@@ -114,7 +114,7 @@ def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list
 
 
 def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[ExposureOutputs, ...]:
-    """Return the parts in the order of a store, with its places; refuse other pictures."""
+    """Return the parts in the order of a store, with its places; refuse other images."""
     by_key = {part.facts.key: part for part in parts}
     wanted = [one.key for one in store.exposures]
     there = [key for key in by_key if key != VALIDATION]
@@ -140,13 +140,13 @@ def _refuse_other(key: str, outputs: Predictions, own: RunScores) -> None:
     classes = outputs.n_classes if own.logits is None else own.logits.shape[1]
     if outputs.n != own.n or outputs.n_classes != classes:
         raise InputError(
-            f"the exposure {key!r} of the folder has {own.n:,} pictures and {classes} classes; got "
+            f"the exposure {key!r} of the folder has {own.n:,} images and {classes} classes; got "
             f"{outputs.n:,} and {outputs.n_classes}"
         )
     if not np.array_equal(outputs.labels, own.labels):
         row = int(np.flatnonzero(outputs.labels != own.labels)[0])
         raise InputError(
-            f"the exposure {key!r} must be of the same pictures in the same order as in the "
-            f"folder, or nothing can be compared; the label of picture {row} is "
+            f"the exposure {key!r} must be of the same images in the same order as in the "
+            f"folder, or nothing can be compared; the label of image {row} is "
             f"{own.labels[row]} there, and got {outputs.labels[row]}"
         )

@@ -118,8 +118,8 @@ def import_fd_shifts(
         The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
     held_out : sequence of int, optional
         Of an open-set network: the codes of the classes that it was not trained on (FD-Shifts:
-        ``out_classes``). Its outputs for them are taken away, its i.i.d. pictures of them become
-        the exposure "held-out-classes" to new classes, and other pictures of them are left out.
+        ``out_classes``). Its outputs for them are taken away, its i.i.d. images of them become
+        the exposure "held-out-classes" to new classes, and other images of them are left out.
     stored_probabilities : bool, default=False
         Whether raw_logits.npz holds probabilities, as versions of FD-Shifts before November 2023
         stored for DeepGamblers. Their logarithms then replace the logits. The maximum logit and
@@ -138,7 +138,7 @@ def import_fd_shifts(
         It is no such folder, `stored_probabilities` is set for another network than DeepGamblers
         or for a folder without probabilities, `exposures` or `held_out` do not fit it or its
         configuration, a run of the name is there, or the folder of runs is of other exposures,
-        other classes, other pictures or another model.
+        other classes, other images or another model.
     MissingInputError
         The folder holds probabilities only.
     FileFormatError
@@ -196,7 +196,7 @@ def import_fd_shifts(
 
 
 def _fitting(told: ResultsFolder, store: Store, run: Run, *, replaces: bool) -> ResultsFolder:
-    """Return the results on the pictures of a folder of runs; reject those that do not fit it."""
+    """Return the results on the images of a folder of runs; reject those that do not fit it."""
     _refuse_taken(store, run, replaces)
     _refuse_other_classes(store, told)
     notes = (*told.notes, *check_same_model(store, run))

@@ -1,6 +1,6 @@
-"""Tables with a row for each picture: what runs say is exported as one, and scores come as one.
+"""Tables with a row for each image: what runs say is exported as one, and scores come as one.
 
-The columns run, exposure and row say in both which picture a row is about.
+The columns run, exposure and row say in both which image a row is about.
 """
 
 import io
@@ -24,7 +24,7 @@ from abstain_bench.runs.store import VALIDATION, AddedFacts, Run, Store
 if TYPE_CHECKING:
     import polars as pl
 
-#: The columns that say which picture a row is about.
+#: The columns that say which image a row is about.
 PLACE: Final = ("run", "exposure", "row")
 
 #: A run and an exposure, by name and key.
@@ -33,7 +33,7 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Which rows of a table belong to which run and exposure, in the order of the pictures."""
+    """Which rows of a table belong to which run and exposure, in the order of the images."""
 
     table: DataTable
     cells: Mapping[Cell, IntArray]
@@ -77,7 +77,7 @@ class RowIndex:
         return values.astype(np.int64)
 
     def where(self, row: int) -> str:
-        """Say which picture a row is about."""
+        """Say which image a row is about."""
         for (run, exposure), rows in self.cells.items():
             place = np.flatnonzero(rows == row)
             if place.size:
@@ -90,12 +90,12 @@ class RowIndex:
 
 
 def rows_of(store: Store, table: DataTable) -> RowIndex:
-    """Match the rows of a table with the pictures of a store; each must be there once."""
+    """Match the rows of a table with the images of a store; each must be there once."""
     for name in PLACE:
         if name not in table.kinds:
             raise UnknownNameError(
                 f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
-                "confidences says with `run`, `exposure` and `row` which picture each row is about"
+                "confidences says with `run`, `exposure` and `row` which image each row is about"
             )
     columns = table.load(PLACE)
     runs = {kept.run.name: i for i, kept in enumerate(store.kept)}
@@ -147,7 +147,7 @@ def _row_numbers(
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise DomainError(
-            f"{table.source}: 'row' counts the pictures of an exposure from 0; "
+            f"{table.source}: 'row' counts the images of an exposure from 0; "
             f"{keys[exposure[at]]!r} has {most[at]:,}, and got {values[at]} in row {at} of the file"
         )
     return values
@@ -162,7 +162,7 @@ def _refuse_twice(
         a, b = sorted((int(order[first]), int(order[first + 1])))
         run, exposure = names[cell[a]]
         raise InputError(
-            f"{table.source}: each picture must be there once; row {row[a]} of the exposure "
+            f"{table.source}: each image must be there once; row {row[a]} of the exposure "
             f"{exposure!r} of the run {run!r} is in the rows {a} and {b} of the file"
         )
 
@@ -171,7 +171,7 @@ def _refuse_few(table: DataTable, name: Cell, rows: Array, size: int) -> None:
     if len(rows) < size:
         lacking = np.setdiff1d(np.arange(size), rows)
         raise InputError(
-            f"{table.source}: every picture must be there; of the exposure {name[1]!r} of the run "
+            f"{table.source}: every image must be there; of the exposure {name[1]!r} of the run "
             f"{name[0]!r}, {lacking.size:,} of {size:,} are missing, the first is row {lacking[0]}"
         )
 
@@ -253,7 +253,7 @@ class Exported:
     runs : tuple of str
         Whose.
     rows : int
-        Number of pictures, over all runs and exposures.
+        Number of images, over all runs and exposures.
     classes : int
         Number of columns of logits; 0 where the runs have none.
     """
@@ -265,7 +265,7 @@ class Exported:
 
 
 def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
-    """Write what runs say of every picture as Parquet, for a confidence score to be computed from.
+    """Write what runs say of every image as Parquet, for a confidence score to be computed from.
 
     Answers: what do I need to try my confidence score on these networks?
 
@@ -282,7 +282,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     -------
     Exported
         What is in the file: the columns run, exposure ("validation" first), row, label (-1 for a
-        picture of no known class), prediction, and the logits as logit_0, logit_1, ...
+        image of no known class), prediction, and the logits as logit_0, logit_1, ...
 
     Raises
     ------
@@ -325,7 +325,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
 
 
 def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
-    """Return what one run says of every picture as a table."""
+    """Return what one run says of every image as a table."""
     import polars as pl
 
     kept = next(one for one in store.kept if one.run.name == run.name)

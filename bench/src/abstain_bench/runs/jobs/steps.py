@@ -30,7 +30,7 @@ class Step:
     name : str
         Of the job.
     unit : str
-        What its steps are: "epoch", or "part" of the pictures.
+        What its steps are: "epoch", or "part" of the images.
     done : float
         How many of them are done, the share of one that goes on included.
     total : int

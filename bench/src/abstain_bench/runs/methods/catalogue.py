@@ -174,7 +174,7 @@ _LEARNED = (
 )
 
 # ----------------------------------------------- what the last layer of a plain classifier sees
-# Features that are 0 for every training picture, as after a ReLU, leave no inverse without it.
+# Features that are 0 for every training image, as after a ReLU, leave no inverse without it.
 _SHRUNK: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
 
 

@@ -35,14 +35,14 @@ FITTED_ON = ("", "train", "validation", "train and validation")
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Outputs of one network that methods are fitted on; never those of test pictures.
+    """Outputs of one network that methods are fitted on; never those of test images.
 
     Attributes
     ----------
     train : abstain.Predictions, optional
-        For the pictures that the network was trained on.
+        For the images that the network was trained on.
     validation : abstain.Predictions, optional
-        For i.i.d. pictures that it was not trained on.
+        For i.i.d. images that it was not trained on.
     weight : ndarray of shape (K, d), optional
         Weight of the last layer.
     bias : ndarray of shape (K,), optional
@@ -55,7 +55,7 @@ class FitData:
     bias: Array | None = None
 
     def split(self, name: str) -> Predictions:
-        """Return the outputs of "train" or "validation", for the pictures of known classes.
+        """Return the outputs of "train" or "validation", for the images of known classes.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class FitData:
         """
         outputs: Predictions | None = getattr(self, name)
         if outputs is None:
-            raise MissingInputError(f"there are no outputs for the {name} pictures; give `{name}`")
+            raise MissingInputError(f"there are no outputs for the {name} images; give `{name}`")
         is_known = outputs.label_codes >= 0
         return outputs if is_known.all() else outputs.subset(is_known)
 
@@ -240,7 +240,7 @@ class FittedMethods:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, outputs: Predictions) -> Scores:
-        """Return the confidences of the pictures by every method, and the reasons for NaN."""
+        """Return the confidences of the images by every method, and the reasons for NaN."""
         result = Scores()
         for method in self.methods:
             reason, start = self.reasons.get(method.name, ""), perf_counter()
@@ -295,7 +295,7 @@ def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
 
 
 def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictions) -> Scores:
-    """Fit several methods and score pictures by each.
+    """Fit several methods and score images by each.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
     data : FitData
         What they are fitted on.
     outputs : abstain.Predictions
-        For the n pictures to be scored, of the same network, as `network_outputs` makes them;
+        For the n images to be scored, of the same network, as `network_outputs` makes them;
         labels are not used.
 
     Returns

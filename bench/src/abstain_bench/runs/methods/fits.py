@@ -20,19 +20,19 @@ Fit: TypeAlias = Callable[[FitData], ScoreState]
 
 
 def fit_temperature(data: FitData) -> ScoreState:
-    """Fit the temperature of the softmax response on validation pictures by their likelihood."""
+    """Fit the temperature of the softmax response on validation images by their likelihood."""
     return fit_score("temperature", data.split("validation"), by=LIKELIHOOD)
 
 
 def fit_pnorm(data: FitData) -> ScoreState:
-    """Choose the exponent of the p-norm on validation pictures."""
+    """Choose the exponent of the p-norm on validation images."""
     return fit_score("pnorm", data.split("validation"), metric=PRIMARY)
 
 
 def fitted_on_train(
     kind: str, *, last_layer: bool = False, n_first: int | None = None, **options: Any
 ) -> Fit:
-    """Return a function that fits a score of `FITTED` on the training pictures, or some of them."""
+    """Return a function that fits a score of `FITTED` on the training images, or some of them."""
 
     def fit(data: FitData) -> ScoreState:
         train = data.split("train")
@@ -59,7 +59,7 @@ class LastLayerScore:
 
 
 def fitted_react_with_temperature(percentile: float) -> Fit:
-    """Return a function that fits ReAct on training pictures, its temperature on validation."""
+    """Return a function that fits ReAct on training images, its temperature on validation."""
 
     def fit(data: FitData) -> ScoreState:
         train, validation = data.split("train"), data.split("validation")

@@ -17,12 +17,12 @@ __all__ = ["Budget", "BudgetRow", "NetworkSize", "budget_of"]
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """What a pass of a backbone over one picture costs.
+    """What a pass of a backbone over one image costs.
 
     Attributes
     ----------
     side : int
-        Height and width of the picture that was counted.
+        Height and width of the image that was counted.
     products : int
         Multiplications with a weight, each with its addition.
     parameters : int
@@ -66,7 +66,7 @@ _STEP: Final = 3.0
 _OPERATIONS: Final = 2
 _WEIGHT: Final = 4
 _ENTRY: Final = 8
-#: Of each picture beside the methods: label, place, two predictions.
+#: Of each image beside the methods: label, place, two predictions.
 _ALWAYS: Final = 4
 
 
@@ -83,7 +83,7 @@ class BudgetRow:
     jobs : int
         How many, at most.
     passes : float
-        Passes over a picture; a step of a descent counts three for each of its pictures.
+        Passes over a image; a step of a descent counts three for each of its images.
     hours : float or None
         On one GPU; None where it is not known what a pass costs.
     size : float
@@ -108,11 +108,11 @@ class Budget:
         By stage and arm. Tests are those of all settings: only what is chosen is tested, which is
         not known before.
     counts : PictureCounts
-        The pictures it was worked out for.
+        The images it was worked out for.
     teraflops : float
         What the GPU is taken to keep up.
     memory : float
-        Bytes that the pictures take in each process: those to learn from, and the largest
+        Bytes that the images take in each process: those to learn from, and the largest
         exposure.
     """
 
@@ -222,7 +222,7 @@ class _Costs:
 
     def _trained(self, job: Job) -> tuple[float, float]:
         recipe, stages = Recipe(**job.spec["recipe"]), dict(job.spec.get("stages", {}))
-        # Pictures of an epoch, or of a step where these are counted.
+        # Images of an epoch, or of a step where these are counted.
         each = recipe.batch_size if recipe.steps else self.counts.learned
         after = {"confidence": 1.0, "fine-tune": 1.0 + _STEP}
         if job.needs:
@@ -240,5 +240,5 @@ class _Costs:
         return "fine-tune" in spec.get("stages", {})
 
     def _bytes(self, methods: Iterable[str]) -> float:
-        """Return the bytes that the scores of one picture take."""
+        """Return the bytes that the scores of one image take."""
         return _ENTRY * (_ALWAYS + len(list(methods))) + _WEIGHT * self.counts.classes

@@ -36,7 +36,7 @@ class Config:
     Attributes
     ----------
     task : str
-        In `TASKS`: the pictures, and all that classifiers are exposed to.
+        In `TASKS`: the images, and all that classifiers are exposed to.
     arms : tuple of Arm
         What is trained.
     seeds : tuple of int
@@ -61,12 +61,12 @@ class Config:
     data : Sizes, optional
         How much of the files of the data set is taken; by default as the task does.
     variation : mapping, optional
-        How pictures to learn from are changed, with its name; by default as the task says.
+        How images to learn from are changed, with its name; by default as the task says.
     weights : str
         A file of trained weights that all networks begin with; empty where they are drawn. What
         is in it is part of what a job depends on, and not where it is.
     side : int
-        Height and width that pictures are scaled to before the model sees them; 0 for theirs.
+        Height and width that images are scaled to before the model sees them; 0 for theirs.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def look_up(config: Config) -> None:
     task = TASKS[config.task]
     if config.data is not None and not task.needs_folder:
         raise InputError(
-            f"[data] is of tasks whose pictures are files; those of {task.name!r} come with it"
+            f"[data] is of tasks whose images are files; those of {task.name!r} come with it"
         )
     for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
         for given in getattr(config, name):

@@ -1,7 +1,7 @@
 """`Specification`: which jobs a benchmark has, and what each depends on.
 
 ``train`` trains one network; one whose objective begins with the whole training of a plain
-classifier starts from the network of that job. ``validate`` scores the validation pictures with
+classifier starts from the network of that job. ``validate`` scores the validation images with
 it, by every method; settings are chosen from that. ``test`` scores the exposures, by networks that
 were chosen. ``ensemble-validate`` and ``ensemble-test`` put the networks of all seeds together.
 """
@@ -67,12 +67,12 @@ class Specification:
         The keys of what is tested.
     device : str
         The kind of device that computes: its arithmetic is part of the outcome.
-    pictures : str
-        A hash of the pictures that are learned from; empty for those that come with the package.
+    images : str
+        A hash of the images that are learned from; empty for those that come with the package.
     files : str
         A hash of the names and sizes of the files of a folder; empty where there is none.
     variation : mapping, optional
-        How the task changes its pictures; by default as its entry says.
+        How the task changes its images; by default as its entry says.
     weights : str
         A hash of the weights that networks begin with; empty where they are drawn.
     """

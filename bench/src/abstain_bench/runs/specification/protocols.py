@@ -14,7 +14,7 @@ from abstain_bench.runs.tasks import Sizes
 
 __all__ = ["PROTOCOLS", "Protocol", "TaskFacts"]
 
-#: The network of the second half of the paper, at this size of the pictures.
+#: The network of the second half of the paper, at this size of the images.
 TRANSFORMER: Final = "vit-b16"
 _SIDE: Final = 384
 
@@ -42,11 +42,11 @@ class TaskFacts:
     data : Sizes
         How much is taken of the files.
     variation : mapping
-        How pictures to learn from are changed, with its name.
+        How images to learn from are changed, with its name.
     runs : int
         How many networks are trained of each setting.
     steps, warm_up, batch : int
-        Of the transformer: steps, those of DeepGamblers' warm-up, and pictures of a step.
+        Of the transformer: steps, those of DeepGamblers' warm-up, and images of a step.
     rates : tuple of float
         Learning rates of the transformer, as table 7 of the paper has chosen them.
     data_side : int
@@ -339,7 +339,7 @@ PROTOCOLS.add(
     Protocol(
         "fd-shifts-2024",
         "FD-Shifts, as in the AUGRC paper",
-        "FD-Shifts with a tenth of the corrupted pictures: 75,000.",
+        "FD-Shifts with a tenth of the corrupted images: 75,000.",
         "Traub et al. 2024, appendix A.2",
         {name: _few_corrupted(facts) for name, facts in _CODE.items()},
     )

@@ -147,7 +147,7 @@ class Additions:
     def classifiers(self, runs: Sequence[Run]) -> list[tuple[Run, AddedFacts, str]]:
         """Return a run for each network that came with an added method, and its file.
 
-        Its arm is the name of the method, its seed that of the run whose pictures were scored.
+        Its arm is the name of the method, its seed that of the run whose images were scored.
         """
         by_name = {run.name: run for run in runs}
         out = []

@@ -33,7 +33,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True)
 class ExposureFacts:
-    """What is known of an exposure without its pictures; the fields are those of `Exposure`.
+    """What is known of an exposure without its images; the fields are those of `Exposure`.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ from abstain_bench.runs.methods import by_method
 
 __all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "packed"]
 
-#: Stands for the validation pictures where an exposure is named.
+#: Stands for the validation images where an exposure is named.
 VALIDATION: Final = "validation"
 
 #: Arrays that may be absent.
@@ -76,16 +76,16 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    """What one run says of the pictures of one exposure, scored by every method it allows.
+    """What one run says of the images of one exposure, scored by every method it allows.
 
     Attributes
     ----------
     exposure : str
-        Its key, such as "iid" or "corruption-fog-3"; "validation" for the validation pictures.
+        Its key, such as "iid" or "corruption-fog-3"; "validation" for the validation images.
     labels : int64 ndarray of shape (n,)
-        The true classes; -1 for a picture of no known class.
+        The true classes; -1 for a image of no known class.
     places : int64 ndarray of shape (n,)
-        Which picture of the source each is; copies of one share it and are not independent.
+        Which image of the source each is; copies of one share it and are not independent.
     prediction : int64 ndarray of shape (n,)
         The predicted classes.
     averaged : int64 ndarray of shape (n,) or None
@@ -134,11 +134,11 @@ class RunScores:
 
     @property
     def n(self) -> int:
-        """Number of pictures."""
+        """Number of images."""
         return len(self.labels)
 
     def rows(self, rows: slice, exposure: str) -> "RunScores":
-        """Return some of the pictures, without logits, under the name of an exposure or study."""
+        """Return some of the images, without logits, under the name of an exposure or study."""
         return RunScores(
             exposure,
             self.labels[rows],

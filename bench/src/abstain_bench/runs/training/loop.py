@@ -49,12 +49,12 @@ def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Pictures at a time.
+#: Images at a time.
 _BLOCK = 500
 
 
 def logits_of(network: Network, pictures: Tensor) -> Array:
-    """Return the logits of pictures, computed in blocks without learning.
+    """Return the logits of images, computed in blocks without learning.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def train(
     on_step: OnStep | None = None,
     done: int = 0,
 ) -> list[float]:
-    """Train a network on pictures.
+    """Train a network on images.
 
     Notes
     -----
@@ -177,12 +177,12 @@ def _before(done: Any, recipe: Recipe) -> int:
     return done
 
 
-#: Bytes of pictures that are brought to the device whole.
+#: Bytes of images that are brought to the device whole.
 _MOST = 1 << 33
 
 
 class _Data:
-    """The training pictures on their device, or on the host where they are too many."""
+    """The training images on their device, or on the host where they are too many."""
 
     def __init__(self, images: Images, inputs: Inputs, device: str) -> None:
         self.inputs, self.device = inputs, device
@@ -220,7 +220,7 @@ class _Run:
         self.descent: Any = None
 
     def epoch(self, number: int, on_step: OnStep | None = None) -> float:
-        """Learn from every picture once; return the mean loss."""
+        """Learn from every image once; return the mean loss."""
         if self.descent is None or self.plan[number] != self.plan[number - 1]:
             self._enter(number)
         seed, where = _mixed(self.seed, number), self.data.device
