@@ -29,7 +29,7 @@ from abstain_bench.results import results_of
 from abstain_bench.runs.costs import REPORT, costs_of
 from abstain_bench.runs.jobs import Job, Outcome
 from abstain_bench.runs.jobs.steps import Steps
-from abstain_bench.runs.specification import default_config, read_config, tables_of
+from abstain_bench.runs.specification import default_config, read_config, to_toml_tables
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
 #: Its package has a function of the same name.
@@ -499,7 +499,7 @@ def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
 
 
 def test_every_field_of_the_file_can_be_printed():
-    tables = tables_of(default_config("glyphs"))
+    tables = to_toml_tables(default_config("glyphs"))
     assert set(tables) == {"benchmark", "exposures", "model", "variation", "recipe", "arms"}
     from abstain._foundation.toml import toml_text
 

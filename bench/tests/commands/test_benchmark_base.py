@@ -107,7 +107,7 @@ def test_the_jobs_of_a_run_are_known_without_torch(tmp_path):
         text=True,
         check=True,
     )
-    keys = [job.key for job in followed.plan_of(config).before_choice()]
+    keys = [job.key for job in followed.plan_of(config).jobs_before_selection()]
     assert done.stdout.split() == keys
 
 

@@ -12,9 +12,9 @@ from bench.tests.runs.made_store import METHODS, brute, made_store
 import abstain as ab
 from abstain.errors import FileFormatError, InputError, UnknownNameError
 from abstain_bench.results import results_of
-from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.selection import choose
 from abstain_bench.runs.store import VALIDATION, RunScores, Store, packed, write_manifest
+from abstain_bench.runs.studies import studies_of
 
 AVERAGES = {"mcd_msr", "ens_msr"}
 
@@ -399,7 +399,7 @@ def test_ties_and_values_that_are_undefined_break_nothing(tmp_path, small):
     parts = [store.scores(run, e.key, logits=True) for e in store.exposures]
     iid = parts[0]
     # This network makes no error at all on i.i.d. pictures.
-    parts[0] = replace(iid, prediction=iid.labels, averaged=None)
+    parts[0] = replace(iid, prediction=iid.labels, mean_prediction=None)
     path.write_bytes(packed(parts))
     found = results_of(Store.read(tmp_path), metrics=["failure_auroc", "augrc"])
     assert ("failure_auroc", "iid") in found.undefined
@@ -432,7 +432,7 @@ def test_a_study_without_failures_and_confidences_that_say_nothing(tmp_path, sma
     )
     for one in store.kept:
         parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
-        parts[0] = replace(parts[0], prediction=parts[0].labels, averaged=None)
+        parts[0] = replace(parts[0], prediction=parts[0].labels, mean_prediction=None)
         parts[1] = replace(
             parts[1], confidence={m: np.full(parts[1].n, 0.5) for m in parts[1].confidence}
         )

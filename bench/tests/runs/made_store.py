@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import choose, validated
 from abstain_bench.runs.store import (
     JOBS,
@@ -19,6 +18,7 @@ from abstain_bench.runs.store import (
     packed,
     write_manifest,
 )
+from abstain_bench.runs.studies import Study
 
 METRICS: Final = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
 CLASSES: Final = ("a", "b", "c", "d", "e")

@@ -52,9 +52,9 @@ def scored(key, outputs, fitted):
     return RunScores(
         exposure=key,
         labels=outputs.labels,
-        places=outputs.ids,
+        source_indices=outputs.ids,
         prediction=np.argmax(outputs.logits, axis=1),
-        averaged=None,
+        mean_prediction=None,
         confidence=dict(found),
         logits=outputs.logits,
     )

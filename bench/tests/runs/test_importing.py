@@ -74,10 +74,10 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
     }.items():
         found = store.scores(store.tested[0], key, logits=True)
         assert np.array_equal(found.logits, noise[place])
-        assert found.places.tolist() == [COUNTS[0] + COUNTS[1], COUNTS[0] + COUNTS[1] + 1]
+        assert found.source_indices.tolist() == [COUNTS[0] + COUNTS[1], COUNTS[0] + COUNTS[1] + 1]
     new = store.scores(store.tested[0], "svhn")
     assert (new.labels == -1).all()
-    assert new.places.min() > found.places.max()
+    assert new.source_indices.min() > found.source_indices.max()
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_classes_held_out_are_new_classes(tmp_path):
         assert np.array_equal(said.confidence["confidnet"], external)
         passes = raw(folder, "raw_logits_dist")[rows][:, 1:]
         q = np.exp(passes) / np.exp(passes).sum(axis=1, keepdims=True)
-        assert np.array_equal(said.averaged, q.mean(axis=2).argmax(axis=1))
+        assert np.array_equal(said.mean_prediction, q.mean(axis=2).argmax(axis=1))
     assert np.array_equal(known.labels, table[iid & ~new, -2] - 1)
     assert (held.labels == -1).all()
-    assert not np.intersect1d(known.places, held.places).size
+    assert not np.intersect1d(known.source_indices, held.source_indices).size
     validation = (table[:, -1] == 0) & ~new
     assert np.array_equal(store.scores(run, "validation").labels, table[validation, -2] - 1)
     assert run.facts["held_out"] == [0]
@@ -253,7 +253,7 @@ def test_several_runs_and_the_same_one_again(tmp_path):
     assert after.kept[1].tested != before[1].tested
     files = {path.name for path in (out / "imported").iterdir()}
     assert files == {one.rpartition("/")[2] for k in after.kept for one in (k.validation, k.tested)}
-    places = [after.scores(run, "svhn").places.tolist() for run in after.runs]
+    places = [after.scores(run, "svhn").source_indices.tolist() for run in after.runs]
     assert places[0] == places[1]
 
 

@@ -124,7 +124,7 @@ def test_all_methods_of_passes_are_there_with_a_tenth_of_the_corrupted_pictures(
         mean = p.mean(axis=2)
         odds = np.log(mean.max(axis=1)) - np.log1p(-mean.max(axis=1))
         assert np.allclose(said.confidence["devries_mcd_msr"], odds, atol=1e-5)
-        assert np.array_equal(said.averaged, mean.argmax(axis=1))
+        assert np.array_equal(said.mean_prediction, mean.argmax(axis=1))
         assert np.allclose(said.confidence["mcd_devries"], external[rows].mean(axis=1))
 
 

@@ -151,7 +151,7 @@ def test_a_job_that_a_death_cut_short_runs_alone(tmp_path):
 
 
 def test_a_job_lets_others_by_while_one_that_runs_is_to_spare_it_work(tmp_path):
-    one, two = (Job(name, {"x": name}, start="ab.start") for name in "ab")
+    one, two = (Job(name, {"x": name}, warm_up_file="ab.start") for name in "ab")
     assert one.key == Job("a", {"x": "a"}).key
     table = JobTable([one, two, A], tmp_path)
     table.begin(one)

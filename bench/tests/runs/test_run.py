@@ -23,7 +23,7 @@ from abstain_bench.runs.selection import choose  # noqa: E402
 from abstain_bench.runs.specification import (  # noqa: E402
     Specification,
     default_config,
-    plain,
+    to_plain,
 )
 from abstain_bench.runs.store import IMPORTED, JOBS, MANIFEST, Store  # noqa: E402
 from abstain_bench.runs.work import Worker  # noqa: E402
@@ -124,7 +124,7 @@ def test_the_same_command_does_nothing_twice(run):
     assert {outcome.status for outcome in outcomes} == {"kept"}
     assert contents(store.folder) == before
     assert [one.run for one in again.kept] == [one.run for one in store.kept]
-    assert again.config == json.loads(json.dumps(plain(miniature())))
+    assert again.config == json.loads(json.dumps(to_plain(miniature())))
 
 
 def test_a_run_that_is_stopped_at_once_leaves_what_there_was(run, tmp_path):

@@ -12,8 +12,8 @@ from abstain._foundation.archives import Archive
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.results import results_of
 from abstain_bench.runs.importing import export
-from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.store import MANIFEST, ExposureFacts, Run, ScoreFile, Store
+from abstain_bench.runs.studies import studies_of
 
 
 def test_one_array_is_no_file_of_scores(tmp_path):

@@ -339,12 +339,12 @@ def test_it_learns():
 
 def test_schedules():
     step = Recipe(epochs=90)
-    assert [step.rate(epoch / 90) for epoch in (0, 29, 30, 60)] == pytest.approx(
+    assert [step.learning_rate_at(epoch / 90) for epoch in (0, 29, 30, 60)] == pytest.approx(
         [5e-3, 5e-3, 1e-3, 2e-4]
     )
     cosine = Recipe(schedule="cosine", learning_rate=1.0)
-    assert [cosine.rate(x) for x in (0, 0.5, 1)] == pytest.approx([1, 0.5, 0])
-    assert Recipe(schedule="constant").rate(0.9) == 5e-3
+    assert [cosine.learning_rate_at(x) for x in (0, 0.5, 1)] == pytest.approx([1, 0.5, 0])
+    assert Recipe(schedule="constant").learning_rate_at(0.9) == 5e-3
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any, Final
 from abstain.evaluation import Note
 from abstain.evaluation.comparison import Unit
 from abstain_bench.results.scope import ComparableRuns
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
 from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.store import StoredRun
+from abstain_bench.runs.studies import Study
 
 __all__ = [
     "FEW_FAILURES",

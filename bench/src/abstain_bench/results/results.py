@@ -34,9 +34,9 @@ from abstain_bench.results.studies import comparison_of
 from abstain_bench.results.tables import OnStudy, RuleOptions, StudyTables
 from abstain_bench.runs.costs import REPORT, Stopwatch, costs_of
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
 from abstain_bench.runs.store import Store
+from abstain_bench.runs.studies import Study
 
 __all__ = ["results_of", "with_published"]
 

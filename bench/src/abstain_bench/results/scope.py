@@ -8,9 +8,9 @@ from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
 from abstain_bench.results.samples import StoredScores, averages_of
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.selection import Chosen, choose, metrics_of, usable, validated
 from abstain_bench.runs.store import VALIDATION, Run, Store, StoredRun
+from abstain_bench.runs.studies import Study, studies_of
 
 __all__ = [
     "ComparableRuns",

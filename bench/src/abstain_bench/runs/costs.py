@@ -14,7 +14,7 @@ from abstain._foundation.input_files import fields
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import Receipt, receipts_in
 from abstain_bench.runs.methods import by_method
-from abstain_bench.runs.specification.jobs import stage_named
+from abstain_bench.runs.specification.jobs import stage_of_name
 from abstain_bench.runs.store import JOBS
 
 __all__ = [
@@ -204,7 +204,7 @@ def costs_of(folder: str | Path, receipts: Iterable[Receipt] | None = None) -> t
     found: dict[tuple[str, str, str], list[float]] = {}
     for one in known:
         for (part, score), seconds in _parts(one).items():
-            found.setdefault((stage_named(one.name), part, score), []).append(seconds)
+            found.setdefault((stage_of_name(one.name), part, score), []).append(seconds)
     costs = [Cost(*key, len(own), sum(own)) for key, own in found.items() if key[0] in _STAGES]
     costs += [Cost(REPORT, part, "", 1, own) for part, own in _of_report(place).items()]
     costs.sort(key=lambda c: (_STAGES.index(c.stage), ("", *PARTS).index(c.part), c.score))

@@ -80,7 +80,7 @@ def _passes(
     if getattr(pictures, "ndim", 0) != 4 or not len(pictures):
         raise ShapeError(
             "`pictures` must be a tensor (n, channels, height, width); "
-            f"got {tuple(getattr(images, 'shape', ()))}"
+            f"got {tuple(getattr(pictures, 'shape', ()))}"
         )
     network.eval()
     dropout = _dropout(network, samples)

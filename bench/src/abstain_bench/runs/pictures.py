@@ -121,7 +121,7 @@ def loaded(
 ) -> LoadedTask:
     """Load a task, once a process: as its entry says, or with other sizes or another variation."""
     changed = TASKS[task].variation if variation is None else variation
-    said = None if data is None else data.said()
+    said = None if data is None else data.to_dict()
     return _loaded(json.dumps([task, folder, said, dict(changed)]))
 
 

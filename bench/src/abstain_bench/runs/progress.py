@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from abstain._foundation.input_files import last_line
 from abstain.errors import FileFormatError, InputError
@@ -121,7 +121,7 @@ def progress_of(folder: str | Path) -> Progress:
     # Runs that were imported are done.
     kept = [one for one in store.kept if "imported" in one.run.facts]
     imported = Counter(one.run.arm for one in kept)
-    kept += [] if spec is None else spec.kept(ended)
+    kept += [] if spec is None else spec.stored_runs(ended)
     chosen = choose(kept, store.config["metrics"]) if kept else ()
     return Progress(
         store,
@@ -161,7 +161,7 @@ def specification_of(
             **{"variation": {}, **_beside(store, known)},
         )
         # Jobs are made when they are first asked for, and not all that is wrong is seen before.
-        spec.before_choice()
+        spec.jobs_before_selection()
     except (AttributeError, InputError, KeyError, TypeError) as error:
         said = error if isinstance(error, InputError) else repr(error)
         raise FileFormatError(
@@ -173,16 +173,24 @@ def specification_of(
 def _beside(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
     """Return what jobs depend on beside the configuration."""
     task: str = store.config["task"]
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     # The newest first: not every manifest says all of it.
     for one in (store.facts, *(receipt.spec for receipt in receipts.values())):
         if one.get("task", task) == task:
-            found = {name: one[name] for name in _BESIDE if name in one} | found
-    return found if task not in TASKS else {**found, "variation": None}
+            inputs = {
+                field: one[key] for key, field in _INPUT_FIELDS.items() if key in one
+            } | inputs
+    return inputs if task not in TASKS else {**inputs, "variation": None}
 
 
-#: Fields of `Specification` that manifests and jobs have under the same names.
-_BESIDE = ("device", "pictures", "files", "weights", "variation")
+#: Fields of `Specification` besides the configuration, by their names in manifests and jobs.
+_INPUT_FIELDS: Final = {
+    "device": "device",
+    "pictures": "images_digest",
+    "files": "files_digest",
+    "weights": "weights_digest",
+    "variation": "variation",
+}
 
 
 class _Ended:
@@ -211,7 +219,7 @@ class _Ended:
 
 
 def _arms(spec: Specification, ended: _Ended, chosen: Sequence[Chosen]) -> Iterator[ArmProgress]:
-    wanted = {job.key for job in spec.after_choice((one.arm, one.setting) for one in chosen)}
+    wanted = {job.key for job in spec.test_jobs((one.arm, one.setting) for one in chosen)}
     # The networks of all seeds stand in each.
     all_of = [*spec.networks, *{one.validate.key: one for one in spec.ensembles}.values()]
     for arm in dict.fromkeys(one.run.arm for one in all_of):

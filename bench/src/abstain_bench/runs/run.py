@@ -20,9 +20,9 @@ from abstain_bench.runs.jobs.devices import devices_of, kind_of, refuse_absent
 from abstain_bench.runs.jobs.record import receipt, receipts_in
 from abstain_bench.runs.pictures import LoadedTask, exposures_of, loaded
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.specification import Config, Specification, plain
+from abstain_bench.runs.specification import Config, Specification, to_plain
 from abstain_bench.runs.specification.arms import reward_notes
-from abstain_bench.runs.specification.config import look_up
+from abstain_bench.runs.specification.config import check_config
 from abstain_bench.runs.specification.jobs import stage_of
 from abstain_bench.runs.store import (
     IMPORTED,
@@ -105,7 +105,7 @@ def run_benchmark(
     >>> from abstain_bench.runs.run import run_benchmark
     >>> store, _ = run_benchmark(default_config("glyphs", seeds=5), "runs")  # doctest: +SKIP
     """
-    look_up(config)
+    check_config(config)
     processes = checks.positive_int(jobs, "jobs")
     devices = devices_of(device)
     if not address:
@@ -120,9 +120,11 @@ def run_benchmark(
     notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
     keys = tuple(one.key for one in exposures)
-    spec = Specification(config, keys, kind_of(devices), weights=_hash(weights))
+    spec = Specification(config, keys, kind_of(devices), weights_digest=_hash(weights))
     if TASKS[config.task].needs_folder:
-        spec = replace(spec, pictures=task.digest(), files=_listing(config.folder, folder))
+        spec = replace(
+            spec, images_digest=task.digest(), files_digest=_listing(config.folder, folder)
+        )
     run = _OngoingRun(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
@@ -136,7 +138,7 @@ def run_benchmark(
     run.over([])
     # What the processes have loaded to validate they need to test.
     with Crew(processes) as crew:
-        run.over(do(spec.before_choice(), crew=crew))
+        run.over(do(spec.jobs_before_selection(), crew=crew))
         run.over(do(run.tests(), crew=crew))
     return Store.read(folder), run.outcomes
 
@@ -167,7 +169,9 @@ class _OngoingRun:
         """Return the networks that were validated, with what is there of each."""
         over = self.tested | {one.job.key: one for one in self.outcomes if one.there}
         # What an earlier run left counts at once: this one may be killed before it comes to it.
-        return self.spec.kept(lambda job: over.get(job.key) or receipt(job, self.folder / JOBS))
+        return self.spec.stored_runs(
+            lambda job: over.get(job.key) or receipt(job, self.folder / JOBS)
+        )
 
     def tests(self) -> list[Job]:
         """Return the jobs that test what was chosen, but for networks that were not validated."""
@@ -177,7 +181,7 @@ class _OngoingRun:
         chosen = choose(kept, self.spec.config.metrics)
         lost = {outcome.job.key for outcome in self.outcomes if not outcome.there}
         never = {one.test.key for one in self.spec.networks if one.validate.key in lost}
-        wanted = self.spec.after_choice((one.arm, one.setting) for one in chosen)
+        wanted = self.spec.test_jobs((one.arm, one.setting) for one in chosen)
         return [job for job in wanted if job.key not in never]
 
     def over(self, outcomes: Iterable[Outcome]) -> None:
@@ -189,7 +193,7 @@ class _OngoingRun:
         """Write the manifest: what came from elsewhere stays in it."""
         write_manifest(
             self.folder,
-            config=plain(self.spec.config),
+            config=to_plain(self.spec.config),
             facts=self._facts(),
             classes=self.task.parts.train.classes,
             exposures=[facts_of(exposure) for exposure in self.exposures],
@@ -202,9 +206,9 @@ class _OngoingRun:
             "python": platform.python_version(),
             # What jobs depend on beside the configuration.
             "device": self.spec.device,
-            "pictures": self.spec.pictures,
-            "files": self.spec.files,
-            "weights": self.spec.weights,
+            "pictures": self.spec.images_digest,
+            "files": self.spec.files_digest,
+            "weights": self.spec.weights_digest,
             "precision": self.spec.config.precision,
             "dtype": "float32 logits, float64 scores",
             "train": self.task.parts.train.n,

@@ -26,7 +26,7 @@ from abstain_bench.runs.passes import outputs_of
 from abstain_bench.runs.pictures import InputPictures, LoadedTask, loaded
 from abstain_bench.runs.selection import validated
 from abstain_bench.runs.specification.arms import ENSEMBLE
-from abstain_bench.runs.specification.jobs import SCORES, stage_of
+from abstain_bench.runs.specification.jobs import SCORES_SUFFIX, stage_of
 from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, packed
 from abstain_bench.runs.tasks import Sizes
 from abstain_bench.runs.training import Inputs, Machine, Recipe, Saving, train
@@ -99,7 +99,7 @@ class Trainer(ABC):
             saving=Saving(
                 job.place(place, ".part"),
                 self.save_every,
-                start=place / job.start if job.start else None,
+                start=place / job.warm_up_file if job.warm_up_file else None,
             ),
             on_step=Steps(job, place, "epoch", recipe.epochs),
             done=done,
@@ -152,7 +152,7 @@ class Worker(Trainer):
         objective = _objective(job)
         network = self._fresh(job, task, objective)
         images = task.parts.train
-        recipe = Recipe(**job.spec["recipe"]).lasting(_staged(job)[1]).counted(images.n)
+        recipe = Recipe(**job.spec["recipe"]).with_length(_staged(job)[1]).with_epochs_for(images.n)
         plan, done = objective.plan(recipe.epochs), 0
         for need in job.needs:
             # Its first phase was the whole training of another job.
@@ -291,7 +291,7 @@ def _parts(job: Job) -> int:
 
 def _together(job: Job, place: Path) -> Mapping[str, Any]:
     """Put together what the networks of all seeds say."""
-    files = [ScoreFile(need.place(place, SCORES)) for need in job.needs]
+    files = [ScoreFile(need.place(place, SCORES_SUFFIX)) for need in job.needs]
     keys = job.spec.get("exposures", [VALIDATION])
     watch = JobWatch()
     # Nothing is fitted on what several networks say.
@@ -309,18 +309,18 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
 def _member(scores: RunScores) -> Predictions:
     if scores.logits is None:
         raise InputError(f"the scores of {scores.exposure!r} hold no logits to put together")
-    return network_outputs(scores.logits, scores.labels, scores.places)
+    return network_outputs(scores.logits, scores.labels, scores.source_indices)
 
 
 def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.place(place, SCORES), packed([scores]))
+    write_atomically(job.place(place, SCORES_SUFFIX), packed([scores]))
     with watch.of("evaluation"):
         values = validated(scores, _averages(job), job.spec["metrics"])
     return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
 
 
 def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.place(place, SCORES), packed(parts))
+    write_atomically(job.place(place, SCORES_SUFFIX), packed(parts))
     with watch.of("evaluation"):
         # What is told as soon as it is there; tables are made by `results_of`.
         first = validated(parts[0], _averages(job), _TOLD)

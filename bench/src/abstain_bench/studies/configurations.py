@@ -158,14 +158,14 @@ def _of_run(
 ) -> Iterator[dict[str, Any]]:
     """Yield the numbers of one network."""
     from abstain_bench.runs.methods import METHODS
-    from abstain_bench.runs.protocol import gathered, judged, studies_of
+    from abstain_bench.runs.studies import concatenate_scores, studies_of, study_loss
 
     known = [s for s in studies_of(store.exposures) if s.headline and not s.parts]
     for study in (s for s in known if s.kind == _IID or s.errors == "removed"):
-        said = gathered(study, [store.scores(run, key) for key in study.exposures])
+        said = concatenate_scores(study, [store.scores(run, key) for key in study.exposures])
         for score in (name for name in scores if name in said.confidence):
             averages = score in METHODS and METHODS[score].averages
-            found = judged(study, said, averages=averages)
+            found = study_loss(study, said, averages=averages)
             rates = coverages if study.kind == _IID else ()
             yield from _of_score(score, study.name, said.confidence[score], found, rates)
 

@@ -343,4 +343,6 @@ class _Writing:
         base = self._pictures[run.name, key]
         rows = self.rows.cells[run.name, key]
         prediction = base.prediction if self.own is None else self.own[rows]
-        return replace(base, prediction=prediction, averaged=None, confidence={name: values[rows]})
+        return replace(
+            base, prediction=prediction, mean_prediction=None, confidence={name: values[rows]}
+        )

@@ -11,7 +11,7 @@ from abstain.predictions import Predictions
 from abstain_bench.runs.importing.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain_bench.runs.methods import METHODS, FitData, Method, fit_all, methods_of
 from abstain_bench.runs.outputs import LEARNED
-from abstain_bench.runs.specification.arms import BEGINS_WITH
+from abstain_bench.runs.specification.arms import INITIAL_OBJECTIVES
 from abstain_bench.runs.store import VALIDATION, RunScores, Store
 
 #: Scores of the level of the logits, which logits known up to a constant do not have.
@@ -60,7 +60,7 @@ def _possible(
     reasons: dict[str, str] = {}
     methods = []
     # What a network begins with is trained first, by itself.
-    trained_by = filter(None, (objective, BEGINS_WITH.get(objective)))
+    trained_by = filter(None, (objective, INITIAL_OBJECTIVES.get(objective)))
     for method in methods_of(trained_by, lacking={"ensemble"}, all_scores=True):
         if "train" in method.fitted_splits and told.train is None:
             reasons[method.name] = (
@@ -132,7 +132,7 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
             out.append(part)
             continue
         _refuse_other(key, part.outputs, own)
-        out.append(replace(part, outputs=replace(part.outputs, ids=own.places)))
+        out.append(replace(part, outputs=replace(part.outputs, ids=own.source_indices)))
     return tuple(out)
 
 

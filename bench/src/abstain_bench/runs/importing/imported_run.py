@@ -23,7 +23,7 @@ from abstain_bench.runs.importing.fd_shifts import (
 from abstain_bench.runs.importing.imported_network import same_pictures, scored
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import metrics_of, validated
-from abstain_bench.runs.specification.arms import NAME
+from abstain_bench.runs.specification.arms import ARM_NAME
 from abstain_bench.runs.store import (
     IMPORTED,
     MANIFEST,
@@ -215,7 +215,7 @@ def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
 
 def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
     for name, given in {"arm": arm, "setting": setting}.items():
-        if not (name == "setting" and given == "") and not NAME.fullmatch(given):
+        if not (name == "setting" and given == "") and not ARM_NAME.fullmatch(given):
             raise InputError(
                 f"`{name}` must be up to 60 letters, digits, dots, hyphens and underscores; "
                 f"got {given!r}"

@@ -60,7 +60,7 @@ class Job:
     name: str
     spec: Mapping[str, Any]
     needs: "tuple[Job, ...]" = ()
-    start: str = ""
+    warm_up_file: str = ""
 
     @cached_property
     def key(self) -> str:
@@ -293,8 +293,8 @@ class JobTable:
 
     def _spared_soon(self, job: Job) -> bool:
         """Tell whether a job that runs is to leave what this one would begin with."""
-        left = not job.start or (self.folder / job.start).is_file()
-        return not left and any(one.start == job.start for one in self._running())
+        left = not job.warm_up_file or (self.folder / job.warm_up_file).is_file()
+        return not left and any(one.warm_up_file == job.warm_up_file for one in self._running())
 
     def _running(self) -> list[Job]:
         idle = {job.stem for job in self.waiting} | set(self.over)
@@ -310,10 +310,12 @@ class JobTable:
         """Write down how a job ended."""
         job = outcome.job
         self.over[job.stem] = outcome
-        if job.start and all(
-            one.stem in self.over for one in self.jobs.values() if one.start == job.start
+        if job.warm_up_file and all(
+            one.stem in self.over
+            for one in self.jobs.values()
+            if one.warm_up_file == job.warm_up_file
         ):
-            (self.folder / job.start).unlink(missing_ok=True)
+            (self.folder / job.warm_up_file).unlink(missing_ok=True)
         self._tell(outcome)
 
     def _tell(self, outcome: Outcome) -> None:

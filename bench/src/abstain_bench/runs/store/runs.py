@@ -100,9 +100,9 @@ class RunScores:
 
     exposure: str
     labels: IntArray
-    places: IntArray
+    source_indices: IntArray
     prediction: IntArray
-    averaged: IntArray | None
+    mean_prediction: IntArray | None
     confidence: Mapping[str, FloatArray]
     logits: FloatArray | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -142,16 +142,20 @@ class RunScores:
         return RunScores(
             exposure,
             self.labels[rows],
-            self.places[rows],
+            self.source_indices[rows],
             self.prediction[rows],
-            None if self.averaged is None else self.averaged[rows],
+            None if self.mean_prediction is None else self.mean_prediction[rows],
             {name: own[rows] for name, own in self.confidence.items()},
             reasons=self.reasons,
         )
 
     def predicted(self, averages: bool) -> IntArray:
         """Return the predictions that a method judges."""
-        return self.averaged if averages and self.averaged is not None else self.prediction
+        return (
+            self.mean_prediction
+            if averages and self.mean_prediction is not None
+            else self.prediction
+        )
 
 
 def packed(parts: Iterable[RunScores]) -> bytes:
@@ -170,13 +174,13 @@ def packed(parts: Iterable[RunScores]) -> bytes:
     for part in parts:
         given: dict[str, Any] = {
             "labels": part.labels,
-            "places": part.places,
+            "places": part.source_indices,
             "prediction": part.prediction,
             "methods": np.array(list(part.confidence), dtype=np.str_),
             # One row a method, so that one method is read without the others being gone through.
             "confidence": np.array(list(part.confidence.values()), np.float64).reshape(-1, part.n),
             "reasons": np.array(json.dumps(dict(part.reasons))),
-            "averaged": part.averaged,
+            "averaged": part.mean_prediction,
             "logits": part.logits,
         }
         for name, array in given.items():
@@ -276,7 +280,7 @@ def _scores(exposure: str, found: dict[str, Any]) -> RunScores:
         exposure=exposure,
         confidence=by_method(dict(zip(names, table, strict=True))),
         reasons=reasons,
-        averaged=found.pop("averaged", None),
+        mean_prediction=found.pop("averaged", None),
         **found,
     )
 

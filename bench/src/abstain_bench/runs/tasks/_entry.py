@@ -168,7 +168,7 @@ class Sizes:
     Examples
     --------
     >>> from abstain_bench.runs.tasks import Sizes
-    >>> Sizes(learned=0, corrupted="all").said()["corrupted"]
+    >>> Sizes(learned=0, corrupted="all").to_dict()["corrupted"]
     'all'
     """
 
@@ -184,7 +184,7 @@ class Sizes:
     def __post_init__(self) -> None:
         hold(self, lambda name: f"data.{name}")
 
-    def said(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what a configuration says of it, as plain values."""
         return {k: v for k, v in asdict(self).items() if k != "records"}
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from abstain_bench.runs.tasks._entry import OFFICIAL, TASKS, Sizes
 
-__all__ = ["PictureCounts", "counts_of", "published_counts"]
+__all__ = ["ImageCounts", "counts_of", "published_counts"]
 
 
 @dataclass(frozen=True)
-class PictureCounts:
+class ImageCounts:
     """Pictures of a task.
 
     Attributes
@@ -27,8 +27,8 @@ class PictureCounts:
         That are learned.
     """
 
-    learned: int
-    chosen: int
+    train: int
+    validation: int
     exposures: Mapping[str, int]
     side: int
     classes: int
@@ -113,7 +113,7 @@ _COUNTS: Final[Mapping[str, _Official]] = MappingProxyType(
 
 def published_counts(
     task: str, data: Sizes | None, corruptions: Sequence[str], severities: Sequence[int]
-) -> PictureCounts | None:
+) -> ImageCounts | None:
     """Return the images of a task whose files are the official ones.
 
     Answers: how much is there to learn from and to be tested on, before anything is fetched?
@@ -139,7 +139,7 @@ def published_counts(
     for name, count in {**own.shifted, **own.new}.items():
         exposures[name] = min(count, sizes.tested or count) if files else count
     learned = min(own.learned, sizes.learned or own.learned) if files else own.learned
-    return PictureCounts(learned, chosen, exposures, own.side or sizes.side, own.classes)
+    return ImageCounts(learned, chosen, exposures, own.side or sizes.side, own.classes)
 
 
 def counts_of(
@@ -148,7 +148,7 @@ def counts_of(
     data: Sizes | None,
     corruptions: Sequence[str],
     severities: Sequence[int],
-) -> PictureCounts:
+) -> ImageCounts:
     """Count the images of a task whose numbers nobody published, by reading them.
 
     Examples
@@ -167,9 +167,7 @@ def counts_of(
             read[one.load] = one.load().n
         exposures[one.key] = read[one.load]
     side = int(TASKS[task].variation.get("side", 0)) or parts.train.shape[1]
-    return PictureCounts(
-        parts.train.n, parts.validation.n, exposures, side, len(parts.train.classes)
-    )
+    return ImageCounts(parts.train.n, parts.validation.n, exposures, side, len(parts.train.classes))
 
 
 def _parts(own: _Official, sizes: Sizes) -> tuple[int, int]:

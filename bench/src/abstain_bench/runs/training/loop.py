@@ -145,7 +145,7 @@ def train(
     >>> losses[1] < losses[0]
     True
     """
-    precision, recipe = precision_of(machine), recipe.counted(images.n)
+    precision, recipe = precision_of(machine), recipe.with_epochs_for(images.n)
     data = _Data(images, inputs or Inputs.of(images), machine.device)
     run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), precision)
     losses = [] if saving is None else run.begun(saving)
@@ -216,7 +216,7 @@ class _Run:
         self.objective = objective.to(data.device)
         self.data, self.recipe, (self.seed, self.done) = data, recipe, start
         self.plan = objective.plan(recipe.epochs)
-        self.rates = Rates(self.plan, recipe, recipe.batches(len(data.labels)))
+        self.rates = Rates(self.plan, recipe, recipe.steps_per_epoch(len(data.labels)))
         self.descent: Any = None
 
     def epoch(self, number: int, on_step: OnStep | None = None) -> float:

@@ -63,7 +63,7 @@ class FinetuningSpecification:
             "version": _VERSION,
             "data": data,
             "model": self.experiment.model,
-            "recipe": self.experiment.pretrain.said(),
+            "recipe": self.experiment.pretrain.to_dict(),
             "device": self.device,
         }
         spec |= {"pictures": self.pictures} if self.pictures else {}
@@ -125,7 +125,7 @@ class FinetuningSpecification:
         spec = {
             "kind": contender.kind,
             "options": dict(setting.options),
-            "recipe": setting.recipe.said(),
+            "recipe": setting.recipe.to_dict(),
             "seed": seed,
             **(more or {}),
         }

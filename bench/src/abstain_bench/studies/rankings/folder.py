@@ -25,8 +25,8 @@ from abstain_bench.results.scope import (
     select_studies,
 )
 from abstain_bench.results.studies import averaged
-from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.studies import Study, studies_of
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, OWN, SHARED, TWO, RankedStudies
 
 #: The runs of each method by seed.
