@@ -13,7 +13,7 @@ import abstain as ab
 from abstain.errors import FileFormatError, InputError, UnknownNameError
 from abstain_bench.results import results_of
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.store import VALIDATION, RunScores, Store, packed, write_manifest
+from abstain_bench.runs.store import VALIDATION, RunScores, Store, pack_scores, write_manifest
 from abstain_bench.runs.studies import studies_of
 
 AVERAGES = {"mcd_msr", "ens_msr"}
@@ -367,7 +367,9 @@ def test_what_does_not_exist_is_refused(store):
     with pytest.raises(TypeError, match="bootstrap"):
         results_of(store, bootstraps=3)
     with pytest.raises(InputError, match="tested"):
-        results_of(replace(store, kept=tuple(replace(k, tested="") for k in store.kept)))
+        results_of(
+            replace(store, stored_runs=tuple(replace(k, test_file="") for k in store.stored_runs))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -394,13 +396,13 @@ def test_a_missing_run_leaves_out_its_seed_or_its_methods_and_that_is_told(tmp_p
 
 def test_ties_and_values_that_are_undefined_break_nothing(tmp_path, small):
     store = made_store(tmp_path, seeds=2, n=40, methods=small, severities=(), ties=True)
-    run = store.tested[0]
-    path = store.folder / next(k.tested for k in store.kept if k.run == run)
+    run = store.tested_runs[0]
+    path = store.folder / next(k.test_file for k in store.stored_runs if k.run == run)
     parts = [store.scores(run, e.key, logits=True) for e in store.exposures]
     iid = parts[0]
     # This network makes no error at all on i.i.d. pictures.
     parts[0] = replace(iid, prediction=iid.labels, mean_prediction=None)
-    path.write_bytes(packed(parts))
+    path.write_bytes(pack_scores(parts))
     found = results_of(Store.read(tmp_path), metrics=["failure_auroc", "augrc"])
     assert ("failure_auroc", "iid") in found.undefined
     estimates = {
@@ -430,13 +432,13 @@ def test_a_study_without_failures_and_confidences_that_say_nothing(tmp_path, sma
     store = made_store(
         tmp_path, seeds=1, n=40, methods=small, severities=(), settings=("only",), metrics=metrics
     )
-    for one in store.kept:
+    for one in store.stored_runs:
         parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
         parts[0] = replace(parts[0], prediction=parts[0].labels, mean_prediction=None)
         parts[1] = replace(
             parts[1], confidence={m: np.full(parts[1].n, 0.5) for m in parts[1].confidence}
         )
-        (tmp_path / one.tested).write_bytes(packed(parts))
+        (tmp_path / one.test_file).write_bytes(pack_scores(parts))
     found = results_of(Store.read(tmp_path), studies=["iid", "unseen"])
     assert found.undefined == {("failure_auroc", "iid"): "there are no failures"}
     assert {e.value for e in found.comparisons["augrc"].estimates if e.data[0][1] == "iid"} == {0}
@@ -450,11 +452,11 @@ def test_a_study_without_failures_and_confidences_that_say_nothing(tmp_path, sma
 def test_a_method_nobody_chose_a_setting_for_is_compared_with_the_others(tmp_path, small):
     store = made_store(tmp_path, seeds=2, n=40, methods=small, severities=(), metrics=("augrc",))
     kept = []
-    for one in store.kept:
-        if one.run.arm == "devries" and one.tested:
+    for one in store.stored_runs:
+        if one.run.arm == "devries" and one.test_file:
             parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
             added = [with_column(part) for part in parts]
-            (tmp_path / one.tested).write_bytes(packed(added))
+            (tmp_path / one.test_file).write_bytes(pack_scores(added))
         kept.append(one)
     rewrite(store, kept)
     found = results_of(Store.read(tmp_path), studies=["iid", "digits"])
@@ -479,16 +481,16 @@ def rewrite(store, kept):
         facts=store.facts,
         classes=store.classes,
         exposures=store.exposures,
-        kept=kept,
+        stored_runs=kept,
     )
 
 
 def test_runs_on_different_pictures_are_refused(tmp_path, small):
     store = made_store(tmp_path, seeds=1, n=40, methods=small, severities=(), metrics=("augrc",))
-    one = next(k for k in store.kept if k.run.arm == "devries" and k.tested)
+    one = next(k for k in store.stored_runs if k.run.arm == "devries" and k.test_file)
     parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
     parts[0] = replace(parts[0], labels=parts[0].labels[::-1].copy())
-    (tmp_path / one.tested).write_bytes(packed(parts))
+    (tmp_path / one.test_file).write_bytes(pack_scores(parts))
     with pytest.raises(FileFormatError, match=one.run.name):
         results_of(Store.read(tmp_path), studies=["iid"])
 

@@ -49,7 +49,12 @@ def begin(folder: Path, config):
     (folder / JOBS).mkdir(parents=True, exist_ok=True)
     facts = {"versions": {}}
     write_manifest(
-        folder, config=to_plain(config), facts=facts, classes="ab", exposures=EXPOSURES, kept=[]
+        folder,
+        config=to_plain(config),
+        facts=facts,
+        classes="ab",
+        exposures=EXPOSURES,
+        stored_runs=[],
     )
 
 
@@ -62,7 +67,7 @@ def after(folder: Path, config, jobs=slice(None)):
     """Choose, and do the jobs after it."""
     plan = plan_of(config)
     kept = [
-        StoredRun(one.run, validated=values(one.validate))
+        StoredRun(one.run, validation_values=values(one.validate))
         for one in (*plan.networks, *plan.ensembles)
     ]
     chosen = choose(kept, config.metrics)

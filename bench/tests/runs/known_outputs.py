@@ -78,7 +78,7 @@ FAR, FAR_ENSEMBLE = drawn(200, 4, unknown=True)
 
 def right(name, outputs):
     """Whether the prediction that the method belongs to is right."""
-    if METHODS[name].averages:
+    if METHODS[name].uses_mean_prediction:
         mean = ab.Predictions(logit_samples=outputs.logit_samples, unlabeled=True)
         return mean.prediction_codes == outputs.labels
     return outputs.prediction_codes == outputs.labels

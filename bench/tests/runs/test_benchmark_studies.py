@@ -120,7 +120,7 @@ def test_what_is_a_failure_and_what_counts(averages):
         study_loss(
             Study("s", "", "new-class", study.exposures, errors),
             both,
-            averages=averages,
+            uses_mean_prediction=averages,
             outlier_cost=3.5,
         )
         for errors in ("kept", "removed", "scod", "outlier")

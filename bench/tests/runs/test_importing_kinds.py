@@ -56,7 +56,7 @@ def test_the_logits_of_old_deep_gamblers_folders_are_recovered(tmp_path, dtype, 
     for name in LEVEL_SCORES:
         assert found.reasons[name] == "the logits are known up to a constant for each picture"
     stores = [Store.read(tmp_path / name) for name in "abc"]
-    expected, ours, flattened = (s.scores(s.tested[0], "iid").confidence for s in stores)
+    expected, ours, flattened = (s.scores(s.tested_runs[0], "iid").confidence for s in stores)
     # The temperature of these few pictures depends on probabilities that float16 rounds off.
     tempered = ("dg_temp_msr",) if dtype is np.float64 else ()
     for name in ("dg_msr", "dg_pe", "dg_mcd_msr", "dg_res", *tempered):

@@ -129,7 +129,7 @@ def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     losses = facts["train-cross-entropy-dropout0-seed0"]["losses"]
     assert losses[-1] < losses[0]
     # Corruptions of all test pictures, and the others without those that were chosen on.
-    run = next(one for one in store.tested if one.arm == "cross-entropy")
+    run = next(one for one in store.tested_runs if one.arm == "cross-entropy")
     sizes = {key: store.scores(run, key).n for key in ("iid", "corruption-fog-5-official", "svhn")}
     assert sizes == {"iid": RECORDS - CHOSEN, "corruption-fog-5-official": RECORDS, "svhn": 20}
     found = results_of(store, metrics=["augrc"])

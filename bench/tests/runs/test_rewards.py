@@ -76,7 +76,7 @@ def test_a_benchmark_trains_with_a_reward_above_the_number_of_classes(tmp_path):
     arm = replace(arm, recipe=recipe, dropout=(0.0,), option_grid={"reward": (2.2, 15.0)})
     store, outcomes = run_benchmark(replace(config, arms=(arm,)), tmp_path)
     assert {outcome.status for outcome in outcomes} == {"done"}
-    settings = {kept.run.setting for kept in store.kept}
+    settings = {kept.run.setting for kept in store.stored_runs}
     assert settings == {"dropout0-reward2.2", "dropout0-reward15"}
     (note,) = [note for note in store.facts["notes"] if "reward" in note]
     assert note.startswith("the reward 15 of the arm deep-gamblers is above")

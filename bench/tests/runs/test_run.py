@@ -16,7 +16,7 @@ from abstain.errors import FileFormatError, InputError  # noqa: E402
 from abstain_bench.runs import work  # noqa: E402  after the skip
 from abstain_bench.runs.costs import costs_of  # noqa: E402
 from abstain_bench.runs.jobs import run_jobs  # noqa: E402
-from abstain_bench.runs.jobs.steps import Steps  # noqa: E402
+from abstain_bench.runs.jobs.steps import ProgressWriter  # noqa: E402
 from abstain_bench.runs.passes import outputs_of  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
 from abstain_bench.runs.selection import choose  # noqa: E402
@@ -123,7 +123,7 @@ def test_the_same_command_does_nothing_twice(run):
     again, outcomes = run_benchmark(miniature(), store.folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
     assert contents(store.folder) == before
-    assert [one.run for one in again.kept] == [one.run for one in store.kept]
+    assert [one.run for one in again.stored_runs] == [one.run for one in store.kept]
     assert again.config == json.loads(json.dumps(to_plain(miniature())))
 
 
@@ -135,7 +135,7 @@ def test_a_run_that_is_stopped_at_once_leaves_what_there_was(run, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run_benchmark(miniature(), tmp_path / "runs", on_outcome=stop)
-    assert Store.read(tmp_path / "runs").kept == run[0].kept
+    assert Store.read(tmp_path / "runs").stored_runs == run[0].kept
 
 
 def test_results_do_not_depend_on_the_order_or_the_process(run, tmp_path):
@@ -196,7 +196,7 @@ def test_a_changed_configuration_keeps_what_it_has_in_common(run, tmp_path):
     assert status["train-cross-entropy-dropout0-seed0"] == "kept"
     assert status["train-confidnet-dropout0-seed0"] == "done"
     # What was trained otherwise is no longer said to belong to the benchmark.
-    assert len({one.run.name for one in Store.read(tmp_path / "runs").kept}) == 12
+    assert len({one.run.name for one in Store.read(tmp_path / "runs").stored_runs}) == 12
 
 
 def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
@@ -210,8 +210,8 @@ def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
         "train-confidnet-classifier-dropout0-seed0",
         "train-confidnet-classifier-dropout0.1-seed0",
     }
-    assert all(outcome.job.place(tmp_path / JOBS, ".log").is_file() for outcome in failed)
-    assert {one.arm for one in store.tested} == {"cross-entropy"}
+    assert all(outcome.job.path(tmp_path / JOBS, ".log").is_file() for outcome in failed)
+    assert {one.arm for one in store.tested_runs} == {"cross-entropy"}
     assert set(store.facts["failed"]) >= {"train-confidnet-dropout0-seed0"}
 
 
@@ -237,7 +237,7 @@ def test_a_manifest_that_a_crash_left_unreadable_is_written_anew(run, tmp_path, 
         run_benchmark(default_config("digits"), folder)
     found, outcomes = run_benchmark(miniature(), folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
-    assert found.kept == before.kept
+    assert found.stored_runs == before.kept
     assert found.exposures == before.exposures
     (note,) = (note for note in found.facts["notes"] if "damaged" in note)
     assert note.endswith("what was imported must be imported again: test-vit-seed0-0123.npz")
@@ -275,7 +275,7 @@ def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_pat
 
     with pytest.raises(StopError):
         run_benchmark(config, tmp_path, on_outcome=told)
-    assert [one.seed for one in Store.read(tmp_path).tested] == [0]
+    assert [one.seed for one in Store.read(tmp_path).tested_runs] == [0]
     asked = ["--metrics", "augrc", "--studies", "iid"]
     assert main(["benchmark", "report", str(tmp_path), *asked]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -288,23 +288,23 @@ def test_one_seed_that_fails_in_all_settings_stops_no_other_test(tmp_path, monke
     config = replace(miniature(samples=2), methods=("msr", "ens_msr", "confidnet"))
     failing(monkeypatch, lambda name, seed: seed == 1 and name == "ConfidNet")
     store, outcomes = run_benchmark(config, tmp_path)
-    tested = {(one.arm, one.seed) for one in store.tested}
+    tested = {(one.arm, one.seed) for one in store.tested_runs}
     assert tested == {
         *((arm, seed) for arm in ("cross-entropy", "ensemble") for seed in (0, 1)),
         ("confidnet", 0),
     }
-    assert not [one for one in outcomes if one.job.name.startswith("test") and not one.there]
+    assert not [one for one in outcomes if one.job.name.startswith("test") and not one.is_done]
     # Where it goes well the second time, all is there.
     monkeypatch.undo()
     store, outcomes = run_benchmark(config, tmp_path)
-    assert all(one.there for one in outcomes)
-    assert ("confidnet", 1) in {(one.arm, one.seed) for one in store.tested}
+    assert all(one.is_done for one in outcomes)
+    assert ("confidnet", 1) in {(one.arm, one.seed) for one in store.tested_runs}
 
 
 def test_where_every_network_fails_the_outcomes_say_so(tmp_path, monkeypatch):
     failing(monkeypatch, lambda *_: True)
     store, outcomes = run_benchmark(smallest(), tmp_path)
-    assert store.tested == ()
+    assert store.tested_runs == ()
     assert {one.status for one in outcomes} == {"failed", "left out"}
 
 
@@ -377,7 +377,7 @@ def test_every_job_says_how_far_it_is_to_its_end(tmp_path, monkeypatch):
     def heard(self, done):
         told.setdefault((self.name, self.unit, self.total), []).append(done)
 
-    monkeypatch.setattr(Steps, "__call__", heard)
+    monkeypatch.setattr(ProgressWriter, "__call__", heard)
     config = miniature(samples=2, methods=("msr", "temp_msr", "knn", "confidnet"))
     arms = tuple(replace(arm, dropout=(0.1,)) for arm in config.arms)
     run_benchmark(replace(config, arms=arms, seeds=(0,)), tmp_path)

@@ -77,7 +77,9 @@ def test_an_unknown_metric_is_refused(scores):
 def kept(values, metric="augrc", method="m"):
     """Return runs from values by arm, setting and seed."""
     return [
-        StoredRun(Run("-".join(map(str, place)), *place), validated={method: {metric: value}})
+        StoredRun(
+            Run("-".join(map(str, place)), *place), validation_values={method: {metric: value}}
+        )
         for place, value in values.items()
     ]
 
@@ -146,7 +148,8 @@ def test_a_method_of_several_arms_names_them():
 def test_every_method_and_metric_has_its_own_choice():
     runs = [
         StoredRun(
-            Run(s, "x", s, 0), validated={"m": {"augrc": a, "accuracy": b}, "o": {"augrc": -a}}
+            Run(s, "x", s, 0),
+            validation_values={"m": {"augrc": a, "accuracy": b}, "o": {"augrc": -a}},
         )
         for s, a, b in (("a", 0.1, 0.5), ("b", 0.2, 0.6))
     ]

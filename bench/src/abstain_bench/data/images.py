@@ -20,7 +20,7 @@ class Images:
     pixels : uint8 ndarray of shape (n, channels, height, width)
         0 is black, 255 is white.
     labels : int64 ndarray of shape (n,)
-        The number of the class, from 0; -1 for a image of no known class, which no answer is
+        The number of the class, from 0; -1 for an image of no known class, which no answer is
         right for.
     classes : tuple of str
         The names of the classes.
@@ -260,7 +260,7 @@ def numbered_anew(labels: IntArray, count: int, kept: Array) -> IntArray:
 
 
 def levels_of(seen: Array, mean: Sequence[float], deviation: Sequence[float]) -> Array:
-    """Return a image that a network sees as bytes for people: channels last, or none of gray.
+    """Return an image that a network sees as bytes for people: channels last, or none of gray.
 
     It is scaled by the mean and deviation of each channel, which is undone.
     """

@@ -24,12 +24,12 @@ class Backbone(nn.Module, ABC):
     Parameters
     ----------
     width : int
-        Features of a image.
+        Features of an image.
 
     Attributes
     ----------
     width : int
-        Features of a image.
+        Features of an image.
     side : int
         Height and width that the layers see; 0 for those of the images.
 

@@ -156,7 +156,7 @@ def results_of(
 
 
 def _check_tested(store: Store) -> None:
-    if not store.tested:
+    if not store.tested_runs:
         raise InputError(
             f"no run of {str(store.folder)!r} was tested; continue it with `abstain benchmark run`"
         )
@@ -184,13 +184,13 @@ def _assemble(
             for metric in tables.metrics
         }
     notes = [
-        *about_untested(settings, store.kept),
+        *about_untested(settings, store.stored_runs),
         *about_choices(settings),
         *about_runs(runs_by_metric, store.facts),
         *about_studies(studies),
         *tables.findings,
     ]
-    titles = {added_method.name: added_method.title for added_method in store.additions.facts}
+    titles = {added_method.name: added_method.title for added_method in store.additions.methods}
     return BenchmarkResults(
         facts=_facts(tables),
         studies=studies,
@@ -287,7 +287,7 @@ def _facts(tables: StudyTables) -> dict[str, Any]:
         "classes": list(store.classes),
         "seeds": list(store.seeds),
         "runs": len(store.runs),
-        "tested": len(store.tested),
+        "tested": len(store.tested_runs),
         "risk": tables.options.risk,
         "delta": tables.options.delta,
         "outlier_cost": tables.options.outlier_cost,

@@ -150,7 +150,7 @@ class _Together:
         own = self.rotations[0]
         chosen = tuple(one for one in own.chosen if one.method in self.methods[one.metric])
         every = sorted_by_catalogue([name for methods in self.methods.values() for name in methods])
-        titles = {one.name: one.title for one in first.additions.facts}
+        titles = {one.name: one.title for one in first.additions.methods}
         said = [*about_choices(chosen), *about_studies(columns), _about(stores)]
         return BenchmarkResults(
             facts={
@@ -191,7 +191,7 @@ class _Rotation:
         methods: Sequence[str] | None,
         outlier_cost: float,
     ) -> None:
-        if not store.tested:
+        if not store.tested_runs:
             raise InputError(
                 f"no run of {str(store.folder)!r} was tested; continue it with "
                 "`abstain benchmark run`"

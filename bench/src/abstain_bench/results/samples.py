@@ -28,7 +28,7 @@ _MOST: Final = 2_000_000
 
 def averages_of(method: str) -> bool:
     """Tell whether a method judges the averaged prediction; one that was added does not."""
-    return method in METHODS and METHODS[method].averages
+    return method in METHODS and METHODS[method].uses_mean_prediction
 
 
 class StoredScores:
@@ -36,7 +36,7 @@ class StoredScores:
 
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
         self.store = store
-        self._runs = {(run.arm, run.setting, run.seed): run for run in store.tested}
+        self._runs = {(run.arm, run.setting, run.seed): run for run in store.tested_runs}
         self._asked = Counter(key for study in studies for key in study.exposures)
         self._read: dict[tuple[str, str], RunScores] = {}
 
@@ -159,7 +159,9 @@ class StudySamples:
         if place not in self._judged:
             own = self.scores[run.name]
             cost = self.outlier_cost
-            self._judged[place] = study_loss(self.study, own, averages=place[1], outlier_cost=cost)
+            self._judged[place] = study_loss(
+                self.study, own, uses_mean_prediction=place[1], outlier_cost=cost
+            )
         return self._judged[place]
 
     def scored(self, run: Run, method: str) -> Scored:
@@ -195,7 +197,7 @@ class StudySamples:
 
     def part(self, study: Study, rows: slice) -> "StudySamples":
         """Return some of the samples, as a study of their own."""
-        own = {name: scores.rows(rows, study.name) for name, scores in self.scores.items()}
+        own = {name: scores.subset(rows, study.name) for name, scores in self.scores.items()}
         return StudySamples(study, own, self.calibrators, self.classes, self.outlier_cost)
 
     def forget(self) -> None:
@@ -213,7 +215,7 @@ class StudySamples:
         place = (run.name, method, calibrated)
         if place not in self._scored:
             scores, counted = self.scores[run.name], self.judged(run, method)
-            prediction = scores.predicted(averages_of(method))
+            prediction = scores.prediction_for(averages_of(method))
             confidence = scores.confidence[method]
             chance = self.calibrators.apply(run, method, confidence) if calibrated else None
             self._scored[place] = Scored(

@@ -14,7 +14,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 __all__ = ["ensemble_outputs", "network_outputs"]
 
-#: The label of a image that is of no known class.
+#: The label of an image that is of no known class.
 UNKNOWN: Final = -1
 
 #: Columns of `Predictions.confidence`: the confidence that the objective learned, as log-odds; the
@@ -40,7 +40,7 @@ def network_outputs(
     logits : array of shape (n, K)
         Class logits of the objective, without the class "abstain".
     labels : array of shape (n,)
-        The true classes; -1 for a image of no known class.
+        The true classes; -1 for an image of no known class.
     places : array of shape (n,)
         Index of each image in its source. Copies of one image share it.
     features : array of shape (n, d), optional

@@ -27,7 +27,7 @@ _TRAIN_SEED: Final = 2
 
 #: Bytes of images that a process keeps for the next network.
 _KEPT: Final = 1 << 30
-#: Bytes of a number that a network sees, for each byte of a image.
+#: Bytes of a number that a network sees, for each byte of an image.
 _FLOAT: Final = 4
 #: Images at a time that a hash is taken of.
 _BLOCK: Final = 5000

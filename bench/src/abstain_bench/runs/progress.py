@@ -11,8 +11,8 @@ from typing import Any, Final
 from abstain._foundation.input_files import last_line
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.runs.costs import Cost, costs_of
-from abstain_bench.runs.jobs import Job, Outcome, Step, steps_in
-from abstain_bench.runs.jobs.record import Receipt, receipts_in
+from abstain_bench.runs.jobs import Job, JobProgress, Outcome, read_job_progress
+from abstain_bench.runs.jobs.record import Receipt, read_receipts
 from abstain_bench.runs.selection import Chosen, choose
 from abstain_bench.runs.specification import Specification, from_run
 from abstain_bench.runs.specification.jobs import stage_of
@@ -88,7 +88,7 @@ class Progress:
     chosen: tuple[Chosen, ...] = ()
     failed: tuple[Failure, ...] = ()
     begun: tuple[str, ...] = ()
-    running: tuple[Step, ...] = ()
+    running: tuple[JobProgress, ...] = ()
     seconds: float = 0.0
     size: int = 0
     costs: tuple[Cost, ...] = ()
@@ -115,11 +115,11 @@ def progress_of(folder: str | Path) -> Progress:
     """
     store = Store.read(folder)
     jobs = store.folder / JOBS
-    receipts = receipts_in(jobs)
+    receipts = read_receipts(jobs)
     spec = specification_of(store, receipts)
     ended = _Ended(receipts)
     # Runs that were imported are done.
-    kept = [one for one in store.kept if "imported" in one.run.facts]
+    kept = [one for one in store.stored_runs if "imported" in one.run.facts]
     imported = Counter(one.run.arm for one in kept)
     kept += [] if spec is None else spec.stored_runs(ended)
     chosen = choose(kept, store.config["metrics"]) if kept else ()
@@ -130,7 +130,7 @@ def progress_of(folder: str | Path) -> Progress:
         chosen,
         tuple(_failures(jobs, receipts)),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
-        tuple(steps_in(jobs)),
+        tuple(read_job_progress(jobs)),
         sum(one.seconds for one in receipts.values()),
         _size(store.folder),
         costs_of(store.folder, receipts.values()),
@@ -153,7 +153,7 @@ def specification_of(
     """
     if "arms" not in store.config:
         return None
-    known = receipts_in(store.folder / JOBS) if receipts is None else receipts
+    known = read_receipts(store.folder / JOBS) if receipts is None else receipts
     try:
         spec = Specification(
             from_run(store.config),

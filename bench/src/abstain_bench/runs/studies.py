@@ -175,7 +175,9 @@ def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
     methods = [m for m in scores[0].confidence if all(m in s.confidence for s in scores)]
     mean_prediction = None
     if any(s.mean_prediction is not None for s in scores):
-        mean_prediction = np.concatenate([s.predicted(averages=True) for s in scores])
+        mean_prediction = np.concatenate(
+            [s.prediction_for(uses_mean_prediction=True) for s in scores]
+        )
     return RunScores(
         exposure=study.name,
         labels=np.concatenate([s.labels for s in scores]),
@@ -215,7 +217,11 @@ class StudyLoss:
 
 
 def study_loss(
-    study: Study, scores: RunScores, *, averages: bool = False, outlier_cost: float = 2.0
+    study: Study,
+    scores: RunScores,
+    *,
+    uses_mean_prediction: bool = False,
+    outlier_cost: float = 2.0,
 ) -> StudyLoss:
     """Return the loss and the weight of each sample in a study.
 
@@ -242,7 +248,7 @@ def study_loss(
     is_new = scores.labels < 0
     if study.errors == "outlier":
         return StudyLoss(is_new)
-    is_failure = (scores.predicted(averages) != scores.labels) | is_new
+    is_failure = (scores.prediction_for(uses_mean_prediction) != scores.labels) | is_new
     if study.errors == "scod":
         cost = np.where(is_new, float(outlier_cost), is_failure.astype(np.float64))
         return StudyLoss(cost)

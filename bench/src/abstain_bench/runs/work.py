@@ -19,7 +19,7 @@ from abstain_bench.networks import MODELS
 from abstain_bench.runs.costs import Stopwatch
 from abstain_bench.runs.jobs import Job
 from abstain_bench.runs.jobs.devices import device_of_this_process
-from abstain_bench.runs.jobs.steps import Steps
+from abstain_bench.runs.jobs.steps import ProgressWriter
 from abstain_bench.runs.methods import METHODS, FitData, FittedMethods, Method, fit_all
 from abstain_bench.runs.outputs import ensemble_outputs, network_outputs
 from abstain_bench.runs.passes import outputs_of
@@ -27,7 +27,7 @@ from abstain_bench.runs.pictures import InputPictures, LoadedTask, loaded
 from abstain_bench.runs.selection import validated
 from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.specification.jobs import SCORES_SUFFIX, stage_of
-from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, packed
+from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, pack_scores
 from abstain_bench.runs.tasks import Sizes
 from abstain_bench.runs.training import Inputs, Machine, Recipe, Saving, train
 from abstain_bench.runs.training.loop import load_state, save_state
@@ -97,11 +97,11 @@ class Trainer(ABC):
             seed=seed,
             machine=Machine(self.device, precision),
             saving=Saving(
-                job.place(place, ".part"),
+                job.path(place, ".part"),
                 self.save_every,
                 start=place / job.warm_up_file if job.warm_up_file else None,
             ),
-            on_step=Steps(job, place, "epoch", recipe.epochs),
+            on_step=ProgressWriter(job, place, "epoch", recipe.epochs),
             done=done,
         )
 
@@ -156,7 +156,7 @@ class Worker(Trainer):
         plan, done = objective.plan(recipe.epochs), 0
         for need in job.needs:
             # Its first phase was the whole training of another job.
-            start_from(network, need.place(place, ".pt"))
+            start_from(network, need.path(place, ".pt"))
             done = plan.count(plan[0])
         with watch.of("training"):
             losses = self.train(
@@ -171,7 +171,7 @@ class Worker(Trainer):
                 precision=job.spec["precision"],
                 done=done,
             )
-        save_state(network.cpu().state_dict(), job.place(place, ".pt"))
+        save_state(network.cpu().state_dict(), job.path(place, ".pt"))
         return {"losses": losses, "took": watch.told}
 
     def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
@@ -182,8 +182,8 @@ class Worker(Trainer):
             task = self._task(first)
         objective = _objective(first)
         network = self._fresh(first, task, objective, trained=True)
-        network.load_state_dict(load_state(first.place(place, ".pt")))
-        steps = Steps(job, place, "part", _parts(job))
+        network.load_state_dict(load_state(first.path(place, ".pt")))
+        steps = ProgressWriter(job, place, "part", _parts(job))
         asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps, watch)
         samples = job.spec["samples"]
         if stage_of(job) == "validate":
@@ -243,7 +243,7 @@ class _Asked:
     network: Network
     objective: Objective
     seed: int
-    steps: Steps
+    steps: ProgressWriter
     watch: Stopwatch
 
     def about(self, pictures: Callable[[], InputPictures], samples: int) -> Predictions:
@@ -258,7 +258,7 @@ class _Asked:
                 seen.places,
                 samples=samples,
                 seed=self.seed,
-                on_share=self.steps.part,
+                on_share=self.steps.add_share,
             )
 
     def known(self, job: Job, task: LoadedTask, validation: Predictions | None = None) -> FitData:
@@ -291,7 +291,7 @@ def _parts(job: Job) -> int:
 
 def _together(job: Job, place: Path) -> Mapping[str, Any]:
     """Put together what the networks of all seeds say."""
-    files = [ScoreFile(need.place(place, SCORES_SUFFIX)) for need in job.needs]
+    files = [ScoreFile(need.path(place, SCORES_SUFFIX)) for need in job.needs]
     keys = job.spec.get("exposures", [VALIDATION])
     watch = JobWatch()
     # Nothing is fitted on what several networks say.
@@ -313,14 +313,14 @@ def _member(scores: RunScores) -> Predictions:
 
 
 def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.place(place, SCORES_SUFFIX), packed([scores]))
+    write_atomically(job.path(place, SCORES_SUFFIX), pack_scores([scores]))
     with watch.of("evaluation"):
         values = validated(scores, _averages(job), job.spec["metrics"])
     return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
 
 
 def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.place(place, SCORES_SUFFIX), packed(parts))
+    write_atomically(job.path(place, SCORES_SUFFIX), pack_scores(parts))
     with watch.of("evaluation"):
         # What is told as soon as it is there; tables are made by `results_of`.
         first = validated(parts[0], _averages(job), _TOLD)
@@ -328,7 +328,7 @@ def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) ->
 
 
 def _averages(job: Job) -> dict[str, bool]:
-    return {name: METHODS[name].averages for name in job.spec["methods"]}
+    return {name: METHODS[name].uses_mean_prediction for name in job.spec["methods"]}
 
 
 def _run_scores(
@@ -337,7 +337,7 @@ def _run_scores(
     found = fitted.score(outputs)
     watch.scores.add(found.seconds)
     given = {name: x for name, x in found.items() if name not in found.reasons}
-    return RunScores.of(key, outputs, given, found.reasons)
+    return RunScores.from_outputs(key, outputs, given, found.reasons)
 
 
 def _objective(first: Job) -> Objective:

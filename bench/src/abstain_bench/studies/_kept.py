@@ -66,7 +66,7 @@ class Pieces:
             except Exception as error:
                 failed.append(error)
                 raise
-            write_atomically(job.place(folder, _ROWS), text.encode())
+            write_atomically(job.path(folder, _ROWS), text.encode())
             return {}
 
         folder = place / JOBS
@@ -75,7 +75,7 @@ class Pieces:
         run_jobs(jobs, work, folder, on_outcome=self.on_outcome)
         if failed:
             raise failed[0]
-        return [json.loads(job.place(folder, _ROWS).read_bytes()) for job in jobs]
+        return [json.loads(job.path(folder, _ROWS).read_bytes()) for job in jobs]
 
     def _job(self, name: str) -> Job:
         own = {"study": self.study, "piece": name, "version": _VERSION}

@@ -147,7 +147,7 @@ def _measured(
     for folder in folders:
         store = Store.read(Path(folder))
         short = f"{store.folder.name}: " if len(folders) > 1 else ""
-        for run in store.tested:
+        for run in store.tested_runs:
             name = short + " ".join(filter(None, (run.arm, run.setting)))
             for row in _of_run(store, run, scores, coverages):
                 yield {**row, "configuration": name, "run": str(run.seed)}
@@ -164,8 +164,8 @@ def _of_run(
     for study in (s for s in known if s.kind == _IID or s.errors == "removed"):
         said = concatenate_scores(study, [store.scores(run, key) for key in study.exposures])
         for score in (name for name in scores if name in said.confidence):
-            averages = score in METHODS and METHODS[score].averages
-            found = study_loss(study, said, averages=averages)
+            averages = score in METHODS and METHODS[score].uses_mean_prediction
+            found = study_loss(study, said, uses_mean_prediction=averages)
             rates = coverages if study.kind == _IID else ()
             yield from _of_score(score, study.name, said.confidence[score], found, rates)
 

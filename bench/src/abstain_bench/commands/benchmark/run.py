@@ -215,9 +215,9 @@ def _tell(config: "Config", dry: DryRun | None) -> None:
 def _say_changes(out: Path, config: "Config") -> None:
     """Refuse a folder of another task; say what is otherwise than it was in the folder."""
     from abstain_bench.runs.specification import to_plain
-    from abstain_bench.runs.store import MANIFEST, Store, lost
+    from abstain_bench.runs.store import MANIFEST, Store, is_manifest_unreadable
 
-    if not (out / MANIFEST).is_file() or lost(out):
+    if not (out / MANIFEST).is_file() or is_manifest_unreadable(out):
         return
     before = Store.read(out).config
     if "task" not in before:
@@ -250,7 +250,7 @@ def numbers(outcome: "Outcome") -> str:
         return ""
     known = [name for name in first if name in METHODS]
     # Its own confidence and the softmax say most; those by several passes are in the tables.
-    one_pass = [name for name in known if not METHODS[name].averages] or known
+    one_pass = [name for name in known if not METHODS[name].uses_mean_prediction] or known
     own = [name for name in one_pass if "learned" in METHODS[name].needs]
     softmax = [name for name in one_pass if name.rpartition("_")[2] == BASELINE][:1]
     shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
@@ -268,7 +268,7 @@ def numbers(outcome: "Outcome") -> str:
 
 def _show(store: "Store") -> None:
     """Print the summary, where anything was tested."""
-    if not store.tested:
+    if not store.tested_runs:
         return
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import results_of
@@ -285,11 +285,9 @@ def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
     """Name the logs of jobs that failed, and what makes the report."""
     from abstain_bench.runs.store import JOBS
 
-    failed = [outcome for outcome in outcomes if not outcome.there]
+    failed = [outcome for outcome in outcomes if not outcome.is_done]
     if failed:
-        logs = [
-            str(path) for one in failed if (path := one.job.place(out / JOBS, ".log")).is_file()
-        ]
+        logs = [str(path) for one in failed if (path := one.job.path(out / JOBS, ".log")).is_file()]
         words = f"{len(failed)} of {len(outcomes)} jobs failed or were left out. "
         words += f"Their logs: {', '.join(logs)}. " if logs else ""
         words += "The same command tries them again."

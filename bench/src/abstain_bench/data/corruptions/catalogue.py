@@ -43,7 +43,7 @@ class Corruption:
         From float32 images (n, channels, height, width) in [0, 1], a generator and one value of
         each constant by its name, to spoiled images, which `corrupt` clips to [0, 1]. It leaves
         what it is given untouched. It calls one method of the generator once, with the images
-        on the first axis, so that what a image gets does not depend on those behind it.
+        on the first axis, so that what an image gets does not depend on those behind it.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
 
     Notes
     -----
-    What a image gets depends on the seed and on its position in the batch, not on the images
+    What an image gets depends on the seed and on its position in the batch, not on the images
     around it: the first ten of a thousand are spoiled as those ten alone. A generator moves on by
     what was drawn, so that batches spoiled one after the other with one generator get what they
     would get as one batch; a seed starts anew with each call.

@@ -172,7 +172,7 @@ def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pic
         values = part.reshape(-1, 1, rows + 1, columns + 1)
         density += np.float32(0.5**layer) * stretched(values, pictures.shape[-2:])
     low, high = (f(density, axis=(1, 2, 3), keepdims=True) for f in (np.min, np.max))
-    # The thinnest place of a image has a third of the fog of its thickest.
+    # The thinnest place of an image has a third of the fog of its thickest.
     share = np.float32(opacity) * (1 + 2 * (density - low) / (high - low)) / 3
     out: Pictures = pictures + share * (np.float32(_FOG) - pictures)
     return out
@@ -185,7 +185,7 @@ def _cells(pictures: Pictures, count: int) -> tuple[int, int]:
     return round(height / pixels), round(width / pixels)
 
 
-# -------------------------------------------- digital: what is done to a image after it was taken
+# -------------------------------------------- digital: what is done to an image after it was taken
 #: How far a field of displacements is smoothed, in units of 1/32 of the shorter side.
 _SMOOTH = 2.5
 
@@ -286,7 +286,7 @@ ENTRIES = (
         "motion-blur",
         "motion blur",
         "blur",
-        "Every point becomes a line of one direction a image, as of a camera that moves.",
+        "Every point becomes a line of one direction an image, as of a camera that moves.",
         {"length": (1.5, 2.5, 4.0, 5.5, 8.0)},
         _motion,
     ),
@@ -302,7 +302,7 @@ ENTRIES = (
         "snow",
         "snow",
         "weather",
-        "White flakes fall in one direction a image, and the air between is gray.",
+        "White flakes fall in one direction an image, and the air between is gray.",
         {"share": (0.003, 0.007, 0.014, 0.028, 0.055), "veil": (0.02, 0.035, 0.055, 0.08, 0.12)},
         _snow,
     ),

@@ -98,7 +98,7 @@ def read_image_folder(
     InputError
         The folder does not exist or holds no class folders, or Pillow is not installed.
     FileFormatError
-        A class folder holds no image, or a image is damaged; the message names it.
+        A class folder holds no image, or an image is damaged; the message names it.
 
     Examples
     --------

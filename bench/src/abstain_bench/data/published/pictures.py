@@ -172,7 +172,7 @@ class FileParts:
     def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> PublishedPictures:
         """Read every part as squares of `side` pixels, at most `limit` of each, drawn by `rng`.
 
-        A part takes 3 x side x side bytes a image: 100,000 images of 64 pixels 1.2 GB.
+        A part takes 3 x side x side bytes an image: 100,000 images of 64 pixels 1.2 GB.
         """
         drawing = generator(rng)
 

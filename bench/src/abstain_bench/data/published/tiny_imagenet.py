@@ -46,7 +46,7 @@ def read_tiny_imagenet(
         The folder or one of its files does not exist, or Pillow is not installed.
     FileFormatError
         A class has too few images, the annotations name a class or a file that is not there, or
-        a image is damaged; the message names it.
+        an image is damaged; the message names it.
 
     Notes
     -----

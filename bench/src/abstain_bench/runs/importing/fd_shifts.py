@@ -171,7 +171,7 @@ def logits_of_probabilities(probabilities: Any) -> Any:
     """Return logits from a softmax over the classes and abstention, without that of abstention.
 
     The logarithm of a softmax is the logits less a constant for each row, so every score that
-    compares the classes of a image is that of the logits. Probabilities that were rounded to 0
+    compares the classes of an image is that of the logits. Probabilities that were rounded to 0
     are set to half of the smallest number of their type.
     """
     p = np.asarray(probabilities)

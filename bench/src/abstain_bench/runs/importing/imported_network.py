@@ -41,7 +41,7 @@ def scored(
         own = {name: part.external[column] for name, column in external.items()}
         both = {**found, **own}
         confidence = {m.name: both[m.name] for m in methods if m.name not in found.reasons}
-        out.append(RunScores.of(part.facts.key, part.outputs, confidence, {}))
+        out.append(RunScores.from_outputs(part.facts.key, part.outputs, confidence, {}))
     common = [m for m in out[0].confidence if all(m in part.confidence for part in out)]
     return (
         [
@@ -61,7 +61,7 @@ def _possible(
     methods = []
     # What a network begins with is trained first, by itself.
     trained_by = filter(None, (objective, INITIAL_OBJECTIVES.get(objective)))
-    for method in methods_of(trained_by, lacking={"ensemble"}, all_scores=True):
+    for method in methods_of(trained_by, missing={"ensemble"}, all_scores=True):
         if "train" in method.fitted_splits and told.train is None:
             reasons[method.name] = (
                 "it is fitted on training images, of which train_features.npz, last_layer.npz "
@@ -127,7 +127,7 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
         )
     out = []
     for key in ([VALIDATION] if VALIDATION in by_key else []) + wanted:
-        own, part = store.first(key, logits=True), by_key[key]
+        own, part = store.first_scores(key, logits=True), by_key[key]
         if own is None:
             out.append(part)
             continue

@@ -33,7 +33,7 @@ from abstain_bench.runs.store import (
     RunScores,
     Store,
     StoredRun,
-    keep_only,
+    delete_unlisted_files,
     write_manifest,
     write_scores,
 )
@@ -177,7 +177,7 @@ def import_fd_shifts(
     run = replace(run, facts=_identity(path, told))
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
-        store = Store.read(folder, added=False)
+        store = Store.read(folder, with_added=False)
         told = _fitting(told, store, run, replaces=replaces)
     scores, reasons, more = scored(told, trained_by)
     notes = (*told.notes, *more)
@@ -269,7 +269,7 @@ def _logits(path: Path) -> Path:
 
 
 def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
-    by_name = {kept.run.name: kept for kept in store.kept}
+    by_name = {kept.run.name: kept for kept in store.stored_runs}
     there = by_name.get(run.name)
     if there is None:
         return
@@ -296,7 +296,7 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
     }
     values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
     if parts["validate"]:
-        averages = {name: METHODS[name].averages for name in values}
+        averages = {name: METHODS[name].uses_mean_prediction for name in values}
         values = validated(parts["validate"][0], averages, metrics_of(store))
     return StoredRun(run, files["validate"], files["test"], values)
 
@@ -304,17 +304,17 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
 def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFolder) -> None:
     """Write the manifest with the run in it, and delete files that it no longer names."""
     if store is not None:
-        others = [one for one in store.kept if one.run.name != kept.run.name]
+        others = [one for one in store.stored_runs if one.run.name != kept.run.name]
         write_manifest(
             folder,
             config=store.config,
             facts=store.facts,
             classes=store.classes,
             exposures=store.exposures,
-            kept=[*others, kept],
+            stored_runs=[*others, kept],
         )
-        named = {name for one in (*others, kept) for name in (one.validation, one.tested)}
-        keep_only(folder, IMPORTED, named)
+        named = {name for one in (*others, kept) for name in (one.validation_file, one.test_file)}
+        delete_unlisted_files(folder, IMPORTED, named)
         return
     write_manifest(
         folder,
@@ -325,5 +325,5 @@ def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFol
         },
         classes=told.classes,
         exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
-        kept=[kept],
+        stored_runs=[kept],
     )

@@ -19,7 +19,7 @@ from abstain.tables.column import DataColumn, to_number
 from abstain.tables.table import DataTable
 from abstain.typing import Array, FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.store import VALIDATION, AddedFacts, Run, Store
+from abstain_bench.runs.store import VALIDATION, AddedMethod, Run, Store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,14 +98,14 @@ def rows_of(store: Store, table: DataTable) -> RowIndex:
                 "confidences says with `run`, `exposure` and `row` which image each row is about"
             )
     columns = table.load(PLACE)
-    runs = {kept.run.name: i for i, kept in enumerate(store.kept)}
+    runs = {kept.run.name: i for i, kept in enumerate(store.stored_runs)}
     keys = {VALIDATION: 0} | {one.key: i for i, one in enumerate(store.exposures, start=1)}
     run = _coded(columns["run"].as_text(), runs, "run", table)
     exposure = _coded(columns["exposure"].as_text(), keys, "exposure", table)
     # 0 where no run has any.
     sizes = np.zeros(len(keys), dtype=np.int64)
     for code in np.unique(exposure):
-        said = store.first(list(keys)[code])
+        said = store.first_scores(list(keys)[code])
         sizes[code] = 0 if said is None else said.n
     row = _row_numbers(columns["row"], table, sizes[exposure], list(keys), exposure)
     cell = run * len(keys) + exposure
@@ -206,14 +206,14 @@ def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> di
     return {found[0]: name} if len(found) == 1 else {c: f"{name}-{c}" for c in found}
 
 
-def refuse_taken(name: str, store: Store, before: Sequence[AddedFacts], replace: bool) -> None:
+def refuse_taken(name: str, store: Store, before: Sequence[AddedMethod], replace: bool) -> None:
     """Refuse a name that cannot be one, or that a method has already."""
     if not _METHOD_NAME.fullmatch(name):
         raise InputError(
             "a method must be named with up to 60 letters, digits, dots, hyphens, underscores and "
             f"plus signs; got {name!r}. Give it another with `name`"
         )
-    known = {method for kept in store.kept for method in kept.validated}
+    known = {method for kept in store.stored_runs for method in kept.validation_values}
     if name in METHODS or name in known or name in {run.arm for run in store.runs}:
         raise InputError(
             f"{name!r} is the name of a method or an arm of the benchmark; choose another `name`"
@@ -328,9 +328,9 @@ def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
     """Return what one run says of every image as a table."""
     import polars as pl
 
-    kept = next(one for one in store.kept if one.run.name == run.name)
-    keys = [VALIDATION] if kept.validation else []
-    keys += [one.key for one in store.exposures] if kept.tested else []
+    kept = next(one for one in store.stored_runs if one.run.name == run.name)
+    keys = [VALIDATION] if kept.validation_file else []
+    keys += [one.key for one in store.exposures] if kept.test_file else []
     parts = []
     for key in keys:
         said = store.scores(run, key, logits=True)
@@ -350,8 +350,8 @@ def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
 def _runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
     if run is None:
         # Networks that came with the scores of others are no runs of the folder.
-        own = {one.name for one in store.added if one.classifier}
-        return tuple(one for one in store.tested if one.arm not in own)
+        own = {one.name for one in store.added_methods if one.classifier}
+        return tuple(one for one in store.tested_runs if one.arm not in own)
     name = run if isinstance(run, str) else run.name
     known = {one.name: one for one in store.runs}
     if name not in known:

@@ -193,7 +193,7 @@ def default_methods(
     lacking = set() if samples else {"samples"}
     if len(seeds) < 2:
         lacking.add("ensemble")
-    return tuple(method.name for method in methods_of(objectives, lacking=lacking))
+    return tuple(method.name for method in methods_of(objectives, missing=lacking))
 
 
 def scale_stages(stages: Mapping[str, int], factor: float) -> dict[str, int]:
