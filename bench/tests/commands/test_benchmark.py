@@ -90,7 +90,7 @@ def test_a_manifest_of_zeros_stops_no_run(folder, faked, capsys):
     path.write_bytes(bytes(path.stat().st_size))
     faked()
     assert run(["benchmark", "status", "runs"]) == 2
-    assert "run the same command, which writes it anew" in capsys.readouterr().err
+    assert "run the same command to write it again" in capsys.readouterr().err
     assert run(["benchmark", "run", "glyphs"]) == 0
 
 
@@ -252,7 +252,7 @@ def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
         (["none.toml"], "there is no configuration 'none.toml'"),
         (["glyphs", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
         (["glyphs", "--methods", "mrs"], "no method named 'mrs'"),
-        (["glyphs", "--arms", "x"], "no arm named 'x'"),
+        (["glyphs", "--arms", "x"], "no arm 'x'"),
     ],
 )
 def test_what_cannot_be_run(folder, faked, capsys, asked, said):
@@ -494,7 +494,7 @@ def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
     assert run(["benchmark", "import", *asked]) == 2
     (told,) = re.findall(r"--held-out 0", capsys.readouterr().err)
     assert run(["benchmark", "import", *asked, *told.split()]) == 0
-    assert "i.i.d. pictures are the exposure 'held-out-classes'" in words(capsys.readouterr().out)
+    assert "i.i.d. images are the exposure 'held-out-classes'" in words(capsys.readouterr().out)
     assert [one.key for one in Store.read("runs").exposures] == ["iid", "held-out-classes"]
 
 

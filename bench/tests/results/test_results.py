@@ -31,7 +31,7 @@ def results(store):
 
 def run_of(store, chosen, seed):
     place = (chosen.arm, chosen.setting, seed)
-    return next(run for run in store.tested if (run.arm, run.setting, run.seed) == place)
+    return next(run for run in store.tested_runs if (run.arm, run.setting, run.seed) == place)
 
 
 def by_hand(store, run, study, method):
@@ -95,7 +95,7 @@ def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
 
 
 def test_each_metric_uses_the_settings_chosen_by_it(store, results):
-    assert results.chosen == choose(store.kept, results.metrics)
+    assert results.chosen == choose(store.stored_runs, results.metrics)
     places = {(one.method, one.metric): (one.arm, one.setting) for one in results.chosen}
     # Otherwise the test below could not tell.
     assert any(places[m, "augrc"] != places[m, "accuracy"] for m, _ in places)
@@ -210,7 +210,7 @@ def test_calibrated_confidences_are_what_ece_is_of(store, results):
     for one in (own for own in results.chosen if own.metric == "ece"):
         run = run_of(store, one, 2)
         known = store.scores(run, VALIDATION)
-        answers = known.predicted(one.method in AVERAGES)
+        answers = known.prediction_for(one.method in AVERAGES)
         held_out = ab.Predictions(
             confidence={"c": known.confidence[one.method]}, loss=answers != known.labels
         )
@@ -241,7 +241,7 @@ def test_thresholds_are_set_on_validation_data_and_meet_all_pictures(store, resu
         for seed in store.seeds:
             run = run_of(store, one, seed)
             known = store.scores(run, VALIDATION)
-            wrong = known.predicted(one.method in AVERAGES) != known.labels
+            wrong = known.prediction_for(one.method in AVERAGES) != known.labels
             rule = ab.thresholds.sgr(known.confidence[one.method], wrong, max_risk=0.15, delta=0.05)
             for name in ("iid", "corruption-3", "digits"):
                 row = rows[name, one.method, str(seed)]
@@ -290,7 +290,7 @@ def test_the_most_extreme_pictures_are_found_where_they_lie(store, results):
             for e in own:
                 part = store.scores(run, e.exposure)
                 assert part.confidence["mcd_msr"][e.row] == e.confidence
-                assert (part.labels[e.row], part.averaged[e.row]) == (e.label, e.prediction)
+                assert (part.labels[e.row], part.mean_prediction[e.row]) == (e.label, e.prediction)
                 assert (e.label != e.prediction) == failed
                 below = (confidence[counts] < e.confidence).mean()
                 assert e.quantile == pytest.approx(

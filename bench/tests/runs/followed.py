@@ -34,7 +34,7 @@ def values(job):
 
 def work(job, folder):
     """Do a job; those of `FAIL` fail."""
-    job.place(folder, ".npz").write_bytes(job.name.encode())
+    job.path(folder, ".npz").write_bytes(job.name.encode())
     if "metrics" in job.spec:
         return {"validated": values(job)}
     return {"first": values(job)} if "exposures" in job.spec else {}

@@ -52,7 +52,7 @@ def said(features, labels, seed):
 
 
 def drawn(n, seed, *, unknown=False):
-    """Outputs for n pictures, and those of an ensemble for the same pictures."""
+    """Outputs for n images, and those of an ensemble for the same images."""
     rng = np.random.default_rng(seed)
     labels = np.full(n, 3) if unknown else rng.integers(3, size=n)
     features = features_of(labels, seed)

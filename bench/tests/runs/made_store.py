@@ -86,7 +86,7 @@ def made_store(
     seeds : int
         Networks of each setting.
     n : int
-        Pictures of each exposure but those of corruptions, which have half as many.
+        Images of each exposure but those of corruptions, which have half as many.
     severities : sequence of int
         Of the two corruptions.
     methods : mapping
@@ -181,7 +181,7 @@ class _Maker:
 
     def scores(self, key: str, kind: str, severity: int) -> RunScores:
         """Make up the scores of one exposure."""
-        # The pictures of an exposure are the same for every network.
+        # The images of an exposure are the same for every network.
         same = np.random.default_rng(sum(map(ord, "iid" if severity else key)))
         n = self.n // 2 if severity else self.n
         labels = same.integers(0, len(CLASSES), n)

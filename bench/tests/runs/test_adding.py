@@ -323,6 +323,6 @@ def test_receipts_outlive_the_manifest_and_damage_is_said(folder):
     found = json.loads(receipts.read_text())
     receipts.write_text(json.dumps({**found, "version": 9}))
     with pytest.raises(
-        FileFormatError, match=r"damaged: the field `version` must be 1.*added again"
+        FileFormatError, match=r"damaged: the field `version` must be 1.*add the scores again"
     ):
         Store.read(folder)

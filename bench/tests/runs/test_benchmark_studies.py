@@ -1,4 +1,4 @@
-"""Studies: what they are called, which pictures they are about, and what is a failure there."""
+"""Studies: what they are called, which images they are about, and what is a failure there."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a benchmark would take: counted products, published numbers of pictures, and sums."""
+"""What a benchmark would take: counted products, published numbers of images, and sums."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_products_and_parameters_are_those_of_the_layers(name):
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
             layer.register_forward_hook(count)
     if name == "wrn-28-10":
-        # Five billion products: that of a smaller picture goes with the area.
+        # Five billion products: that of a smaller image goes with the area.
         own = own.products_at(8)
         side = 8
     else:
@@ -62,8 +62,8 @@ def test_the_transformer_is_counted_by_hand():
 
 def test_pictures_are_as_many_as_the_paper_prints():
     names = {
-        "n_train": lambda c: c.learned,
-        "n_validation": lambda c: c.chosen,
+        "n_train": lambda c: c.train,
+        "n_validation": lambda c: c.validation,
         "n_iid_test": lambda c: c.exposures["iid"],
         "n_corruption": lambda c: sum(
             n for name, n in c.exposures.items() if name.startswith("corruption")

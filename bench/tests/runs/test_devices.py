@@ -43,7 +43,7 @@ def test_devices_that_make_no_sense_are_refused(text, said):
 
 
 def test_devices_are_dealt_out_in_turn(monkeypatch):
-    monkeypatch.setattr(devices, "_number", 0)
+    monkeypatch.setattr(devices, "_process_index", 0)
     two = ("cuda:0", "cuda:1")
     given = []
     for number in range(4):

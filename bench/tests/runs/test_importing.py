@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_evaluation(tmp_path, folder):
 
 
 def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
-    """15 corruptions by name, each in 5 severities, each of the same pictures."""
+    """15 corruptions by name, each in 5 severities, each of the same images."""
     import_fd_shifts(folder, tmp_path / "runs", arm="devries", seed=0, exposures=EXPOSURES)
     store = Store.read(tmp_path / "runs")
     table = raw(folder)
@@ -171,8 +171,8 @@ def test_classes_held_out_are_new_classes(tmp_path):
     validation = (table[:, -1] == 0) & ~new
     assert np.array_equal(store.scores(run, "validation").labels, table[validation, -2] - 1)
     assert run.facts["held_out"] == [0]
-    assert any(f"{int((iid & new).sum())} i.i.d. pictures" in note for note in found.notes)
-    # The study: i.i.d. pictures that are right, and new ones, which are all wrong.
+    assert any(f"{int((iid & new).sum())} i.i.d. images" in note for note in found.notes)
+    # The study: i.i.d. images that are right, and new ones, which are all wrong.
     right = p.argmax(axis=1) == table[:, -2]
     rows = iid & (right | new)
     expected = ab.augrc(p[rows].max(axis=1), new[rows])
@@ -185,12 +185,12 @@ def test_classes_held_out_are_asked_for_and_checked(tmp_path):
     folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
     asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
     found = import_fd_shifts(folder, tmp_path / "a", **asked)
-    assert any("no training picture is of the classes 2" in note for note in found.notes)
+    assert any("no training image is of the classes 2" in note for note in found.notes)
     for wrong, said in (
         ([3], "0 to 2; got 3"),
         ([2, 2], "one of them twice"),
         ([True], "got True"),
-        ([0], "which training pictures in train_features.npz are of"),
+        ([0], "which training images in train_features.npz are of"),
         ([0, 2], "must leave two classes"),
     ):
         with pytest.raises(InputError, match=said):
@@ -270,13 +270,13 @@ def test_other_pictures_are_refused(tmp_path, folder):
     table = raw(folder)
     table[COUNTS[0] + 3, -2] = (table[COUNTS[0] + 3, -2] + 1) % CLASSES
     np.savez(folder / "raw_logits.npz", table)
-    with pytest.raises(InputError, match=r"'iid' must be of the same pictures.*picture 3"):
+    with pytest.raises(InputError, match=r"'iid' must be of the same images.*image 3"):
         import_fd_shifts(folder, out, arm="confidnet", seed=1, exposures=EXPOSURES)
     assert len(Store.read(out).stored_runs) == 1
 
 
 def test_into_a_folder_of_own_runs(tmp_path, folder):
-    """The pictures must be the same; here they are not, and nothing is written."""
+    """The images must be the same; here they are not, and nothing is written."""
     make_runs(tmp_path / "runs")
     with pytest.raises(InputError, match="same exposures"):
         import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=0, exposures=EXPOSURES)
@@ -288,7 +288,7 @@ def test_into_a_folder_of_own_runs(tmp_path, folder):
     [
         (
             {"exposures": ("validation", "iid")},
-            r"2 entries for 4 data sets \(0: 40 pictures, 1: 30",
+            r"2 entries for 4 data sets \(0: 40 images, 1: 30",
         ),
         ({"exposures": (*EXPOSURES[:3], "new-class")}, "'new-class:NAME'"),
         ({"exposures": (*EXPOSURES[:3], "iid")}, "'iid:iid' twice"),

@@ -101,7 +101,7 @@ def test_a_receipt_is_written_as_it_was(tmp_path):
         ("seconds", '"3"', "`seconds` of a receipt must be a number"),
         ("facts", "[1]", "`facts`"),
         ("files", '{".txt": 1}', "str"),
-        ("mark", '"00"', "they were changed"),
+        ("mark", '"00"', "were changed after"),
         ("more", "1", "`more` is no field of a receipt"),
     ],
 )
@@ -314,7 +314,7 @@ def test_parts_follow_each_other(tmp_path):
         told.add_share(share)
         found.append(read_job_progress(tmp_path)[0])
     assert [one.done for one in found] == [0.5, 1.0, 1.25, 2.0]
-    assert [one.said for one in found] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
+    assert [one.description for one in found] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
 
 
 @pytest.mark.parametrize("asked", ["", "fail"])

@@ -71,7 +71,7 @@ def note(job, folder):
     """Say when the job ran."""
     start = time.perf_counter()
     time.sleep(0.05)
-    job.place(folder, ".txt").write_text(job.name)
+    job.path(folder, ".txt").write_text(job.name)
     return {"start": start, "end": time.perf_counter()}
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_reached_is_said_in_plain_words(tmp_path, monkeypatch):
     assert perf_counter() - start < 20
     with pytest.raises(InputError, match="no dask scheduler answers at 'here'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="dask", address="here")
-    with pytest.raises(InputError, match="give `engine` 'dask', got 'processes'"):
+    with pytest.raises(InputError, match="requires `engine` 'dask'; got 'processes'"):
         run_jobs([Job("a", {})], work, tmp_path, address="tcp://127.0.0.1:9")
     with pytest.raises(InputError, match="`engine` must be one of 'processes', 'dask'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="ray")

@@ -155,7 +155,7 @@ def test_failures_are_named_until_they_are_done(tmp_path):
 
     def fails(job, folder):
         if job.name == "train-dg-dropout0-reward3-seed1":
-            job.place(folder, ".part").write_bytes(b"half")
+            job.path(folder, ".part").write_bytes(b"half")
             msg = "the machine\nis on fire"
             raise OSError(msg)
         return work(job, folder)

@@ -22,7 +22,7 @@ from abstain_bench.runs.store import JOBS, MANIFEST, Store  # noqa: E402
 from abstain_bench.runs.tasks import TASKS, Sizes  # noqa: E402
 from abstain_bench.runs.work import Worker  # noqa: E402
 
-#: Of each file of CIFAR-10, and of its test pictures; 10 of them to choose on.
+#: Of each file of CIFAR-10, and of its test images; 10 of them to choose on.
 RECORDS = 20
 CHOSEN = 10
 
@@ -51,7 +51,7 @@ def home(tmp_path_factory):
     (place / "batches.meta.txt").write_text("\n".join([*map(str, range(10)), "", ""]))
     spoiled = folder / "CIFAR-10-C"
     spoiled.mkdir()
-    # Each severity is a noisier copy of the test pictures.
+    # Each severity is a noisier copy of the test images.
     rng = np.random.default_rng(0)
     blocks = [
         np.clip(found + rng.normal(0, 15 * (1 + s), found.shape), 0, 255).transpose(0, 2, 3, 1)
@@ -128,7 +128,7 @@ def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     # It learns: blocks of color are no hard task.
     losses = facts["train-cross-entropy-dropout0-seed0"]["losses"]
     assert losses[-1] < losses[0]
-    # Corruptions of all test pictures, and the others without those that were chosen on.
+    # Corruptions of all test images, and the others without those that were chosen on.
     run = next(one for one in store.tested_runs if one.arm == "cross-entropy")
     sizes = {key: store.scores(run, key).n for key in ("iid", "corruption-fog-5-official", "svhn")}
     assert sizes == {"iid": RECORDS - CHOSEN, "corruption-fog-5-official": RECORDS, "svhn": 20}

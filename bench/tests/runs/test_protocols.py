@@ -31,7 +31,7 @@ def of(task="cifar10", **changes):
 
 
 def arm_of(config, kind):
-    return next(arm for arm in config.arms if arm.kind == kind)
+    return next(arm for arm in config.arms if arm.objective == kind)
 
 
 def jobs_of(config):
@@ -190,7 +190,7 @@ def test_a_file_tries_fields_of_the_recipe(tmp_path):
         {"learning_rate": (0.1, 0.2)},
     )
     path.write_text('[benchmark]\ntask = "digits8"\n[data]\nlearned = 3\n')
-    with pytest.raises(InputError, match=r"\[data\] is of tasks whose pictures are files"):
+    with pytest.raises(InputError, match=r"\[data\] is valid only for tasks with image files"):
         read_config(path)
     path.write_text('[benchmark]\ntask = "cifar10"\n[data]\ncorrupted = "some"\n')
     with pytest.raises(InputError, match="corrupted"):

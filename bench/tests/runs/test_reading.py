@@ -204,7 +204,7 @@ def test_what_is_not_asked_for_stays():
         ({"benchmark__methods": "msr"}, "`methods` must be a list"),
         ({"benchmark__methods": [["msr"]]}, "`methods` must be a text"),
         ({"benchmark__methods": ["mrs"]}, "no method named 'mrs'.*'msr'"),
-        ({"benchmark__methods": ["devries"]}, "trained by 'devries', and no arm is"),
+        ({"benchmark__methods": ["devries"]}, "trained with 'devries', and no arm has"),
         ({"benchmark__metrics": []}, "`metrics` must be a list that is not empty"),
         ({"benchmark__metrics": "augrc"}, "`metrics` must be a list"),
         ({"benchmark__precision": "16"}, "`precision` must be one of"),
@@ -221,7 +221,7 @@ def test_what_is_not_asked_for_stays():
         ({"arms__x": {}}, "no objective named 'x'"),
         ({"arms__x__kind": ["x"]}, "`arms.x.kind` must be a text"),
         ({"arms__ensemble__kind": "devries"}, "must not be named 'ensemble'"),
-        ({"arms__../x": {"kind": "devries"}}, "must be named with"),
+        ({"arms__../x": {"kind": "devries"}}, "name of an arm must have"),
         ({"arms__dg__dropout": ["0.3"]}, "`arms.dg.dropout` must be a number"),
         ({"arms__dg__dropout": [0.3, 0.3]}, "`arms.dg.dropout` must hold each value once"),
         ({"arms__dg__dropout": 1.5}, r"`arms.dg.dropout` must lie in \[0, 0.99\]"),
@@ -233,12 +233,12 @@ def test_what_is_not_asked_for_stays():
         ({"arms__confidnet__stages": {"fine-tune": 3}}, "must name 'confidence' too"),
         (
             {"arms__dg__stages": {"warm-up": 3}, "arms__dg__options": {"warm_up": 0.1}},
-            "`arms.dg.stages` and the option `warm_up` of arms.dg must not both be given",
+            "`arms.dg.stages` and the option `warm_up` of arms.dg must not both be set",
         ),
         ({"arms__dg__try": {"rewrd": [3.0]}}, r"\[arms.dg.try\] has no field 'rewrd'"),
         ({"arms__dg__try": {"reward": 3.0}}, "`arms.dg.try.reward` must be a list"),
         ({"arms__dg__try": {"reward": [3.0, -1.0]}}, r"\[arms.dg\]: `reward`"),
-        ({"arms__dg__try": {"reward": [1.0 + i for i in range(1, 102)]}}, "101 settings"),
+        ({"arms__dg__try": {"reward": [1.0 + i for i in range(1, 102)]}}, "at most 100 settings; got 101"),
         ({"arms__dg__options": {"reward": 3.0}, "arms__dg__try": {"reward": [6.0]}}, "not both"),
         ({"arms__dg__recipe": {"epochs": 0}}, r"\[arms.dg.recipe\]: `epochs`"),
         ({"arms__dg__recipe": {"epochs": 1}}, r"\[arms.dg\]: `epochs` must be at least 2"),
@@ -256,12 +256,12 @@ def test_what_cannot_be_is_refused_by_field(replaced, said, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"arms": ["devris"]}, "no arm named 'devris'. Did you mean 'devries'"),
+        ({"arms": ["devris"]}, "no arm 'devris'. Did you mean 'devries'"),
         ({"arms": "devries"}, "`arms` must be a list"),
         ({"seeds": 10**8}, "at most 1,000"),
         ({"methods": []}, "`methods` must be a list that is not empty"),
-        ({"methods": ["dg_res"], "arms": ["devries"]}, "no arm is"),
-        ({"methods": ["msr", "ens_msr"], "seeds": 1}, "'ens_msr' needs networks"),
+        ({"methods": ["dg_res"], "arms": ["devries"]}, "no arm has this objective"),
+        ({"methods": ["msr", "ens_msr"], "seeds": 1}, "'ens_msr' needs several networks"),
         ({"methods": ["mcd_pe"], "samples": 0}, "'mcd_pe' needs passes"),
     ],
 )
@@ -300,7 +300,7 @@ def test_settings_have_labels_of_their_own():
     assert labels == [f"dropout{d}-reward{r}" for d in ("0", "0.3") for r in ("2.2", "10")]
     assert arm.settings[1].options == {"reward": 10.0}
     # Their files would have one name.
-    with pytest.raises(InputError, match=r"two settings 'dropout0\.3'"):
+    with pytest.raises(InputError, match=r"two settings named 'dropout0\.3'"):
         Arm("x", "cross-entropy", Recipe(), (0.3, 0.3000001))
 
 

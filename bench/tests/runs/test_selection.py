@@ -28,7 +28,7 @@ def scores():
 
 def test_values_are_those_of_each_method_s_own_prediction(scores):
     found = validated(scores, {"one": False, "mean": True}, METRICS)
-    for name, prediction in (("one", scores.prediction), ("mean", scores.averaged)):
+    for name, prediction in (("one", scores.prediction), ("mean", scores.mean_prediction)):
         wrong = prediction != scores.labels
         confidence = scores.confidence[name]
         assert found[name]["augrc"] == pytest.approx(ab.augrc(confidence, wrong), abs=1e-12)
@@ -58,7 +58,7 @@ def test_the_calibration_error_is_that_of_calibrated_confidences(scores):
 
 def test_what_is_undefined_is_none_and_the_rest_is_there(scores):
     perfect = RunScores(
-        VALIDATION, scores.labels, scores.places, scores.labels, None, scores.confidence
+        VALIDATION, scores.labels, scores.source_indices, scores.labels, None, scores.confidence
     )
     found = validated(perfect, {"one": False, "absent": False}, [*METRICS, "nll"])
     assert list(found) == ["one"]

@@ -89,7 +89,7 @@ def test_what_is_short_comes_last_in_its_seed():
 def starts(plan):
     """What each network of DeepGamblers begins with alike, by its setting and seed."""
     return {
-        (one.run.setting, one.run.seed): one.validate.needs[0].start
+        (one.run.setting, one.run.seed): one.validate.needs[0].warm_up_file
         for one in plan.networks
         if one.run.arm == "deep-gamblers"
     }

@@ -139,7 +139,7 @@ def test_several_exposures_are_read_in_one_go(tmp_path, openings):
         alone = file.read(key)
         assert np.array_equal(alone.labels, own.labels)
         assert all(np.array_equal(x, own.confidence[m]) for m, x in alone.confidence.items())
-    with pytest.raises(InputError, match="says nothing of the exposure 'moon'"):
+    with pytest.raises(InputError, match="has no scores of the exposure 'moon'"):
         file.read_all([*keys, "moon"])
 
 

@@ -143,7 +143,7 @@ def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, kill
     start, seen = tmp_path / "both.start", []
 
     def gambled(reward, saving=None, on_epoch=None):
-        # The pictures have two classes: a larger reward would warn.
+        # The images have two classes: a larger reward would warn.
         network, objective = fresh("deep-gamblers", reward=reward)
         data = pictures()
         recipe = Recipe(epochs=6, batch_size=16, schedule="cosine")
@@ -457,5 +457,5 @@ def test_each_step_is_told_with_the_epochs_that_are_done():
     network, objective = fresh()
     seen = []
     train(network, pictures(), objective, Recipe(epochs=2, batch_size=16), on_step=seen.append)
-    # Fifty pictures are four batches.
+    # Fifty images are four batches.
     assert seen == [(i + 1) / 4 for i in range(8)]

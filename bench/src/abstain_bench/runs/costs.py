@@ -41,7 +41,7 @@ PARTS: Final[Mapping[str, str]] = {
     "comparison": "evaluation: metrics, intervals and all pairs",
     "looks": "curves, thresholds and calibration",
     "ranking": "ranking over all studies",
-    "page": "page and pictures",
+    "page": "page and images",
     "tables": "tables",
 }
 

@@ -75,7 +75,7 @@ _AT_A_TIME = 64
 _SHORTEST = 8
 
 
-def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pictures:
+def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pictures:
     """Spoil images: one of the 15 corruptions of Hendrycks & Dietterich (2019), one severity.
 
     Parameters
@@ -131,7 +131,7 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
     [0.03, 0.05, 0.1, 0.17, 0.29]
     """
     entry = CORRUPTIONS[name]
-    clean = _checked(pictures)
+    clean = _checked(images)
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}")
     constants = entry.at(severity)

@@ -1,6 +1,6 @@
 """Linear filters of many images at once: kernels, blurs, and matrices on rows and columns.
 
-Lengths of the corruptions are in units of 1/32 of a picture's shorter side: pixels where that is
+Lengths of the corruptions are in units of 1/32 of a image's shorter side: pixels where that is
 32. Beyond its border an image goes on as its mirror image.
 """
 

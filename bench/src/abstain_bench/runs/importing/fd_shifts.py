@@ -69,7 +69,7 @@ def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[st
     """
     if isinstance(given, str) or len(given) != len(sizes):
         got = repr(given) if isinstance(given, str) else f"{len(given)} entries"
-        found = ", ".join(f"{i}: {n:,} pictures" for i, n in enumerate(sizes))
+        found = ", ".join(f"{i}: {n:,} images" for i, n in enumerate(sizes))
         raise InputError(
             "`exposures` must say of each data set in the folder what it is, such as 'validation', "
             "'iid', 'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME' or '-' "
@@ -137,7 +137,7 @@ def told_by(
     if stored_probabilities:
         notes.append(
             "the logits are the logarithms of the stored probabilities, so they are known up to a "
-            "constant for each picture"
+            "constant for each image"
         )
     level = not stored_probabilities
     return ResultsFolder(tuple(parts), classes, train, layer, tuple(notes), level)
@@ -363,7 +363,7 @@ def _reduced(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureO
 def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
     if not rows.size:
         raise InputError(
-            "`held_out` must be classes of some i.i.d. images; got none of any such picture"
+            "`held_out` must be classes of some i.i.d. images; got none of any such image"
         )
     return replace(_reduced(part, rows, keep), facts=_FACTS)
 

@@ -70,7 +70,7 @@ def _possible(
         elif "validation" in method.fitted_splits and valid is None:
             reasons[method.name] = "it is fitted on validation data, and there are none"
         elif method.name in LEVEL_SCORES and not told.has_logit_level:
-            reasons[method.name] = "the logits are known up to a constant for each picture"
+            reasons[method.name] = "the logits are known up to a constant for each image"
         else:
             methods.append(method)
     return methods, reasons

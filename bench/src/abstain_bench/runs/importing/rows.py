@@ -82,7 +82,7 @@ class RowIndex:
             place = np.flatnonzero(rows == row)
             if place.size:
                 return f"run {run!r}, exposure {exposure!r}, row {place[0]}"
-        return "no picture"
+        return "no image"
 
     def _column(self, name: str) -> DataColumn:
         column = self.table.load([name])[name]

@@ -48,7 +48,7 @@ def chosen_on(files: FileParts) -> PictureFiles:
     """Return the images to choose on; where there are none, those of the test are no stand-in."""
     if files.validation is None:
         raise InputError(
-            "a task must have validation images of its own: nothing is chosen on test pictures"
+            "a task must have validation images of its own: nothing is chosen on test images"
         )
     return files.validation
 
@@ -226,7 +226,7 @@ ENTRIES: Final = (
     ),
     Task(
         "imagenet-folder",
-        "A folder of pictures",
+        "A folder of images",
         "Any images in train/CLASS and test/CLASS, 64 x 64, with shift-NAME and new-NAME beside.",
         "yours",
         _folder,

@@ -106,11 +106,11 @@ class Distortion(Variation):
     shear : float
         Shear, at most, to either side.
     shift : float
-        Share of the picture's side, at most, in each direction.
+        Share of the image's side, at most, in each direction.
     contrast : float
         The lowest contrast; 1 leaves it as it is.
     noise : float
-        Standard deviation of normal noise; the pictures' values lie in [0, 1].
+        Standard deviation of normal noise; the images' values lie in [0, 1].
     background : float
         What is black gets a level of its own in each image, from 0 to this; the rest is moved
         up with it, so that white stays white.
