@@ -238,7 +238,10 @@ def test_what_is_not_asked_for_stays():
         ({"arms__dg__try": {"rewrd": [3.0]}}, r"\[arms.dg.try\] has no field 'rewrd'"),
         ({"arms__dg__try": {"reward": 3.0}}, "`arms.dg.try.reward` must be a list"),
         ({"arms__dg__try": {"reward": [3.0, -1.0]}}, r"\[arms.dg\]: `reward`"),
-        ({"arms__dg__try": {"reward": [1.0 + i for i in range(1, 102)]}}, "at most 100 settings; got 101"),
+        (
+            {"arms__dg__try": {"reward": [1.0 + i for i in range(1, 102)]}},
+            "at most 100 settings; got 101",
+        ),
         ({"arms__dg__options": {"reward": 3.0}, "arms__dg__try": {"reward": [6.0]}}, "not both"),
         ({"arms__dg__recipe": {"epochs": 0}}, r"\[arms.dg.recipe\]: `epochs`"),
         ({"arms__dg__recipe": {"epochs": 1}}, r"\[arms.dg\]: `epochs` must be at least 2"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
 from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import kind_named
@@ -243,7 +243,7 @@ class SelectedScore:
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return what was tried as a dataframe: a column for each option, and the metric."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
 
 def select_score(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.names import coded
+from abstain._foundation.names import encode_names
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
 from abstain.errors import InputError
@@ -27,7 +27,7 @@ DRAWN, _VERTICES = 12, 20_000
 
 def by_class(s: Scored) -> tuple[Part, ...]:
     """Return what each class contributes to the AUGRC; nothing without classes."""
-    view = s.view
+    view = s.class_view
     if view is None:
         return ()
     return parts_by(s, view.labels, lambda code: class_name(view.classes, int(code)))
@@ -54,7 +54,7 @@ def parts_of(c: GroupContributions, written: Callable[[Any], str]) -> tuple[Part
 
 def curves_by(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
     """Return the selective risk of each of the largest groups against its own coverage."""
-    groups, codes = coded(names, "group")
+    groups, codes = encode_names(names, "group")
     sizes = np.bincount(codes, minlength=len(groups))
     largest = np.sort(np.argsort(-sizes, kind="stable")[:DRAWN])
     curves = {}
@@ -92,8 +92,8 @@ def samples_of(
     predictions: Predictions, s: Scored, rows: IntArray, at: str = ""
 ) -> tuple[ExtremeSample, ...]:
     """Return some samples with what a reader wants to know of them; `at` stands before names."""
-    confidence = s.shown
-    view = s.view
+    confidence = s.probability_or_confidence
+    view = s.class_view
     return tuple(
         ExtremeSample(
             id=at + (str(i) if predictions.ids is None else str(predictions.ids[i])),
@@ -201,4 +201,4 @@ def clusters_of(part: Predictions) -> IntArray:
         raise InputError(
             "`clustered` needs a group for each sample (a patient, a site); there is none"
         )
-    return coded(part.group, "group")[1]
+    return encode_names(part.group, "group")[1]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, curve_of
@@ -147,7 +147,7 @@ def check_rule(
         level=level,
         curve=curve,
         findings=ordered([*rule_notes, *reading_notes]),
-        binary=all(part.s is None or part.s.binary for part in all_parts),
+        binary=all(part.s is None or part.s.is_binary for part in all_parts),
         probability=_as_probability(rule, all_parts),
         estimates=estimates,
     )

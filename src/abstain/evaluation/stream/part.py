@@ -59,7 +59,7 @@ class CountedPart(EvaluatedPart):
         labels, prediction = pairs[:, 0], pairs[:, 1]
         loss = (labels != prediction).astype(np.float64)
         view = ClassView(labels, prediction, tuple(codes))
-        return Scored(1.0 - loss, loss, times, view=view, times=times)
+        return Scored(1.0 - loss, loss, times, class_view=view, row_counts=times)
 
     def of(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
@@ -74,7 +74,7 @@ class CountedPart(EvaluatedPart):
     def missing(self, metric: Metric) -> str:
         """Return why a metric does not apply, or cannot be had of counts; or an empty string."""
         s = self.of(metric)
-        if metric.measurement.needs & _BEYOND and s.view is None and self.counts.answers:
+        if metric.measurement.needs & _BEYOND and s.class_view is None and self.counts.answers:
             words = " and ".join(
                 need.value for need in Need if need in metric.measurement.needs & _BEYOND
             )
@@ -84,7 +84,7 @@ class CountedPart(EvaluatedPart):
     @property
     def bounds_ties(self) -> bool:
         """Whether numbers are told with their range over all orders of tied samples."""
-        return self.s.failures <= _FAILURES
+        return self.s.n_failures <= _FAILURES
 
     @property
     def own(self) -> bool:

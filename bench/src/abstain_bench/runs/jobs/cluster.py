@@ -7,7 +7,11 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
 
-from abstain._foundation.cluster import connected, distributed, started
+from abstain._foundation.dask_cluster import (
+    connect_to_scheduler,
+    import_distributed,
+    start_local_cluster,
+)
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.devices import set_process_index
@@ -27,7 +31,7 @@ def run_on_cluster(
     table: JobTable, do: JobRunner, folder: Path, processes: int, address: str
 ) -> None:
     """Run jobs on a running cluster, or on a local one, until none can start."""
-    with connected(address) if address else started(processes) as client:
+    with connect_to_scheduler(address) if address else start_local_cluster(processes) as client:
         if address:
             _check_shared_folder(client, folder)
         # A local cluster gives a job up at the first death of its worker; the table restarts it.
@@ -76,7 +80,7 @@ class _JobDispatcher:
             self.table.finish(future.result())
         elif future.status != "error":
             raise InputError("the dask scheduler is gone; run this again: finished jobs are kept")
-        elif isinstance(error := future.exception(), distributed().KilledWorker):
+        elif isinstance(error := future.exception(), import_distributed().KilledWorker):
             self.table.handle_process_death(job, may_restart=self.may_restart)
         else:
             # Jobs catch their own errors, so the worker could not receive or load the job.
@@ -116,7 +120,7 @@ def _host(address: str) -> str:
 def _run_on_worker(do: JobRunner, job: Job, worker_indices: dict[str, int]) -> Outcome:
     """Run a job, one at a time in each process even if a worker has several threads."""
     with _PROCESS_LOCK:
-        set_process_index(worker_indices.get(distributed().get_worker().address, 0))
+        set_process_index(worker_indices.get(import_distributed().get_worker().address, 0))
         return do(job)
 
 

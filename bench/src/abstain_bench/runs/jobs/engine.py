@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any, Self
 
 from abstain._foundation import checks
-from abstain._foundation.files import make_folder, sweep
+from abstain._foundation.files import make_folder, remove_stale_files
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.cluster import run_on_cluster
 from abstain_bench.runs.jobs.devices import set_process_index
@@ -76,8 +76,8 @@ def run_jobs(
     if address and engine != "dask":
         raise InputError(f"`address` of a dask scheduler requires `engine` 'dask'; got {engine!r}")
     make_folder(folder)
-    sweep(folder)
-    sweep(folder, f"*{PROGRESS_SUFFIX}")
+    remove_stale_files(folder)
+    remove_stale_files(folder, f"*{PROGRESS_SUFFIX}")
     table = JobTable(jobs, folder, on_outcome, earlier=earlier, total=total)
     run = partial(run_job, work=work, folder=folder)
     if engine == "dask" and table.waiting:

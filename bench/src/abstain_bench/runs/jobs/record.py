@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from abstain._foundation import records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import digest, fields
+from abstain._foundation.input_files import input_sha256, read_json_object
 from abstain.errors import AbstainError, InputError
 
 #: Number of characters of a key in file names.
@@ -140,7 +140,7 @@ class Receipt:
 
     name: str
     key: str
-    seconds: records.NotNegative
+    seconds: records.NonNegative
     facts: dict[str, Any]
     mark: str
     files: dict[str, str]
@@ -148,7 +148,7 @@ class Receipt:
     needs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        records.check(self, of="a receipt")
+        records.check(self, owner="a receipt")
         if self.mark not in {"", _hash_facts(self.facts)}:
             raise InputError("`facts` of the receipt were changed after the job wrote them")
 
@@ -156,8 +156,8 @@ class Receipt:
     def read(cls, path: Path) -> "Receipt":
         """Read a receipt; raise InputError if it is invalid, incomplete or was changed."""
         # Earlier versions did not write these two fields.
-        content = {"mark": "", "needs": [], **fields(path)}
-        return records.read(cls, content, "a receipt")
+        content = {"mark": "", "needs": [], **read_json_object(path)}
+        return records.from_fields(cls, content, "a receipt")
 
 
 def run_job(job: Job, work: Work, folder: Path) -> Outcome:
@@ -231,7 +231,7 @@ def _hash_output_files(job: Job, folder: Path) -> dict[str, str]:
         path.suffix: path for path in folder.iterdir() if path.name.startswith(prefix)
     }
     return {
-        suffix: digest(path)
+        suffix: input_sha256(path)
         for suffix, path in sorted(path_by_suffix.items())
         if suffix not in _NON_OUTPUT_SUFFIXES and path.is_file()
     }

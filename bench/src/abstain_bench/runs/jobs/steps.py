@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from abstain._foundation.input_files import fields
+from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import PROGRESS_SUFFIX, Job
 
@@ -142,7 +142,7 @@ def _read_progress_files(folder: Path) -> Iterator[JobProgress]:
         # The file may be deleted or incomplete.
         with suppress(InputError, OSError, KeyError, TypeError, ValueError):
             age = max(0.0, time.time() - path.stat().st_mtime)
-            content = fields(path)
+            content = read_json_object(path)
             seconds_left = float("nan")
             if content["left"] is not None:
                 seconds_left = max(0.0, float(content["left"]) - age)

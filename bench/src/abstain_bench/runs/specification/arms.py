@@ -11,7 +11,13 @@ from functools import cached_property
 from itertools import product
 from typing import Annotated, Any, Final
 
-from abstain._foundation.records import ONCE, Word, between, hold, once
+from abstain._foundation.records import (
+    DISTINCT_NONEMPTY,
+    NonBlankText,
+    between,
+    check_distinct,
+    check_unconverted,
+)
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.recipe import Recipe
 
@@ -120,9 +126,9 @@ class Arm:
     """
 
     name: str
-    objective: Word
+    objective: NonBlankText
     recipe: Recipe
-    dropout: Annotated[tuple[Annotated[float, between(0.0, 0.99)], ...], ONCE] = (0.0,)
+    dropout: Annotated[tuple[Annotated[float, between(0.0, 0.99)], ...], DISTINCT_NONEMPTY] = (0.0,)
     options: Mapping[str, Any] = field(default_factory=dict)
     option_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     stage_lengths: Mapping[str, int] = field(default_factory=dict)
@@ -131,15 +137,15 @@ class Arm:
     def __post_init__(self) -> None:
         self._check_name()
         path = f"arms.{self.name}"
-        hold(self, lambda name: f"{path}.{_KEYS_IN_FILES.get(name, name)}")
+        check_unconverted(self, lambda name: f"{path}.{_KEYS_IN_FILES.get(name, name)}")
         for name, values in self.option_grid.items():
-            once(values, f"{path}.try.{name}", empty=False)
+            check_distinct(values, f"{path}.try.{name}", empty=False)
             if name in self.options:
                 raise InputError(
                     f"`{path}.try.{name}` and `{path}.options.{name}` must not both be set"
                 )
         for name, values in self.recipe_grid.items():
-            once(values, f"{path}.try.recipe.{name}", empty=False)
+            check_distinct(values, f"{path}.try.recipe.{name}", empty=False)
         grid = [*self.option_grid.values(), *self.recipe_grid.values()]
         n_settings = math.prod([len(self.dropout), *map(len, grid)])
         if n_settings > _MAX_SETTINGS:

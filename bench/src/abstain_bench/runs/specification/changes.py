@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from abstain._foundation.records import Word, between, value
+from abstain._foundation.records import NonBlankText, between, check_value
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.recipe import Recipe
@@ -99,7 +99,7 @@ def _check_methods(config: Config) -> None:
 
 def arms_for_methods(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return the arms that some of the methods score; all arms if there is none."""
-    names = [value(name, Word, "methods") for name in as_tuple(methods, "methods")]
+    names = [check_value(name, NonBlankText, "methods") for name in as_tuple(methods, "methods")]
     objectives = {METHODS[name].objective for name in names}
     # With all arms, the check of the methods raises the error.
     return tuple(arm for arm in arms if arm.objective in objectives) or tuple(arms)
@@ -155,7 +155,7 @@ def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
     A number takes the `initial` seeds first, then the integers after the largest of them.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
-        count = value(seeds, Annotated[int, between(1, _MAX_SEEDS)], "seeds")
+        count = check_value(seeds, Annotated[int, between(1, _MAX_SEEDS)], "seeds")
         first_new = max(initial, default=-1) + 1
         return (*initial, *range(first_new, first_new + count))[:count]
     return as_tuple(seeds, "seeds")
@@ -163,7 +163,9 @@ def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
 
 def expand_folder(folder: Any) -> str:
     """Return a folder as text with an expanded tilde; an empty text stays empty."""
-    return str(Path(value(folder, Word, "folder")).expanduser()) if folder != "" else ""
+    return (
+        str(Path(check_value(folder, NonBlankText, "folder")).expanduser()) if folder != "" else ""
+    )
 
 
 def as_tuple(values: Any, name: str) -> tuple[Any, ...]:

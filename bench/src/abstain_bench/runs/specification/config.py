@@ -8,9 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
-from abstain._foundation.catalogue import spelled_as
-from abstain._foundation.extras import has
-from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
+from abstain._foundation.catalogue import match_spelling
+from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.records import (
+    DISTINCT,
+    DISTINCT_NONEMPTY,
+    NonBlankText,
+    between,
+    check_distinct,
+    check_unconverted,
+)
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
@@ -70,12 +77,12 @@ class Config:
         If a number is out of range, or a value or an arm occurs twice.
     """
 
-    task: Word
-    arms: Annotated[tuple[Arm, ...], ONCE]
-    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], ONCE]
-    model: Word
-    methods: Annotated[tuple[Word, ...], ONCE]
-    metrics: Annotated[tuple[Word, ...], ONCE] = (
+    task: NonBlankText
+    arms: Annotated[tuple[Arm, ...], DISTINCT_NONEMPTY]
+    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], DISTINCT_NONEMPTY]
+    model: NonBlankText
+    methods: Annotated[tuple[NonBlankText, ...], DISTINCT_NONEMPTY]
+    metrics: Annotated[tuple[NonBlankText, ...], DISTINCT_NONEMPTY] = (
         "augrc",
         "aurc",
         "failure_auroc",
@@ -83,8 +90,8 @@ class Config:
         "ece",
     )
     samples: SampleCount = 10
-    corruptions: Annotated[tuple[Word, ...], ONCE_OR_NONE] = tuple(CORRUPTIONS)
-    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], ONCE_OR_NONE] = tuple(
+    corruptions: Annotated[tuple[NonBlankText, ...], DISTINCT] = tuple(CORRUPTIONS)
+    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], DISTINCT] = tuple(
         range(1, SEVERITIES + 1)
     )
     folder: str = ""
@@ -96,12 +103,12 @@ class Config:
 
     def __post_init__(self) -> None:
         keys_in_files = {"model": "model.name", "weights": "model.weights", "side": "model.side"}
-        hold(self, lambda name: keys_in_files.get(name, name))
-        methods = tuple(spelled_as(name, METHODS) for name in self.methods)
-        once(methods, "`methods`")
+        check_unconverted(self, lambda name: keys_in_files.get(name, name))
+        methods = tuple(match_spelling(name, METHODS) for name in self.methods)
+        check_distinct(methods, "`methods`")
         object.__setattr__(self, "methods", methods)
-        once([arm.name for arm in self.arms], "the names of `arms`")
-        once([arm.objective for arm in self.arms], "the objectives of `arms`")
+        check_distinct([arm.name for arm in self.arms], "the names of `arms`")
+        check_distinct([arm.objective for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:
             raise InputError("`samples` must be 0 or at least 2; got 1")
 
@@ -147,7 +154,7 @@ def check_config(config: Config) -> None:
                 f"the method {name!r} scores networks trained with {required_objective!r}, and no "
                 "arm has this objective"
             )
-    if has("torch"):
+    if is_installed("torch"):
         from abstain_bench.networks import MODELS
         from abstain_bench.runs.training.variations import variation_of
 

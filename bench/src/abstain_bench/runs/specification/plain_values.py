@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
-from abstain._foundation.extras import has
-from abstain._foundation.records import Word, value
-from abstain._foundation.toml import refuse_unknown, table
+from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.records import NonBlankText, check_value
+from abstain._foundation.toml import check_field_names, get_table
 from abstain.errors import InputError
 from abstain_bench.runs.recipe import Recipe
 from abstain_bench.runs.specification.arms import Arm, check_arm
@@ -66,18 +66,20 @@ def from_plain(fields_: Mapping[str, Any]) -> Config:
     >>> from_plain({"task": "glyphs", "recipe": {"epochs": 3}}).arms[0].recipe.epochs
     3
     """
-    refuse_unknown(fields_, _FIELDS, "the configuration")
+    check_field_names(fields_, _FIELDS, "the configuration")
     if "task" not in fields_:
         raise InputError(f"`task` must name the task: one of {', '.join(TASKS)}")
-    task = TASKS[value(fields_["task"], Word, "task")]
-    recipe = update_recipe(task.recipe, table(fields_, "recipe"), "[recipe]")
-    arm_tables = table(fields_, "arms")
-    arms = tuple(_parse_arm(name, table(arm_tables, name, "arms"), recipe) for name in arm_tables)
-    if has("torch"):
+    task = TASKS[check_value(fields_["task"], NonBlankText, "task")]
+    recipe = update_recipe(task.recipe, get_table(fields_, "recipe"), "[recipe]")
+    arm_tables = get_table(fields_, "arms")
+    arms = tuple(
+        _parse_arm(name, get_table(arm_tables, name, "arms"), recipe) for name in arm_tables
+    )
+    if is_installed("torch"):
         for arm in arms:
             _check_parsed_arm(arm)
     seeds = parse_seeds(fields_.get("seeds", N_SEEDS))
-    samples = value(fields_.get("samples", Config.samples), SampleCount, "samples")
+    samples = check_value(fields_.get("samples", Config.samples), SampleCount, "samples")
     methods = fields_.get("methods")
     if not arms:
         # Only arms that are trained must accept the recipe: others may need more epochs.
@@ -175,11 +177,11 @@ def to_toml_tables(config: Config) -> dict[str, Any]:
 def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a configuration from the tables of a TOML file."""
     same_in_both = ("data", "variation", "recipe", "arms")
-    refuse_unknown(tables, (*_TABLES, *same_in_both), "the configuration")
+    check_field_names(tables, (*_TABLES, *same_in_both), "the configuration")
     fields_: dict[str, Any] = {}
     for name, field_names in _TABLES.items():
-        fields_of_table = table(tables, name)
-        refuse_unknown(fields_of_table, field_names, f"[{name}]")
+        fields_of_table = get_table(tables, name)
+        check_field_names(fields_of_table, field_names, f"[{name}]")
         fields_ |= fields_of_table
     if "name" in fields_:
         fields_["model"] = fields_.pop("name")
@@ -188,8 +190,8 @@ def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields `data` and `variation`, None where they equal those of the task."""
-    data, variation = table(fields_, "data"), table(fields_, "variation")
-    refuse_unknown(data, _DATA_FIELDS, "[data]")
+    data, variation = get_table(fields_, "data"), get_table(fields_, "variation")
+    check_field_names(data, _DATA_FIELDS, "[data]")
     with prefix_errors("[data]"):
         sizes = Sizes(**data)
     has_variation = "variation" in fields_ and variation != dict(task.variation)
@@ -202,14 +204,14 @@ def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[st
 def _parse_arm(name: str, fields_: Mapping[str, Any], base_recipe: Recipe) -> Arm:
     """Build an arm from the table `[arms.<name>]`."""
     path = f"arms.{name}"
-    refuse_unknown(fields_, _ARM_FIELDS, f"[{path}]")
-    option_grid = table(fields_, "try", path)
-    recipe_grid = table(option_grid, "recipe", f"{path}.try")
+    check_field_names(fields_, _ARM_FIELDS, f"[{path}]")
+    option_grid = get_table(fields_, "try", path)
+    recipe_grid = get_table(option_grid, "recipe", f"{path}.try")
     option_grid.pop("recipe", None)
     dropout = fields_.get("dropout", 0.0)
     rates = dropout if isinstance(dropout, list) else [dropout]
-    recipe = update_recipe(base_recipe, table(fields_, "recipe", path), f"[{path}.recipe]")
-    options, stage_lengths = table(fields_, "options", path), table(fields_, "stages", path)
+    recipe = update_recipe(base_recipe, get_table(fields_, "recipe", path), f"[{path}.recipe]")
+    options, stage_lengths = get_table(fields_, "options", path), get_table(fields_, "stages", path)
     option_grid = {key: as_tuple(x, f"{path}.try.{key}") for key, x in option_grid.items()}
     recipe_grid = {key: as_tuple(x, f"{path}.try.recipe.{key}") for key, x in recipe_grid.items()}
     with prefix_errors(f"[{path}]"):
@@ -232,8 +234,8 @@ def _check_parsed_arm(arm: Arm) -> None:
 
     path = f"arms.{arm.name}"
     option_names = OBJECTIVES[arm.objective].options
-    refuse_unknown(arm.options, option_names, f"[{path}.options]")
-    refuse_unknown(arm.option_grid, option_names, f"[{path}.try]")
+    check_field_names(arm.options, option_names, f"[{path}.options]")
+    check_field_names(arm.option_grid, option_names, f"[{path}.try]")
     with prefix_errors(f"[{path}]"):
         check_arm(arm)
 
@@ -256,7 +258,7 @@ def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
 
 def update_recipe(recipe: Recipe, changes: Mapping[str, Any], path: str) -> Recipe:
     """Return a recipe with changed fields; `path` names their table in errors."""
-    refuse_unknown(changes, _RECIPE_FIELDS, path)
+    check_field_names(changes, _RECIPE_FIELDS, path)
     with prefix_errors(path):
         return replace(recipe, **changes)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from abstain._foundation import json_records, records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import HEADER, fields
+from abstain._foundation.input_files import MAX_HEADER_BYTES, read_json_object
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.runs.methods import update_method_names
 from abstain_bench.runs.store.additions import AddedMethod, Additions
@@ -84,12 +84,12 @@ class _ManifestRow(Run):
     validated: dict[str, dict[str, float | None]] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        records.check(self, of="a run")
+        records.check(self, owner="a run")
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> StoredRun:
         # Earlier versions did not write `model` and `facts`.
-        record = records.read(cls, {"model": "", "facts": {}, **row}, "a run")
+        record = records.from_fields(cls, {"model": "", "facts": {}, **row}, "a run")
         run = Run(*(getattr(record, f.name) for f in dataclass_fields(Run)))
         values = update_method_names(record.validated)
         return StoredRun(run, record.validation, record.tested, values)
@@ -150,10 +150,10 @@ class Store:
             raise InputError(f"{str(folder)!r} is no folder of runs: it has no {MANIFEST}")
         additions = Additions.read(folder) if with_added else Additions(folder)
         try:
-            content = fields(path, HEADER)
-            json_records.take_kind(content, (_KIND,))
-            json_records.take_version(content, "version", (_VERSION,))
-            manifest = records.read(_Manifest, content, "a manifest")
+            content = read_json_object(path, MAX_HEADER_BYTES)
+            json_records.pop_kind(content, (_KIND,))
+            json_records.pop_version(content, "version", (_VERSION,))
+            manifest = records.from_fields(_Manifest, content, "a manifest")
             stored_runs = tuple(map(_ManifestRow.read, manifest.runs))
             return cls(
                 folder,

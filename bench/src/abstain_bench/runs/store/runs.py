@@ -16,7 +16,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parse_object
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
@@ -289,7 +289,7 @@ def _build_run_scores(exposure: str, arrays: dict[str, Any]) -> RunScores:
         mean_prediction=arrays.get("averaged"),
         confidence=update_method_names(confidence),
         logits=arrays.get("logits"),
-        reasons=update_method_names(parsed(str(arrays["reasons"]))),
+        reasons=update_method_names(parse_object(str(arrays["reasons"]))),
     )
 
 
