@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.evaluation.inputs import splits_of
+from abstain.evaluation.inputs import check_splits
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, logits, make
 from abstain.tables import split_name
@@ -151,7 +151,7 @@ def named_data(data: Data) -> dict[str, Predictions]:
     parts: Any = {(): data} if isinstance(data, Predictions) else data
     if isinstance(parts, Mapping) and parts and all(isinstance(name, str) for name in parts):
         return {str(name): part for name, part in parts.items()}
-    named = {_said(split): part for split, part in splits_of(parts).items()}
+    named = {_said(split): part for split, part in check_splits(parts).items()}
     # A part that stands alone is the data.
     return {"data": next(iter(named.values()))} if len(named) == 1 else named
 

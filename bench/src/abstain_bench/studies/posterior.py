@@ -228,7 +228,7 @@ def _of_some(predictions: Predictions, draws: Any, **asked: Any) -> float:
     given = predictions.logit_samples is not None
     name = "logit_samples" if given else "probability_samples"
     less: dict[str, Any] = {name: getattr(predictions, name)[:, draws]}
-    return posterior_expectation(replace(predictions, **less), **asked).of_mean
+    return posterior_expectation(replace(predictions, **less), **asked).mean_predictor_value
 
 
 def _line(key: tuple[str, str], whole: PosteriorExpectation) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _line(key: tuple[str, str], whole: PosteriorExpectation) -> dict[str, Any]:
         "sd_over_draws": whole.standard_deviation,
         "least": float(np.nanmin(whole.values)),
         "largest": float(np.nanmax(whole.values)),
-        "mean_predictor": whole.of_mean,
+        "mean_predictor": whole.mean_predictor_value,
     }
 
 
@@ -304,15 +304,15 @@ def _said(key: tuple[str, str], whole: PosteriorExpectation) -> str:
 
 def _beside(whole: PosteriorExpectation) -> str:
     """Compare the mean predictor with the expectation."""
-    if np.isnan(whole.of_mean):
+    if np.isnan(whole.mean_predictor_value):
         return "The mean predictor has no value."
-    if np.isclose(whole.of_mean, whole.mean, rtol=1e-12, atol=0.0):
+    if np.isclose(whole.mean_predictor_value, whole.mean, rtol=1e-12, atol=0.0):
         return "The mean predictor has the same."
-    side = "lower" if whole.of_mean < whole.mean else "higher"
+    side = "lower" if whole.mean_predictor_value < whole.mean else "higher"
     return (
-        f"The mean predictor has {whole.of_mean:.4g}, {side} by "
-        f"{abs(whole.of_mean - whole.mean):.2g}: the expectation is not the metric of the averaged "
-        "model."
+        f"The mean predictor has {whole.mean_predictor_value:.4g}, {side} by "
+        f"{abs(whole.mean_predictor_value - whole.mean):.2g}: the expectation is not the metric of "
+        "the averaged model."
     )
 
 

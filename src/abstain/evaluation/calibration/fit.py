@@ -13,8 +13,13 @@ from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
 from abstain.confidence.softmax_scores import MSR
 from abstain.errors import InputError, MissingInputError, suggest
-from abstain.evaluation.calibration.score import CalibratedScore, On, clipped, what
-from abstain.evaluation.counted_rows import counted
+from abstain.evaluation.calibration.score import (
+    CalibratedScore,
+    InputKind,
+    calibration_input,
+    clip_to_limits,
+)
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -102,7 +107,7 @@ def calibrate(
     given: object = name
     if given is not None and (not isinstance(given, str) or not given):
         raise InputError(f"`name` must be a text that is not empty; got {name!r}")
-    predictions, loss = counted(predictions, loss)
+    predictions, loss = positive_weight_rows(predictions, loss)
     # What `select_score` chose; the other candidates need not be kept.
     state = getattr(score, "state", None)
     score = state if isinstance(state, FittedScore) else score
@@ -117,9 +122,9 @@ def calibrate(
         return CalibratedScore(named, MSR.name, cooled, "logits", note=cooled.note)
     losses = per_sample_loss(predictions, loss)
     on = _on(own, method)
-    x = what(own, on, score, predictions)
+    x = calibration_input(own, on, score, predictions)
     limits, said = _limits(x) if on == "log_odds" else (None, "")
-    fitted = _FITS[method](clipped(x, limits), losses, weight=predictions.weight, **options)
+    fitted = _FITS[method](clip_to_limits(x, limits), losses, weight=predictions.weight, **options)
     note = "; ".join(part for part in (said, fitted.note) if part)
     return CalibratedScore(named, score, fitted, on, limits, note)
 
@@ -134,7 +139,7 @@ def _refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
             )
 
 
-def _on(own: ConfidenceScore, method: str) -> On:
+def _on(own: ConfidenceScore, method: str) -> InputKind:
     """Choose what of the score is calibrated: a probability has log-odds and equal widths."""
     if own.probability is None or method == "isotonic":
         return "values"

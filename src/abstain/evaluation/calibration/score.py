@@ -17,7 +17,7 @@ from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
 
-On = Literal["logits", "log_odds", "values", "probability"]
+InputKind = Literal["logits", "log_odds", "values", "probability"]
 _FIELDS = ("name", "base", "on", "limits", "note", "calibration")
 _KIND = "calibrated_score"
 _BASE = "base."
@@ -57,7 +57,7 @@ class CalibratedScore:
     name: str
     base: str | ScoreState
     calibration: Calibration
-    on: On
+    input_kind: InputKind
     limits: tuple[float, float] | None = None
     note: str = ""
 
@@ -95,8 +95,8 @@ class CalibratedScore:
             tempered = named_score(str(self.base), predictions, temperature=T)
             return ConfidenceScore(self.name, tempered.values, tempered.probability)
         own = named_score(self.base, predictions)
-        x = what(own, self.on, self.base, predictions)
-        p = self.calibration.apply(clipped(x, self.limits))
+        x = calibration_input(own, self.input_kind, self.base, predictions)
+        p = self.calibration.apply(clip_to_limits(x, self.limits))
         values = p
         if isinstance(self.calibration, Platt):
             values = _log_odds(self.calibration, x) if self.calibration.slope > 0 else own.values
@@ -189,7 +189,7 @@ class _Saved:
 
     name: records.Text
     base: Any
-    on: On
+    on: InputKind
     limits: tuple[records.Number, records.Number] | None
     note: str
     calibration: dict[str, Any]
@@ -220,8 +220,8 @@ def _log_odds(platt: Platt, x: FloatArray) -> FloatArray:
     return np.clip(out, -most, most)
 
 
-def what(
-    own: ConfidenceScore, on: On, base: str | ScoreState, predictions: Predictions
+def calibration_input(
+    own: ConfidenceScore, on: InputKind, base: str | ScoreState, predictions: Predictions
 ) -> FloatArray:
     """Return what of a score the calibration takes, shape (n,)."""
     if on == "values":
@@ -247,7 +247,7 @@ def _in_log_odds(name: str, predictions: Predictions) -> bool:
     )
 
 
-def clipped(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
+def clip_to_limits(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
     """Return the numbers within the limits."""
     return x if limits is None else np.clip(x, *limits)
 

@@ -9,18 +9,23 @@ from abstain._foundation import checks
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.comparison.across import Blocks, DataPart, FoundRows, across_data
-from abstain.evaluation.comparison.estimates import bands_of, estimates, non_inferiorities
-from abstain.evaluation.comparison.findings import findings_of_comparison
+from abstain.evaluation.comparison.across_data_sets import (
+    Blocks,
+    ComparisonTables,
+    DataSetComparison,
+    across_data,
+)
+from abstain.evaluation.comparison.estimates import estimates, method_bands, non_inferiorities
+from abstain.evaluation.comparison.notes import comparison_notes
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
+from abstain.evaluation.comparison.runs import ScoredRun, SplitRoles, score_runs
 from abstain.evaluation.comparison.standings import agreements, stabilities, standings
-from abstain.evaluation.comparison.units import Roles, Unit, units_of
-from abstain.evaluation.comparison.variation import SampledRows, measured, resampled
-from abstain.evaluation.findings import sources
-from abstain.evaluation.inputs import metrics_of, read_source, splits_of
-from abstain.evaluation.records import ordered
+from abstain.evaluation.comparison.values import RowWeights, compute_values, resample_values
+from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
+from abstain.evaluation.notes import reading_notes
+from abstain.evaluation.records import warnings_first
 from abstain.metrics import Metric
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions
@@ -43,13 +48,13 @@ def compare(
     runs: str | None = None,
     methods: str | None = None,
     clustered: bool = False,
-    own_weights: bool = False,
+    per_method_weights: bool = False,
     adjustment: str = "holm",
     margin: float | None = None,
     reference: str | None = None,
     notes: Sequence[str | Note] = (),
     bands: bool = True,
-    literature: bool = False,
+    published_test: bool = False,
     ties: str = "mean",
 ) -> Comparison:
     """Compare methods on the same samples.
@@ -86,7 +91,7 @@ def compare(
         The column whose values are methods (classifiers) instead of data sets.
     clustered : bool, default=False
         Whether samples of one group are not independent.
-    own_weights : bool, default=False
+    per_method_weights : bool, default=False
         Whether methods may weigh the samples differently, such as weight 0 for those that their
         own classifier got wrong.
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
@@ -99,7 +104,7 @@ def compare(
         Sentences to carry into the findings.
     bands : bool, default=True
         False leaves out the risk-coverage curves.
-    literature : bool, default=False
+    published_test : bool, default=False
         Whether the pairs are also tested as papers do, by Wilcoxon's test on the resamples. Its
         p-values shrink with the number of resamples, so they decide nothing and `valid` is False;
         they are for checking published ones.
@@ -117,7 +122,7 @@ def compare(
     UnknownNameError
         If a score or metric does not exist.
     InputError
-        If there are fewer than two methods, the samples (or, without `own_weights`, the weights)
+        If there are fewer than two methods, the samples (or, without `per_method_weights`, the weights)
         of two methods do not match, a column for runs or methods does not split the data, or a
         metric does not apply.
     DomainError
@@ -127,7 +132,7 @@ def compare(
     -----
     Methods of one data set are compared on the same samples, so what makes a sample hard for
     all of them cancels. Runs on the same samples are averaged sample by sample; the intervals
-    then speak of these runs on new samples, not of new runs. With `own_weights` a sample moves
+    then speak of these runs on new samples, not of new runs. With `per_method_weights` a sample moves
     each method by its share of that method's weight, nothing where it has none; a pair is then
     still compared on the same draw of samples, of which each method answers for its own. Cost:
     one sort a method and run, and one product of the (n, methods) matrix of influences.
@@ -152,7 +157,7 @@ def compare(
     ('good', -0.014, 0.038)
     """
     predictions, notes = read_source(predictions, None, notes)
-    plan = Plan.checked(
+    plan = Plan.from_options(
         level=level,
         test=test,
         bootstrap=bootstrap,
@@ -161,36 +166,42 @@ def compare(
         margin=margin,
         reference=reference,
         bands=bands,
-        literature=literature,
+        published_test=published_test,
         ties=ties,
     )
-    units = units_of(predictions, Roles(runs, methods, clustered, own_weights, scores, loss))
-    found = _found(units, metrics_of(metrics) or [], plan)
-    said = sources(notes, splits_of(predictions).values())
-    return replace(found, findings=ordered((*found.findings, *said)))
+    units = score_runs(
+        predictions, SplitRoles(runs, methods, clustered, per_method_weights, scores, loss)
+    )
+    found = _found(units, parse_metrics(metrics) or [], plan)
+    said = reading_notes(notes, check_splits(predictions).values())
+    return replace(found, notes=warnings_first((*found.notes, *said)))
 
 
-def _found(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Comparison:
+def _found(units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
     """Compare on one data set after the other, then over all."""
     _refuse(units, metrics, plan)
     data = dict.fromkeys(unit.data for unit in units)
     parts = [compare_data([u for u in units if u.data == d], metrics, plan) for d in data]
     by_metric = zip(*(part.sampled for part in parts), strict=True)
     together = across_data([Blocks(own) for own in by_metric], plan)
-    found = findings_of_comparison(units, parts, together, plan)
-    return joined(parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found)
+    found = comparison_notes(units, parts, together, plan)
+    return join_tables(
+        parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found
+    )
 
 
-def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
+def compare_data(
+    units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan
+) -> DataSetComparison:
     """Compare the methods on the runs of one data set."""
-    rows = SampledRows.of(units)
-    sampled = [measured(metric, units, rows) for metric in metrics]
+    rows = RowWeights.from_runs(units)
+    sampled = [compute_values(metric, units, rows) for metric in metrics]
     lacking = any(metric.measurement.influence is None for metric in metrics)
-    resamples = plan.resamples_of(len(units[0].scored), needed=lacking)
+    resamples = plan.n_resamples(len(units[0].scored), has_metric_without_influence=lacking)
     if resamples:
-        drawn = resampled(metrics, units, resamples, plan.seed)
+        drawn = resample_values(metrics, units, resamples, plan.seed)
         sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
-    return DataPart(
+    return DataSetComparison(
         data=units[0].data,
         sampled=tuple(sampled),
         estimates=tuple(e for s in sampled for e in estimates(s, plan)),
@@ -198,15 +209,15 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
         standings=tuple(row for s in sampled for row in standings(s, plan)),
         agreements=tuple(agreements(sampled, plan)),
         stability=tuple(stabilities(sampled, plan)),
-        bands=tuple(bands_of(units[0], plan)) if plan.bands and not plan.lean else (),
+        bands=tuple(method_bands(units[0], plan)) if plan.bands and not plan.skip_slow else (),
         non_inferiority=tuple(n for s in sampled for n in non_inferiorities(s, plan)),
         resamples=resamples,
     )
 
 
-def joined(
-    parts: Sequence[DataPart],
-    together: FoundRows,
+def join_tables(
+    parts: Sequence[DataSetComparison],
+    together: ComparisonTables,
     plan: Plan,
     *,
     metrics: Sequence[Metric],
@@ -214,10 +225,10 @@ def joined(
     findings: Iterable[Note],
 ) -> Comparison:
     """Put what was found on each data set, and over all of them, into one record."""
-    runs = (unit.run for part in parts for unit in part.sampled[0].units)
+    runs = (unit.run for part in parts for unit in part.sampled[0].runs)
     tables: dict[str, Any] = {
         table.name: tuple(row for found in (*parts, together) for row in getattr(found, table.name))
-        for table in fields(FoundRows)
+        for table in fields(ComparisonTables)
     }
     return Comparison(
         metrics=tuple(metric.name for metric in metrics),
@@ -225,7 +236,7 @@ def joined(
         data=tuple(part.data for part in parts),
         runs=tuple(dict.fromkeys(runs)),
         level=plan.level,
-        findings=ordered(findings),
+        notes=warnings_first(findings),
         test=TEST_NAMES[plan.test],
         bootstrap=max((part.resamples for part in parts), default=0),
         seed=plan.seed,
@@ -233,7 +244,7 @@ def joined(
     )
 
 
-def _refuse(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> None:
+def _refuse(units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> None:
     """Refuse what cannot be compared."""
     methods = tuple(units[0].scored)
     if len(methods) > _MOST_METHODS:

@@ -13,8 +13,8 @@ from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import kind_named
 from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
-from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.inputs import join
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -59,7 +59,7 @@ def fit_score(
     predictions: Predictions,
     *,
     metric: str | None = None,
-    by: str = METRIC,
+    objective: str = METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> FittedScore:
@@ -77,7 +77,7 @@ def fit_score(
     metric : str, optional
         What a search makes best, by its name in the catalogue; "augrc" by default. Only for
         scores that search.
-    by : {"metric", "nll"}, default="metric"
+    objective : {"metric", "nll"}, default="metric"
         "nll" fits "temperature" to the labels by maximum likelihood instead.
     loss : str, CostMatrix or array of shape (n,), optional
         What counts as wrong in a search, as in `abstain.evaluate`.
@@ -94,7 +94,7 @@ def fit_score(
     UnknownNameError
         No such score or metric.
     InputError
-        As for `abstain.confidence.fit`; a metric, a loss or `by` that the score has no use for;
+        As for `abstain.confidence.fit`; a metric, a loss or `objective` that the score has no use for;
         a metric that does not apply, or that does not look at the confidence.
 
     Notes
@@ -110,20 +110,20 @@ def fit_score(
     >>> state.score(held_out).probability.round(4).tolist()
     [0.75, 0.75, 0.75, 0.75]
     """
-    checks.one_of(by, "by", (METRIC, LIKELIHOOD))
-    predictions, loss = counted(predictions, loss)
-    if by == LIKELIHOOD:
+    checks.one_of(objective, "by", (METRIC, LIKELIHOOD))
+    predictions, loss = positive_weight_rows(predictions, loss)
+    if objective == LIKELIHOOD:
         return _by_likelihood(name, predictions, metric, loss, options)
-    if not searches(name, options):
+    if not is_searched(name, options):
         if metric is not None or loss is not None:
             raise InputError(f"the score {name!r} searches nothing here; drop `metric` and `loss`")
         return fit(name, predictions, **options)
-    chosen = telling(PRIMARY if metric is None else metric)
+    chosen = metric_of_confidence(PRIMARY if metric is None else metric)
     criterion = MetricCriterion(chosen, predictions, per_sample_loss(predictions, loss))
     return fit(name, predictions, criterion=criterion, **options)
 
 
-def telling(name: str) -> Metric:
+def metric_of_confidence(name: str) -> Metric:
     """Return a metric that tells scores apart; refuse one that knows only the classifier."""
     metric = metric_named(name)
     if metric.identity.of_classifier:
@@ -134,7 +134,7 @@ def telling(name: str) -> Metric:
     return metric
 
 
-def searches(name: str, options: Mapping[str, Any]) -> bool:
+def is_searched(name: str, options: Mapping[str, Any]) -> bool:
     """Tell whether a score with these options searches, by a criterion."""
     return kind_named(name).searches and options.get("temperature") is None
 
@@ -143,7 +143,7 @@ def _by_likelihood(
     name: str, predictions: Predictions, metric: str | None, loss: object, options: dict[str, Any]
 ) -> FittedScore:
     if name != "temperature":
-        raise InputError(f"`by='nll'` fits the score 'temperature'; got {name!r}")
+        raise InputError(f"`objective='nll'` fits the score 'temperature'; got {name!r}")
     used = {
         "metric": metric,
         "loss": loss,
@@ -151,13 +151,15 @@ def _by_likelihood(
     }
     for argument, value in used.items():
         if value is not None:
-            raise InputError(f"`by='nll'` looks at the labels alone; drop `{argument}`")
+            raise InputError(f"`objective='nll'` looks at the labels alone; drop `{argument}`")
     scores, codes = predictions.class_scores, predictions.label_codes
     if scores is None:
-        raise MissingInputError("`by='nll'` needs class scores; give `logits` or `probabilities`")
+        raise MissingInputError(
+            "`objective='nll'` needs class scores; give `logits` or `probabilities`"
+        )
     if (codes < 0).any():
         raise DomainError(
-            f"`by='nll'` needs samples of known classes; {int((codes < 0).sum())} are of none: "
+            f"`objective='nll'` needs samples of known classes; {int((codes < 0).sum())} are of none: "
             "leave them out with `subset`"
         )
     found = temperature_of(scores, codes, predictions.weight)
@@ -168,7 +170,7 @@ def _by_likelihood(
 
 
 @dataclass(frozen=True)
-class Tried:
+class Candidate:
     """One choice of options and what came of it.
 
     Attributes
@@ -186,13 +188,13 @@ class Tried:
     options: Mapping[str, Any]
     value: float
     reason: str = ""
-    chosen: bool = False
+    is_selected: bool = False
 
     def row(self) -> dict[str, Any]:
         """Return it as a flat row: the options first, other than numbers and texts as text."""
         kinds = bool | int | float | str
         plain = {k: x if isinstance(x, kinds) else str(x) for k, x in self.options.items()}
-        return {**plain, "value": self.value, "chosen": self.chosen, "reason": self.reason}
+        return {**plain, "value": self.value, "chosen": self.is_selected, "reason": self.reason}
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +224,7 @@ class SelectedScore:
     lower_is_better: bool
     value: float
     options: Mapping[str, Any]
-    tried: tuple[Tried, ...]
+    candidates: tuple[Candidate, ...]
 
     @property
     def name(self) -> str:
@@ -235,7 +237,7 @@ class SelectedScore:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return what was tried as flat rows."""
-        rows = [tried.row() for tried in self.tried]
+        rows = [tried.row() for tried in self.candidates]
         for column in self.options:
             if len({type(row[column]) for row in rows}) > 1:
                 rows = [{**row, column: str(row[column])} for row in rows]
@@ -319,7 +321,7 @@ def select_score(
             "sure of them. Divide them with `subset`."
         )
     kind_named(name)
-    chosen = telling(metric)
+    chosen = metric_of_confidence(metric)
     judge = MetricCriterion(chosen, validation, per_sample_loss(validation, loss))
     found = [
         (own, *_try(name, train, judge, {**options, **own}, loss))
@@ -328,7 +330,7 @@ def select_score(
     at = _best([value for _, _, value, _ in found], chosen)
     if at is None:
         raise InputError(f"no candidate for {name!r} could be fitted and measured: {found[0][3]}")
-    tried = tuple(Tried(own, v, why, i == at) for i, (own, _, v, why) in enumerate(found))
+    tried = tuple(Candidate(own, v, why, i == at) for i, (own, _, v, why) in enumerate(found))
     own, state, value, _ = found[at]
     return SelectedScore(state, chosen.name, chosen.lower_is_better, value, own, tried)
 
@@ -342,7 +344,7 @@ def _try(
 ) -> tuple[Any, float, str]:
     """Fit and measure one candidate: its state, its value, and what stood in the way."""
     try:
-        told = _told_to_search(name, judge, loss) if searches(name, options) else {}
+        told = _told_to_search(name, judge, loss) if is_searched(name, options) else {}
         state = fit_score(name, train, **told, **options)
         value = judge.value(state.score(judge.predictions))
     except AbstainError as error:
