@@ -83,7 +83,7 @@ def case(
     prediction = np.where(failed, np.minimum(1 - labels, 1), labels)
     p = np.where(prediction[:, None] == np.arange(2), top[:, None], 1 - top[:, None])
     view = ClassView(labels, prediction, (0, 1), p, np.log(p))
-    return Scored(top, failed.astype(np.float64), weight, probability=top, view=view)
+    return Scored(top, failed.astype(np.float64), weight, probability=top, class_view=view)
 
 
 def leveled(score: np.ndarray, kind: str) -> np.ndarray:

@@ -71,11 +71,11 @@ def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     s = score_runs({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
                  SplitRoles(methods="method"))[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
-    share = metric_named(metric).measurement.influence(s) / s.n
+    share = metric_named(metric).measurement.influence(s) / s.n_rows
     if metric == "failure_auroc":
         # DeLong divides by n - 1 of the failures and of the successes.
         for kind in (s.loss > 0, s.loss == 0):
-            share[kind] *= np.sqrt(kind.sum() / (kind.sum() - 1) * (s.n - 1) / s.n)
+            share[kind] *= np.sqrt(kind.sum() / (kind.sum() - 1) * (s.n_rows - 1) / s.n_rows)
     out[part.weight > 0] = share
     return out
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.curves.bands import band_of
 from abstain.curves.risk_coverage import thin
 from abstain.evaluation import collector, notes
@@ -28,7 +28,7 @@ def band(predictions, **options):
 def test_a_case_has_the_band_of_its_samples(interval):
     p = made_up(400)
     found = band(p, interval=interval, level=0.9, bootstrap=50)
-    s = scored(p.confidence["confidence"], p.loss)
+    s = validate_samples(p.confidence["confidence"], p.loss)
     known = band_of(s, "selective", level=0.9, coverage=found.coverage, rng=0)
     assert found.level == 0.9
     for name in ("risk", "low", "high", "low_all", "high_all"):
@@ -49,7 +49,7 @@ def test_the_seed_is_that_of_the_evaluation():
 
 def test_clusters_are_those_of_the_evaluation():
     p = made_up(300, groups=30)
-    s = scored(p.confidence["confidence"], p.loss)
+    s = validate_samples(p.confidence["confidence"], p.loss)
     found = band(p, clustered=True)
     codes = np.unique(p.group, return_inverse=True)[1]
     known = band_of(s, "selective", coverage=found.coverage, cluster=codes)
@@ -135,7 +135,7 @@ def test_the_spread_of_ranks_is_that_of_every_sample():
         confidence = rng.integers(0, kinds, n) / 7
         loss = (rng.random(n) < 0.3) if seed % 3 else rng.random(n)
         weight = None if seed % 2 else rng.random(n) + 0.1
-        s = scored(confidence, loss, weight)
+        s = validate_samples(confidence, loss, weight)
         mass = np.ones(n) if weight is None else weight
         above = (mass * (confidence > confidence[:, None])).sum(axis=1)
         tied = (mass * (confidence == confidence[:, None])).sum(axis=1)

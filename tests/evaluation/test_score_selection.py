@@ -106,15 +106,15 @@ def test_metrics_that_do_not_look_at_the_confidence_are_refused_as_criteria():
 
 
 def test_what_has_no_use_is_refused():
-    with pytest.raises(InputError, match="'knn' searches nothing here; drop `metric`"):
+    with pytest.raises(InputError, match="'knn' has no parameters to search; drop `metric`"):
         fit_score("knn", TRAIN, metric="augrc")
-    with pytest.raises(InputError, match="searches nothing here"):
+    with pytest.raises(InputError, match="has no parameters to search"):
         fit_score("temperature", TRAIN, temperature=2.0, metric="aurc")
     with pytest.raises(
         InputError, match=r"`objective='nll'` fits the score 'temperature'; got 'pnorm'"
     ):
         fit_score("pnorm", TRAIN, objective="nll")
-    with pytest.raises(InputError, match="looks at the labels alone; drop `temperatures`"):
+    with pytest.raises(InputError, match="uses only the labels; drop `temperatures`"):
         fit_score("temperature", TRAIN, objective="nll", temperatures=[1, 2])
     with pytest.raises(InputError, match="`by` must be one of"):
         fit_score("temperature", TRAIN, objective="ml")
@@ -176,14 +176,14 @@ def test_what_cannot_be_fitted_or_measured_is_listed_with_its_reason():
     assert reasons[1:3] == ["", ""]
     assert "`shrinkage` must lie in [0, 1]" in reasons[3]
     frame = found.frame()
-    assert frame.columns == ["shrinkage", "value", "chosen", "reason"]
+    assert frame.columns == ["shrinkage", "value", "selected", "reason"]
     assert frame["shrinkage"].to_list() == ["none", "ledoit_wolf", "0.5", "7"]
-    assert frame["chosen"].sum() == 1
+    assert frame["selected"].sum() == 1
     assert np.isnan(frame["value"][0])
     with pytest.raises(InputError, match=r"no candidate .* measured: `k` must be at most the 12"):
         select_score("knn", p.subset(slice(0, 12)), p.subset(slice(12, 24)), grid={"k": [99]})
     sure = p.subset(np.flatnonzero(p.correct)[:5])
-    with pytest.raises(InputError, match="'failure_auroc' is undefined here"):
+    with pytest.raises(InputError, match="'failure_auroc' is undefined"):
         select_score("knn", p, sure, grid={"k": [1]}, metric="failure_auroc")
     with pytest.raises(InputError, match="'ece' does not apply to 'knn@k=1'"):
         select_score("knn", p, sure, grid={"k": [1]}, metric="ece")
@@ -206,7 +206,7 @@ def test_a_selection_over_a_search_and_over_a_temperature():
 
 
 def test_selections_refuse_nonsense():
-    with pytest.raises(InputError, match="`validation` must be other samples than `train`"):
+    with pytest.raises(InputError, match="`validation` must contain other samples than `train`"):
         select_score("knn", TRAIN, TRAIN)
     with pytest.raises(InputError, match=r"`grid\['k'\]` must be a list of values"):
         select_score("knn", TRAIN, VALIDATION, grid={"k": 3})

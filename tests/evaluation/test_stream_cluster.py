@@ -42,9 +42,9 @@ def _same(one: ab.Evaluation, two: ab.Evaluation) -> bool:
 
 
 def test_without_dask_one_line_says_what_to_install(tmp_path, monkeypatch):
-    from abstain._foundation import cluster
+    from abstain._foundation import dask_cluster
 
-    monkeypatch.setattr(cluster, "has", lambda _: False)
+    monkeypatch.setattr(dask_cluster, "is_installed", lambda _: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[scale\]'"):
         ab.evaluate(ab.scan_predictions(_files(tmp_path)), stream=DASK)
 
@@ -70,8 +70,8 @@ def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatc
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(cluster, "started", lambda *_, **__: Here())
-    monkeypatch.setattr(cluster, "distributed", lambda: None)
+    monkeypatch.setattr(cluster, "start_local_cluster", lambda *_, **__: Here())
+    monkeypatch.setattr(cluster, "import_distributed", lambda: None)
     monkeypatch.setattr(pieces, "_MOST", 100)
     monkeypatch.setattr(pieces, "_LEAST", 10)
     scan = ab.scan_predictions(_files(tmp_path), by="model")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from tests.docs.blocks import ROOT
-from tests.laws import test_catalogue, test_influence
+from tests.properties import test_catalogue, test_influence
 
 import abstain as ab
 from abstain import streaming
@@ -153,17 +153,17 @@ def test_the_docs_have_a_row_of_it(pair, monkeypatch, tmp_path):
     )
 
 
-LAWS = [
+PROPERTY_TESTS = [
     test
     for name, test in vars(test_catalogue).items()
     if name.startswith("test_") and "metric" not in inspect.signature(test).parameters
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda test: test.__name__)
-def test_it_obeys_the_laws(pair, law, monkeypatch):
+@pytest.mark.parametrize("property_test", PROPERTY_TESTS, ids=lambda test: test.__name__)
+def test_it_passes_the_property_tests(pair, property_test, monkeypatch):
     monkeypatch.setattr(test_catalogue, "ALL", [pair[0]])
-    law()
+    property_test()
 
 
 def test_its_influence_is_tested(pair):

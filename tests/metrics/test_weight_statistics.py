@@ -320,15 +320,15 @@ def test_error_given_the_sample_rank_is_that_of_beta_draws(estimator):
 
 def test_error_given_the_sample_rank_by_quadrature():
     for n, r in ((1, 1), (7, 2), (60, 60), (900, 871)):
-        law = beta(r, n + 1 - r)
+        distribution = beta(r, n + 1 - r)
         # The variable is t = -ln(1 - u).
-        cuts = -np.log1p(-law.ppf([0.1, 0.9]))
+        cuts = -np.log1p(-distribution.ppf([0.1, 0.9]))
         for estimator in ESTIMATORS:
             own = rank_weights(n, estimator)[r - 1]
 
-            def square(t, own=own, law=law, linear=estimator == "augrc"):
+            def square(t, own=own, distribution=distribution, linear=estimator == "augrc"):
                 u = -np.expm1(-t)
-                return law.pdf(u) * np.exp(-t) * (own - (u if linear else t)) ** 2
+                return distribution.pdf(u) * np.exp(-t) * (own - (u if linear else t)) ** 2
 
             expected = sum(quad(square, a, b, limit=300)[0] for a, b in pairwise([0, *cuts, 30]))
             assert weight_mse_given_rank(r, n, estimator) == pytest.approx(expected, rel=1e-7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain.predictions.classes as classes_module
-from abstain._foundation.names import coded, distinct
+from abstain._foundation.names import distinct_names, encode_names
 from abstain.errors import DomainError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
@@ -69,6 +69,6 @@ def test_whole_numbers_are_counted_or_sorted_alike(dtype, end):
     for n in (1, 3, 400):
         values = rng.integers(least, most, n, dtype=dtype, endpoint=True)
         found, place = np.unique(values, return_inverse=True)
-        kinds, codes = coded(values, "labels")
-        assert kinds == distinct(values, "labels") == found.tolist()
+        kinds, codes = encode_names(values, "labels")
+        assert kinds == distinct_names(values, "labels") == found.tolist()
         assert codes.tolist() == place.tolist()

@@ -13,7 +13,7 @@ import pytest
 from cyclopts import App
 
 import abstain as ab
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.simulate import POPULATIONS
@@ -98,7 +98,7 @@ def test_lists(capsys):
     listed = {"studies": STUDIES, "populations": POPULATIONS, "corruptions": CORRUPTIONS}
     listed |= {"tasks": TASKS, "scores": METHODS}
     listed["datasets"] = importlib.import_module("abstain_bench.data").DATASETS
-    if has("torch"):
+    if is_installed("torch"):
         listed["objectives"] = importlib.import_module("abstain.training").OBJECTIVES
         listed["models"] = importlib.import_module("abstain_bench.networks").MODELS
     for what, catalogue in listed.items():

@@ -2,7 +2,7 @@
 
 The only module that imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX, lists,
 series) are viewed as NumPy without a copy where their library allows it. Arrays on a device, and
-those a gradient flows through, stay with their library; see `abstain._foundation.foreign`.
+those a gradient flows through, stay with their library; see `abstain._foundation.gradients`.
 """
 
 import sys
@@ -23,7 +23,7 @@ def is_torch(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def of_numpy(x: object) -> bool:
+def is_numpy(x: object) -> bool:
     """Tell whether `x` is an array of NumPy."""
     return isinstance(x, np.ndarray)
 
@@ -127,7 +127,7 @@ def _widen_extension(x: Array) -> Array:
     return x
 
 
-def sealed(x: AnyArray) -> Any:
+def read_only(x: AnyArray) -> Any:
     """View an array read-only, so that no later step can write to the caller's data.
 
     Other libraries have no such view; nothing here writes to their arrays.
@@ -148,7 +148,7 @@ def inner(x: Array, y: Array) -> float:
     return float(np.einsum("i,i->", x, y))
 
 
-def like(result: AnyArray, reference: AnyArray) -> AnyArray:
+def as_array_like(result: AnyArray, reference: AnyArray) -> AnyArray:
     """Return `result` as an array of the library and device of `reference`.
 
     What was computed by another library than NumPy stays as it is.
@@ -187,7 +187,7 @@ def namespace(x: AnyArray) -> Any:
     return array_namespace(x)
 
 
-def beside(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
+def move_to_library_of(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
     """Return `x` as an array of the library and on the device of `reference`."""
     from array_api_compat import device, is_array_api_obj, to_device
 
@@ -200,7 +200,7 @@ def beside(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
     return xp.asarray(np.array(to_numpy(x, name), order="C"), device=place)
 
 
-def brain_bits(x: AnyArray) -> Array | None:
+def bfloat16_bits(x: AnyArray) -> Array | None:
     """Return the patterns of a bfloat16 vector on the host as uint16; None for any other dtype."""
     if isinstance(x, np.ndarray):
         known = x.dtype.kind == "V" and x.dtype.name == "bfloat16"

@@ -11,22 +11,22 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import (
-    beside,
     is_on_device,
     is_traced,
     library_of,
+    move_to_library_of,
     namespace,
     primal,
     to_numpy,
 )
-from abstain._foundation.foreign import (
+from abstain._foundation.gradients import (
+    as_double,
     carries_gradient,
-    double,
-    is_foreign,
+    is_computed_by_own_library,
     plain,
     without_gradient,
 )
-from abstain._foundation.weights import counted, rescaled
+from abstain._foundation.weights import drop_zero_weights, rescale_weights
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
@@ -46,19 +46,23 @@ class DeviceArrays(NamedTuple):
     rows: Any = None
 
 
-def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bool:
+def is_computed_on_device(
+    confidence: AnyArray, loss: AnyArray, *, uses_values: bool = False
+) -> bool:
     """Tell whether samples are computed on by their own library, and not by NumPy.
 
     They are when the confidence lies on a device or a gradient flows through the loss; with
-    `by_value`, for what reads more than the order of the confidences, or through these.
+    `uses_values`, for what reads more than the order of the confidences, or through these.
     """
     if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
         return False
-    read = by_value and carries_gradient(confidence)
+    read = uses_values and carries_gradient(confidence)
     return read or is_on_device(confidence) or carries_gradient(loss)
 
 
-def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> DeviceArrays:
+def validate_on_device(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
+) -> DeviceArrays:
     """Validate samples where they lie, the loss and the weight brought to the confidence.
 
     Rows of weight 0 are dropped.
@@ -67,25 +71,25 @@ def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = No
     for name, x in (("confidence", confidence), ("loss", loss)):
         if is_traced(x):
             primal(x, name)
-    if not is_foreign(confidence) and is_foreign(loss):
-        confidence = beside(checks.confidence(confidence), "confidence", loss)
+    if not is_computed_by_own_library(confidence) and is_computed_by_own_library(loss):
+        confidence = move_to_library_of(checks.confidence(confidence), "confidence", loss)
     xp = namespace(confidence)
     loss = _loss_beside(loss, confidence)
-    weight = None if weight is None else beside(_numbers(weight), "weight", confidence)
+    weight = None if weight is None else move_to_library_of(_numbers(weight), "weight", confidence)
     weight = plain(weight)
-    if not sound(xp, confidence, loss, weight):
+    if not is_valid(xp, confidence, loss, weight):
         # The host's checks find the first offending entry and say what is wrong with it.
         host = checks.confidence(to_numpy(confidence, "confidence"))
         checks.loss(to_numpy(loss, "loss"), length=host.size)
         checks.weight(weight, length=host.size)
-    probability, loss = floats(confidence), double(loss)
+    probability, loss = as_numpy_float(confidence), as_double(loss)
     if xp.isdtype(confidence.dtype, "integral"):
-        checks.refuse_tied(
+        checks.reject_rounding_ties(
             to_numpy(confidence, "confidence"), to_numpy(probability, "confidence"), "confidence"
         )
-    weight = None if weight is None else double(weight)
+    weight = None if weight is None else as_double(weight)
     _summable(without_gradient(loss), weight)
-    rows, weight, loss, probability = counted(weight, loss, probability)
+    rows, weight, loss, probability = drop_zero_weights(weight, loss, probability)
     return DeviceArrays(without_gradient(probability), loss, weight, probability, rows)
 
 
@@ -98,23 +102,25 @@ def _summable(loss: AnyArray, weight: AnyArray | None) -> None:
             sums |= {"weight": weight, "weight * loss": weight * loss}
         for name, x in sums.items():
             if not bool(xp.isfinite(xp.sum(x))):
-                checks.summable(to_numpy(x, name), name)
+                checks.finite_sum(to_numpy(x, name), name)
 
 
-def weights_beside(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
+def validate_weight_like(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
     """Validate one weight for each entry of `reference`, shape (n,), and bring them there."""
     if weight is None or isinstance(reference, np.ndarray):
-        return rescaled(checks.weight(weight, length=int(reference.shape[0])))
-    brought = plain(beside(_numbers(weight), "weight", reference))
+        return rescale_weights(checks.weight(weight, length=int(reference.shape[0])))
+    brought = plain(move_to_library_of(_numbers(weight), "weight", reference))
     none = namespace(reference).zeros_like(reference)
-    if not sound(namespace(reference), none, none, brought):
+    if not is_valid(namespace(reference), none, none, brought):
         checks.weight(brought, length=int(reference.shape[0]))
-    return rescaled(double(brought))
+    return rescale_weights(as_double(brought))
 
 
 def _loss_beside(loss: AnyArray, confidence: AnyArray) -> AnyArray:
     # Checked on the host where it is there: text would make the library of the device fail.
-    brought = beside(loss if is_foreign(loss) else checks.loss(loss), "loss", confidence)
+    brought = move_to_library_of(
+        loss if is_computed_by_own_library(loss) else checks.loss(loss), "loss", confidence
+    )
     if carries_gradient(loss) and not carries_gradient(brought):
         raise InputError(
             "`loss` and `confidence` must be arrays of one library for a gradient to flow; got "
@@ -123,20 +129,20 @@ def _loss_beside(loss: AnyArray, confidence: AnyArray) -> AnyArray:
     return brought
 
 
-def floats(confidence: AnyArray) -> AnyArray:
+def as_numpy_float(confidence: AnyArray) -> AnyArray:
     """Return floats that NumPy would have, so that thresholds mean the same everywhere."""
     xp = namespace(confidence)
     if not xp.isdtype(confidence.dtype, "real floating"):
-        return double(confidence)
+        return as_double(confidence)
     brain = "bfloat16" in str(confidence.dtype)
     return xp.astype(confidence, xp.float32) if brain else confidence
 
 
 def _numbers(weight: AnyArray) -> AnyArray:
-    return weight if is_foreign(weight) else checks.vector(weight, "weight")
+    return weight if is_computed_by_own_library(weight) else checks.vector(weight, "weight")
 
 
-def sound(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
+def is_valid(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
     """Tell whether the arrays obey every rule, without bringing them to the host."""
     given = [x for x in (confidence, loss, weight) if x is not None]
     if any(x.ndim != 1 or x.shape != confidence.shape for x in given) or confidence.shape[0] == 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray
 
 #: Bits of the group index in a sort key, below the class code.
@@ -26,7 +26,7 @@ class GroupRows:
     #: Shape (k,). 0 or 1.
     loss: FloatArray | BoolArray
     #: Shape (k,). Number of samples.
-    times: FloatArray
+    row_counts: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ClassRows(GroupRows):
     """One row for each class, tie group and loss that occur, class by class."""
 
     #: Shape (k,). The index of the tie group.
-    home: Array
+    group_index: Array
     #: Shape (k,). The class code.
     label: Array
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 
 from abstain._foundation import blockwise
-from abstain._foundation.extras import compiled
-from abstain._foundation.segments import steps
+from abstain._foundation.array_functions import undo_cumulative_sum
+from abstain._foundation.optional_packages import load_kernels
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 #: Fewer 16-bit confidences than this are sorted as float32: the count table has a fixed cost.
@@ -72,7 +72,7 @@ _COMPILED = "abstain._foundation.compiled"
 
 def kernels() -> PackedKernels:
     """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
-    return compiled(_COMPILED) or _NUMPY
+    return load_kernels(_COMPILED) or _NUMPY
 
 
 @dataclass
@@ -108,8 +108,8 @@ class VertexBlock(NamedTuple):
     #: As in `TieGroups`.
     weight: Array
     loss: Array
-    through: Array
-    loss_through: Array
+    cumulative_weight: Array
+    cumulative_loss: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +119,11 @@ class PackedKeys:
     #: Shape (n,). Most confident first.
     keys: Array
     #: Number of non-negative confidences, which come first.
-    split: int
+    n_nonnegative: int
     #: Of the confidences; the keys may be wider.
     dtype: np.dtype[Any]
     #: What packed them.
-    run: PackedKernels
+    kernels: PackedKernels
 
     def groups(self) -> Groups:
         """Return distinct confidences in descending order, number and failures of each."""
@@ -136,7 +136,7 @@ class PackedKeys:
     def vertices(self) -> Iterator[VertexBlock]:
         """Yield the distinct confidences in blocks, without the memory of all groups."""
         before = np.zeros((2, 1))
-        for ends, fails in blockwise.vertex_blocks(self.keys, self.split):
+        for ends, fails in blockwise.vertex_blocks(self.keys, self.n_nonnegative):
             through = np.empty((2, ends.size + 1))
             through[:, :1], through[0, 1:], through[1, 1:] = before, ends, fails
             weight, loss = through[:, 1:] - through[:, :-1]
@@ -145,17 +145,17 @@ class PackedKeys:
 
     def _grouped(self, *, merge: bool) -> MergedGroups:
         ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
-        count, failed = (steps(x).astype(np.float64) for x in (ends, fails))
+        count, failed = (undo_cumulative_sum(x).astype(np.float64) for x in (ends, fails))
         return self.values(ends), count, failed, None, alone
 
     def _blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
         failed, opens = 0, True
-        for begin, stop in ((0, self.split), (self.split, self.keys.size)):
+        for begin, stop in ((0, self.n_nonnegative), (self.n_nonnegative, self.keys.size)):
             for low in range(begin, stop, _BLOCK):
                 high = min(low + _BLOCK, stop)
                 here = self.keys[low:high]
                 closes = high == stop or bool((here[-1] ^ self.keys[high]) > 1)
-                ends, fails, alone = self.run.ends(here, opens, closes, merge)
+                ends, fails, alone = self.kernels.ends(here, opens, closes, merge)
                 yield ends + low, fails + failed, alone
                 if ends.size:
                     failed += int(fails[-1])
@@ -168,14 +168,16 @@ class PackedKeys:
         wide = np.dtype(f"f{self.keys.itemsize}")
         layout = _LAYOUTS[wide]
         key = self.keys[ends - 1]
-        front = int(np.searchsorted(ends, self.split, side="right"))
+        front = int(np.searchsorted(ends, self.n_nonnegative, side="right"))
         key[:front] = ~key[:front]
         key >>= layout.unsigned(1)
         key[front:] |= layout.unsigned(layout.sign)
         return key.view(wide).astype(self.dtype, copy=False)
 
 
-def pack(confidence: Array, loss: Array, run: PackedKernels | None = None) -> PackedKeys | None:
+def pack_and_sort(
+    confidence: Array, loss: Array, run: PackedKernels | None = None
+) -> PackedKeys | None:
     """Pack and sort; None unless confidence is finite float32 or float64 and every loss 0 or 1."""
     run = run or kernels()
     layout = _LAYOUTS.get(confidence.dtype)
@@ -222,10 +224,10 @@ def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
     """Sort validated samples without weights; None where keys do not hold them, or counts do."""
     run = _SPENT.kernels(confidence.size)
     if confidence.dtype != np.float16:
-        return pack(confidence, loss, run)
+        return pack_and_sort(confidence, loss, run)
     if is_counted(confidence):
         return None
-    keys = pack(confidence.astype(np.float32), loss, run)
+    keys = pack_and_sort(confidence.astype(np.float32), loss, run)
     return None if keys is None else replace(keys, dtype=confidence.dtype)
 
 
@@ -251,7 +253,9 @@ def count_failures(
     return _occupied(count, count.astype(np.float64), failed.astype(np.float64), infinity)
 
 
-def counted(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
+def count_half_precision(
+    confidence: Array, loss: Array, weight: FloatArray | None
+) -> Groups | None:
     """Group half-precision confidences with any loss and weight by counting."""
     bits, found = confidence.view(np.uint16), None
     if weight is None:

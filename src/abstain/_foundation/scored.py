@@ -8,33 +8,33 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.device import stays, validated
-from abstain._foundation.foreign import double, plain, without_gradient
+from abstain._foundation.arrays import is_numpy, namespace
+from abstain._foundation.device import is_computed_on_device, validate_on_device
+from abstain._foundation.gradients import as_double, plain, without_gradient
 from abstain._foundation.group_rows import (
     GroupRows,
     best_order_of_binary_loss,
     rows_of_classes,
     rows_of_groups,
 )
-from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
-from abstain._foundation.ranks import (
+from abstain._foundation.sorting import SortedValues, sort_descending
+from abstain._foundation.tie_groups import (
     N_SPLIT_AT_ENDS,
     TieGroups,
+    group_by_loss,
+    group_sorted_values,
     group_ties,
-    groups_in,
-    groups_of_losses,
-    home_in,
     losses_of_broken_ties,
     merged_groups_of_broken_ties,
-    one_by_one,
+    one_group_per_sample,
     raise_uncounted,
     split_at_ends,
     split_merged_groups,
+    tie_group_index,
     untied_order,
 )
-from abstain._foundation.weights import counted, positive_rows
+from abstain._foundation.weights import drop_zero_weights, positive_weight_mask
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 T = TypeVar("T")
@@ -75,17 +75,17 @@ class Scored:
     #: Shape (n,). The confidence as a probability of being right, for calibration and CWSA.
     probability: Array | None = field(default=None)
     #: Labels, predictions and class probabilities.
-    view: ClassView | None = field(default=None)
+    class_view: ClassView | None = field(default=None)
 
     #: The two views, if they are available already: `groups` and `merged_groups`.
     precomputed_groups: TieGroups | None = field(default=None, repr=False)
     precomputed_merged_groups: TieGroups | None = field(default=None, repr=False)
     #: Shape (n,). The group of each row, if it is available already.
-    precomputed_home: IntArray | None = field(default=None, repr=False)
+    precomputed_group_index: IntArray | None = field(default=None, repr=False)
     #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
-    times: FloatArray | None = field(default=None, repr=False)
+    row_counts: FloatArray | None = field(default=None, repr=False)
     #: Shape (rows of the caller,). Which of them these are; None where all have a weight.
-    from_rows: AnyArray | None = field(default=None, repr=False)
+    input_row_mask: AnyArray | None = field(default=None, repr=False)
 
     @property
     def xp(self) -> Any:
@@ -95,7 +95,7 @@ class Scored:
     @cached_property
     def _keys(self) -> PackedKeys | None:
         """The samples sorted with the loss in the key, where keys hold them."""
-        plain = of_numpy(self.confidence) and of_numpy(self.loss) and self.weight is None
+        plain = is_numpy(self.confidence) and is_numpy(self.loss) and self.weight is None
         return sorted_keys(self.confidence, self.loss) if plain else None
 
     @cached_property
@@ -103,22 +103,22 @@ class Scored:
         """The samples grouped by confidence, most confident first."""
         if self.precomputed_groups is not None:
             return self.precomputed_groups
-        if self.times is not None and self.precomputed_merged_groups is not None:
+        if self.row_counts is not None and self.precomputed_merged_groups is not None:
             raise_uncounted()
         if self._keys is not None:
             return TieGroups(*self._keys.groups())
-        return self.regrouped(self.loss)
+        return self.group_with_loss(self.loss)
 
     @cached_property
-    def runs(self) -> Runs:
+    def sorted_confidence(self) -> SortedValues:
         """The samples of the host in order, but for those of weight 0."""
-        return runs_of(self.confidence, positive_rows(self.weight))
+        return sort_descending(self.confidence, positive_weight_mask(self.weight))
 
-    def regrouped(self, loss: Array) -> TieGroups:
+    def group_with_loss(self, loss: Array) -> TieGroups:
         """Return the groups of the same samples with another loss."""
-        if not of_numpy(self.confidence) or not of_numpy(loss) or is_counted(self.confidence):
+        if not is_numpy(self.confidence) or not is_numpy(loss) or is_counted(self.confidence):
             return group_ties(self.confidence, loss, self.weight)
-        return groups_in(self.runs, loss, self.weight)
+        return group_sorted_values(self.sorted_confidence, loss, self.weight)
 
     @cached_property
     def merged_groups(self) -> TieGroups:
@@ -157,9 +157,9 @@ class Scored:
         return group_ties(self.probability, self.loss, self.weight)
 
     @property
-    def counted(self) -> bool:
+    def has_unit_weights(self) -> bool:
         """Whether every sample counts as one."""
-        return self.weight is None or self.times is not None
+        return self.weight is None or self.row_counts is not None
 
     @cached_property
     def group_rows(self) -> "Scored":
@@ -169,7 +169,7 @@ class Scored:
         number that reads neither rows nor classes depends on nothing else. For a 0/1 loss without
         weights; `self` otherwise.
         """
-        if not self.binary or self.weight is not None or self.xp is not np:
+        if not self.is_binary or self.weight is not None or self.xp is not np:
             return self
         rows = self._from_rows(rows_of_groups(self.groups))
         return rows if self.probability is None else replace(rows, probability=rows.confidence)
@@ -180,28 +180,35 @@ class Scored:
 
         Class by class, each most confident first. `self` without class labels.
         """
-        if not self.binary or self.weight is not None or self.xp is not np or self.view is None:
+        if (
+            not self.is_binary
+            or self.weight is not None
+            or self.xp is not np
+            or self.class_view is None
+        ):
             return self
         # `self.home` would keep the group of each sample in memory.
-        home = home_in(self.groups, self.confidence, None)
-        rows = rows_of_classes(self.groups, home, self.loss, self.view.labels)
-        view = ClassView(rows.label, rows.label, self.view.classes)
-        return replace(self._from_rows(rows), view=view, precomputed_home=rows.home)
+        home = tie_group_index(self.groups, self.confidence, None)
+        rows = rows_of_classes(self.groups, home, self.loss, self.class_view.labels)
+        view = ClassView(rows.label, rows.label, self.class_view.classes)
+        return replace(
+            self._from_rows(rows), class_view=view, precomputed_group_index=rows.group_index
+        )
 
     def _from_rows(self, rows: GroupRows) -> "Scored":
         return Scored(
             rows.confidence,
             rows.loss,
-            rows.times,
+            rows.row_counts,
             precomputed_groups=rows.groups,
-            times=rows.times,
+            row_counts=rows.row_counts,
         )
 
     @cached_property
     def split_rows(self) -> "Scored":
         """`group_rows` of merged groups that are split near both ends, see `split_at_ends`."""
-        all_are_split = self.samples <= 2 * N_SPLIT_AT_ENDS
-        is_available = self.precomputed_groups is not None or self.times is not None
+        all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
+        is_available = self.precomputed_groups is not None or self.row_counts is not None
         if all_are_split or is_available or self.merged_groups.is_merged is None:
             return self.group_rows
         return self._from_rows(rows_of_groups(split_at_ends(self.merged_groups)))
@@ -213,7 +220,7 @@ class Scored:
             return self.group_rows
         return self._from_rows(rows_of_groups(self.merged_groups))
 
-    def rows(self, cluster: IntArray | None) -> "Scored":
+    def influence_rows(self, cluster: IntArray | None) -> "Scored":
         """Return `split_rows` if all samples are independent, else `self`."""
         return self.split_rows if cluster is None else self
 
@@ -226,9 +233,9 @@ class Scored:
 
     def with_ties_broken(self, *, best: bool) -> "Scored":
         """Return the same losses with the lower first in each tie, or if not `best` the higher."""
-        if self.binary and self.counted and self.xp is np:
+        if self.is_binary and self.has_unit_weights and self.xp is np:
             groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
-            if self.times is not None:
+            if self.row_counts is not None:
                 return replace(
                     self,
                     probability=None,
@@ -240,12 +247,12 @@ class Scored:
             return Scored(ranks, loss, precomputed_merged_groups=groups)
         if self.xp is np:
             key = self.loss.astype(np.float64, copy=False)
-            order = self.runs.resolved(key if best else -key)
+            order = self.sorted_confidence.order_with_ties_broken_by(key if best else -key)
         else:
             order = untied_order(self.confidence, self.loss, self.weight, best=best)
         loss = self.loss[order]
         weight = None if self.weight is None else self.weight[order]
-        groups = one_by_one(loss, weight)
+        groups = one_group_per_sample(loss, weight)
         return Scored(groups.confidence, loss, weight, precomputed_groups=groups)
 
     @cached_property
@@ -255,53 +262,55 @@ class Scored:
         Samples of equal loss form one group. Weight functions that are averaged over ties give
         the same value for any order within it, so this is the best score without ties too.
         """
-        if self.counted and self.binary and self.xp is np:
+        if self.has_unit_weights and self.is_binary and self.xp is np:
             return best_order_of_binary_loss(
-                self.merged_groups.n, int(self.merged_groups.loss_through[-1])
+                self.merged_groups.n_samples, int(self.merged_groups.cumulative_loss[-1])
             )
-        if self.weight is None and of_numpy(self.loss):
-            return groups_of_losses(self.loss)
+        if self.weight is None and is_numpy(self.loss):
+            return group_by_loss(self.loss)
         if self.xp is np:
-            return groups_in(self.loss_runs, self.loss, self.weight)
+            return group_sorted_values(self.sorted_losses, self.loss, self.weight)
         return group_ties(self._goodness, self.loss, self.weight)
 
     @cached_property
-    def loss_runs(self) -> Runs:
+    def sorted_losses(self) -> SortedValues:
         """The samples of the host from the least loss on, but for those of weight 0."""
-        return runs_of(self._goodness, positive_rows(self.weight))
+        return sort_descending(self._goodness, positive_weight_mask(self.weight))
 
     @property
     def _goodness(self) -> AnyArray:
         """The confidence of the best score."""
-        if of_numpy(self.loss):
+        if is_numpy(self.loss):
             return -self.loss.astype(np.float64)
-        return -double(without_gradient(self.loss))
+        return -as_double(without_gradient(self.loss))
 
     @cached_property
-    def home(self) -> IntArray:
+    def group_index(self) -> IntArray:
         """The group of each sample, -1 for weight 0."""
-        if self.precomputed_home is not None:
-            return self.precomputed_home
-        runs = None if self.precomputed_groups is not None else self.__dict__.get("runs")
+        if self.precomputed_group_index is not None:
+            return self.precomputed_group_index
+        runs = (
+            None if self.precomputed_groups is not None else self.__dict__.get("sorted_confidence")
+        )
         order = None if runs is None else runs.order
-        return home_in(self.groups, self.confidence, self.weight, order)
+        return tie_group_index(self.groups, self.confidence, self.weight, order)
 
     @cached_property
-    def probability_home(self) -> IntArray:
+    def probability_group_index(self) -> IntArray:
         """The group of each sample by its probability of being right, -1 for weight 0."""
         if self.probability is None or self.probability is self.confidence:
-            return self.home
-        return home_in(self.probability_groups, self.probability, self.weight)
+            return self.group_index
+        return tie_group_index(self.probability_groups, self.probability, self.weight)
 
     @cached_property
-    def best_order_home(self) -> AnyArray:
+    def best_order_group_index(self) -> AnyArray:
         """The group of each sample among those of the best score, -1 for weight 0."""
-        if self.counted and self.binary:
+        if self.has_unit_weights and self.is_binary:
             # Successes come first, where there are some.
             return (self.loss > 0) * (self.best_order.loss.shape[0] - 1)
-        return home_in(self.best_order, self._goodness, self.weight)
+        return tie_group_index(self.best_order, self._goodness, self.weight)
 
-    def once(self, compute: Callable[..., T], *options: Hashable) -> T:
+    def cached(self, compute: Callable[..., T], *options: Hashable) -> T:
         """Return what a function makes of these samples; it is computed the first time only."""
         known = self.__dict__.setdefault("_once", {})
         asked = (compute, *options)
@@ -310,98 +319,102 @@ class Scored:
         return cast("T", known[asked])
 
     @property
-    def n(self) -> int:
+    def n_rows(self) -> int:
         """Number of samples."""
         return int(self.confidence.shape[0])
 
     @property
-    def samples(self) -> int:
+    def n_samples(self) -> int:
         """Number of samples that the rows stand for."""
-        return self.n if self.times is None else int(self.times.sum())
+        return self.n_rows if self.row_counts is None else int(self.row_counts.sum())
 
     @cached_property
-    def failures(self) -> int:
+    def n_failures(self) -> int:
         """Number of samples with a loss above zero."""
-        if self.times is not None:
-            return int(self.times[self.loss > 0].sum())
+        if self.row_counts is not None:
+            return int(self.row_counts[self.loss > 0].sum())
         return int(self.xp.count_nonzero(self.loss))
 
     @cached_property
-    def binary(self) -> bool:
+    def is_binary(self) -> bool:
         """Whether every loss is 0 or 1."""
-        if of_numpy(self.loss) and self.loss.dtype.kind == "b":
+        if is_numpy(self.loss) and self.loss.dtype.kind == "b":
             return True
         if self.__dict__.get("_keys") is not None:
             return True
         return bool(self.xp.all((self.loss == 0) | (self.loss == 1)))
 
     @cached_property
-    def bounded(self) -> bool:
+    def is_loss_bounded(self) -> bool:
         """Whether every loss lies in [0, 1]."""
         return bool(self.xp.max(self.loss) <= 1)
 
     @cached_property
-    def calibrated(self) -> bool:
+    def is_calibratable(self) -> bool:
         """Whether confidence and loss both lie in [0, 1], as calibration and CWSA need."""
-        return self.sure and self.bounded
+        return self.has_probability and self.is_loss_bounded
 
     @cached_property
-    def sure(self) -> bool:
+    def has_probability(self) -> bool:
         """Whether the confidence is a probability: there, and in [0, 1]."""
         p = self.probability
         return p is not None and bool(self.xp.min(p) >= 0) and bool(self.xp.max(p) <= 1)
 
     @property
-    def groups_given(self) -> TieGroups | None:
+    def precomputed_value_groups(self) -> TieGroups | None:
         """The groups by `shown` where they come from elsewhere: its rows may be no samples then."""
-        return self.precomputed_groups if self.shown is self.confidence else None
+        return (
+            self.precomputed_groups if self.probability_or_confidence is self.confidence else None
+        )
 
     @property
-    def shown(self) -> Array:
+    def probability_or_confidence(self) -> Array:
         """The confidence as people read it: a probability where it means one."""
         return self.confidence if self.probability is None else self.probability
 
     @cached_property
-    def total(self) -> float:
+    def total_weight(self) -> float:
         """Weight of all samples; their number when there are no weights."""
-        return float(self.n) if self.weight is None else float(self.xp.sum(self.weight))
+        return float(self.n_rows) if self.weight is None else float(self.xp.sum(self.weight))
 
     @cached_property
-    def plain(self) -> "Scored":
+    def without_gradient(self) -> "Scored":
         """The same without gradients, for what is not differentiable."""
         return replace(self, loss=without_gradient(self.loss), probability=plain(self.probability))
 
 
-def scored(
+def validate_samples(
     confidence: AnyArray,
     loss: AnyArray,
     weight: AnyArray | None = None,
     *,
-    by_value: bool = False,
+    uses_values: bool = False,
 ) -> Scored:
     """Validate (confidence, loss, weight) at the public edge and wrap them.
 
     Rows with weight 0 are dropped: no metric, curve or interval knows of them. Arrays on a device,
     and those a gradient flows through, stay with their library. The gradient of the confidence is
-    kept with `by_value` only: for what reads more than the order.
+    kept with `uses_values` only: for what reads more than the order.
     """
-    if stays(confidence, loss, by_value=by_value):
-        c, x, w, p, rows = validated(confidence, loss, weight)
-        return Scored(c, x, w, probability=p if by_value else c, from_rows=rows)
-    return scored_on_host(confidence, loss, weight)
+    if is_computed_on_device(confidence, loss, uses_values=uses_values):
+        c, x, w, p, rows = validate_on_device(confidence, loss, weight)
+        return Scored(c, x, w, probability=p if uses_values else c, input_row_mask=rows)
+    return validate_samples_on_host(confidence, loss, weight)
 
 
-def kind_of(s: Scored, given: AnyArray) -> AnyArray:
+def output_reference(s: Scored, given: AnyArray) -> AnyArray:
     """Return an array whose library and device results shall have, `given` one of the caller."""
     return given if s.xp is np else s.confidence
 
 
-def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Scored:
+def validate_samples_on_host(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
+) -> Scored:
     """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
     c = checks.confidence(confidence)
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
-    rows, w, c, x = counted(w, c, x)
+    rows, w, c, x = drop_zero_weights(w, c, x)
     if w is not None:
-        checks.weighable(x, w)
-    checks.refuse_swapped(c, x)
-    return Scored(c, x, w, probability=c, from_rows=rows)
+        checks.finite_weighted_sum(x, w)
+    checks.reject_swapped_arguments(c, x)
+    return Scored(c, x, w, probability=c, input_row_mask=rows)

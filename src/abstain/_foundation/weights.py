@@ -19,7 +19,7 @@ _MAX_EXPONENT = 52
 _MAX_SHIFT = 960
 
 
-def scale_of(total: float, n: int) -> float:
+def weight_scale(total: float, n: int) -> float:
     """Return what n weights of this total are multiplied by.
 
     It is 1 for a total between 2^-52 and 2^52. A larger total becomes about 2^52, and a smaller one
@@ -33,16 +33,16 @@ def scale_of(total: float, n: int) -> float:
     return math.ldexp(n / mantissa, min(-exponent, _MAX_SHIFT))
 
 
-def rescaled(weight: AnyArray | None) -> Any:
+def rescale_weights(weight: AnyArray | None) -> Any:
     """Return weights, shape (n,), whose sum and sum of squares are finite and not 0."""
     if weight is None:
         return None
     xp = namespace(weight)
-    scale = scale_of(float(xp.sum(weight)), int(xp.count_nonzero(weight)))
+    scale = weight_scale(float(xp.sum(weight)), int(xp.count_nonzero(weight)))
     return weight if scale == 1.0 else weight * scale
 
 
-def positive_rows(weight: AnyArray | None) -> Any:
+def positive_weight_mask(weight: AnyArray | None) -> Any:
     """Return which rows have a positive weight, shape (n,); None where all have."""
     if weight is None:
         return None
@@ -50,11 +50,11 @@ def positive_rows(weight: AnyArray | None) -> Any:
     return None if bool(namespace(weight).all(rows)) else rows
 
 
-def counted(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
+def drop_zero_weights(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Return which rows count (None for all), and of those the rescaled weights and the columns."""
-    weight = rescaled(weight)
+    weight = rescale_weights(weight)
     # A weight that vanishes beside the others is 0 too.
-    rows = positive_rows(weight)
+    rows = positive_weight_mask(weight)
     if weight is None or rows is None:
         return None, weight, *columns
     return rows, weight[rows], *(column[rows] for column in columns)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 from abstain._foundation.notes import Note as Note
 
 # At once, since its module has the same name.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from abstain.evaluation.score_selection import select_score as select_score
     from abstain.evaluation.stream import StreamOptions as StreamOptions
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         calibration=("CalibratedScore", "CalibrationCheck", "calibrate", "calibration_check"),
         cascade=("CascadeChecks", "check_cascade", "set_cascade"),

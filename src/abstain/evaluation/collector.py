@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.curves.bands import RiskCoverageBand, band_of
@@ -45,7 +45,7 @@ class ResultCollector:
 
     def add(self, part: ScoredSplit) -> None:
         """Measure one score on one part of the data."""
-        self.binary = self.binary and part.s.binary
+        self.binary = self.binary and part.s.is_binary
         measured = _with_intervals(self._measured(part), part)
         self.results += measured
         self.score_curves += [compute_curves(part)] if self.curves else []
@@ -97,9 +97,11 @@ class ResultCollector:
         return sorted(out, key=lambda result: place[result.metric.name])
 
 
-def _result(part: ScoredSplit, metric: Metric, measured: Measured, orders: UntiedOrders) -> Result:
+def _result(
+    part: ScoredSplit, metric: Metric, measured: MetricValue, orders: UntiedOrders
+) -> Result:
     s = part.s
-    tied = s.merged_groups.tied
+    tied = s.merged_groups.n_tied
     bounded = (
         metric.identity.family in _WITH_TIE_BOUNDS and part.has_tie_bounds and has_bounds(metric, s)
     )
@@ -112,10 +114,10 @@ def _result(part: ScoredSplit, metric: Metric, measured: Measured, orders: Untie
         score=part.score,
         metric=metric,
         value=float(measured.value),
-        n=s.samples,
-        failures=s.failures,
-        accepted=measured.accepted,
-        tied_share=tied / s.samples,
+        n=s.n_samples,
+        failures=s.n_failures,
+        accepted=measured.n_accepted,
+        tied_share=tied / s.n_samples,
         tie_low=float(low),
         tie_high=float(high),
         reason=measured.reason,
@@ -157,7 +159,7 @@ def _analytic(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
             part.samples_for(result.metric),
             level=part.intervals.level,
             cluster=part.cluster,
-            measured=Measured(result.value),
+            measured=MetricValue(result.value),
         )
         for result in results
     ]
@@ -165,7 +167,9 @@ def _analytic(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
 
 def _resampled(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
     metrics = [result.metric for result in results]
-    draws = Draws(part.s.n, part.intervals.resamples, rng=part.intervals.seed, cluster=part.cluster)
+    draws = Draws(
+        part.s.n_rows, part.intervals.resamples, rng=part.intervals.seed, cluster=part.cluster
+    )
     table = replicates_of([part.s], metrics, draws)[:, 0]
     return [
         interval_of_replicates(
@@ -174,7 +178,7 @@ def _resampled(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
             part.s,
             cluster=part.cluster,
             level=part.intervals.level,
-            measured=Measured(result.value),
+            measured=MetricValue(result.value),
         )
         for metric, own, result in zip(metrics, table, results, strict=True)
     ]
@@ -195,15 +199,15 @@ _STEPS = 10_000_000
 def compute_curves(part: ScoredSplit) -> ScoreCurves:
     """Gather the curves and the notable samples of one score."""
     s, sure = part.s, part.scored_by_probability
-    calibrated = _calibration_curves(sure) if sure.calibrated else (None, None, None)
+    calibrated = _calibration_curves(sure) if sure.is_calibratable else (None, None, None)
     selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
     return ScoreCurves(
         split=part.split,
         score=part.score,
-        n=s.samples,
-        failures=s.failures,
+        n=s.n_samples,
+        failures=s.n_failures,
         risk=s.merged_groups.risk,
-        tied_share=s.merged_groups.tied / s.samples,
+        tied_share=s.merged_groups.n_tied / s.n_samples,
         selective=selective,
         generalized=replace(
             selective, kind="generalized", risk=selective.failures / selective.total
@@ -220,10 +224,10 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
 def _band(part: ScoredSplit) -> RiskCoverageBand:
     """Return the band of the selective risk; that of the generalized risk follows from it."""
     s, cluster, options = part.s, part.cluster, part.intervals
-    coarse = cluster is not None and s.samples * _COVERAGES.size > _STEPS
+    coarse = cluster is not None and s.n_samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
-    kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
+    kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
     return band_of(
         s, "selective", level=options.level, coverage=kept, cluster=cluster, rng=options.seed
     )

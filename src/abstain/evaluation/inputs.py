@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.frames import are_rows, is_arrow_table
+from abstain._foundation.frames import is_arrow_table, is_list_of_rows
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
-from abstain._foundation.weights import rescaled
+from abstain._foundation.weights import rescale_weights
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence.registry import several
 from abstain.errors import InputError, ShapeError
@@ -95,9 +95,9 @@ def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Sco
     return Scored(
         score.values,
         losses,
-        rescaled(predictions.weight),
+        rescale_weights(predictions.weight),
         probability=score.probability,
-        view=predictions.view(),
+        class_view=predictions.view(),
     )
 
 
@@ -185,7 +185,7 @@ def _is_table(source: object) -> bool:
     if isinstance(source, str | Path) or _package_name(source) == "datasets":
         return True
     if isinstance(source, list | tuple):
-        return bool(source) and (_are_paths(source) or are_rows(source))
+        return bool(source) and (_are_paths(source) or is_list_of_rows(source))
     if isinstance(source, Mapping):
         return bool(source) and all(
             isinstance(name, str) and not isinstance(column, Predictions)

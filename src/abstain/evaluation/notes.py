@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.evaluation.records import Result
 from abstain.evaluation.scored_split import ScoredSplit
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
@@ -44,7 +44,7 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     values = {result.metric.name: result for result in results}
     notes = [
         *_counts(s, part.n_unknown_class),
-        *_saturation(s, part.scored_by_probability.shown),
+        *_saturation(s, part.scored_by_probability.probability_or_confidence),
         *_ties(s, values.get(PRIMARY)),
     ]
     if text := direction_warning(s, own=part.is_column):
@@ -66,24 +66,24 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
 
 def _counts(s: Scored, unknown: int | None) -> Iterator[Note]:
     if s.loss.min() == s.loss.max():
-        yield _all_alike(s, known=unknown is None or unknown < s.samples)
-    elif s.binary and s.failures < FEW_FAILURES_HEAVY:
+        yield _all_alike(s, known=unknown is None or unknown < s.n_samples)
+    elif s.is_binary and s.n_failures < FEW_FAILURES_HEAVY:
         yield _few_failures(s)
 
 
 def _all_alike(s: Scored, *, known: bool) -> Note:
     same = "so no score can be told from another: ranking metrics are undefined."
-    if not s.binary:
-        return Note.warning("all_alike", f"All {s.samples:,} samples have the same loss, {same}")
-    if s.failures == 0:
-        return Note.warning("all_right", f"No sample of {s.samples:,} is wrong, {same}")
+    if not s.is_binary:
+        return Note.warning("all_alike", f"All {s.n_samples:,} samples have the same loss, {same}")
+    if s.n_failures == 0:
+        return Note.warning("all_right", f"No sample of {s.n_samples:,} is wrong, {same}")
     check = " Check that labels and predictions name the classes alike." if known else ""
-    return Note.warning("all_wrong", f"All {s.samples:,} samples are wrong, {same}{check}")
+    return Note.warning("all_wrong", f"All {s.n_samples:,} samples are wrong, {same}{check}")
 
 
 def _few_failures(s: Scored) -> Note:
-    share = f"{s.failures:,} of {s.samples:,} samples are wrong."
-    if s.failures < FEW_FAILURES:
+    share = f"{s.n_failures:,} of {s.n_samples:,} samples are wrong."
+    if s.n_failures < FEW_FAILURES:
         noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
         message = f"Only {share} {noise} on new data; do not rank by it."
         return Note.warning("few_failures", message)
@@ -93,34 +93,34 @@ def _few_failures(s: Scored) -> Note:
 
 def _n_failures_at_the_top(s: Scored) -> int:
     """Return how many samples of the highest confidence fail, whatever their weights."""
-    if s.counted:
+    if s.has_unit_weights:
         return int(s.merged_groups.loss[0])
     return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
 
 
 def _saturation(s: Scored, shown: Array) -> Iterator[Note]:
     top, bottom = _at_the_ends(s.merged_groups)
-    if top == s.merged_groups.n:
+    if top == s.merged_groups.n_samples:
         yield Note.warning(
             "constant",
             f"Every confidence is {float(shown.max()):.6g}: this score cannot reject "
             "anything in particular.",
         )
         return
-    if top > 1 and top / s.samples >= MASS_POINT:
+    if top > 1 and top / s.n_samples >= MASS_POINT:
         wrong = _n_failures_at_the_top(s)
         of_them = f" {wrong:,} of them are wrong, accepted at every threshold."
-        of_them = of_them if wrong and s.binary else ""
+        of_them = of_them if wrong and s.is_binary else ""
         yield Note(
             "saturation",
-            f"{top / s.samples:.1%} of the samples ({top:,}) have the highest confidence, exactly "
-            f"{float(shown.max()):.6g}; no threshold can tell them apart.{of_them}",
-            level="warning" if top / s.samples >= SATURATED else "note",
+            f"{top / s.n_samples:.1%} of the samples ({top:,}) have the highest confidence, "
+            f"exactly {float(shown.max()):.6g}; no threshold can tell them apart.{of_them}",
+            level="warning" if top / s.n_samples >= SATURATED else "note",
         )
-    if bottom > 1 and bottom / s.samples >= MASS_POINT:
+    if bottom > 1 and bottom / s.n_samples >= MASS_POINT:
         yield Note(
             "abstentions",
-            f"{bottom / s.samples:.1%} of the samples ({bottom:,}) have the lowest confidence, "
+            f"{bottom / s.n_samples:.1%} of the samples ({bottom:,}) have the lowest confidence, "
             f"exactly {float(shown.min()):.6g}; they are rejected together or not "
             "at all.",
         )
@@ -137,7 +137,7 @@ def _at_the_ends(groups: TieGroups) -> tuple[int, int]:
 
 
 def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
-    share = s.merged_groups.tied / s.samples
+    share = s.merged_groups.n_tied / s.n_samples
     if share < TIED_NOTE:
         return
     moved, is_large = "", False
@@ -168,18 +168,22 @@ def direction_warning(s: Scored, *, own: bool) -> str | None:
     """
     groups = s.merged_groups
     # A merged group has no loss, so that only its rank matters.
-    rank = 0.5 - (groups.through - groups.weight / 2) / s.total
+    rank = 0.5 - (groups.cumulative_weight - groups.weight / 2) / s.total_weight
     risk, varies = _mean_and_variance(s)
     spread = varies * _variance_of_ranks(groups)
     if spread <= 0:
         return None
-    together = float(groups.loss @ rank) / s.total
+    together = float(groups.loss @ rank) / s.total_weight
     correlation = together / math.sqrt(spread)
     # Samples of equal weight that tell as much.
-    worth = s.samples if s.counted or s.weight is None else s.total**2 / float(s.weight @ s.weight)
+    worth = (
+        s.n_samples
+        if s.has_unit_weights or s.weight is None
+        else s.total_weight**2 / float(s.weight @ s.weight)
+    )
     if correlation * math.sqrt(max(worth - 1, 0.0)) <= _NOTABLE:
         return None
-    if s.binary:
+    if s.is_binary:
         auroc = 0.5 - together / (risk * (1 - risk))
         said = (
             "Failures have higher confidence than successes more often than not (failure AUROC "
@@ -189,25 +193,27 @@ def direction_warning(s: Scored, *, own: bool) -> str | None:
         said = f"The more confident, the larger the loss (rank correlation {correlation:.3f})."
     if not own:
         return said
-    return f"{said} If it is an uncertainty, say so: {option('lower_is_safer', value=True)}."
+    return f"{said} If it is an uncertainty, say so: {format_option('lower_is_safer', value=True)}."
 
 
 def _mean_and_variance(s: Scored) -> tuple[float, float]:
     """Return those of the losses."""
-    if s.binary and s.counted:
-        risk = s.failures / s.samples
+    if s.is_binary and s.has_unit_weights:
+        risk = s.n_failures / s.n_samples
         return risk, risk * (1 - risk)
-    weight = np.ones(s.n) if s.weight is None else s.weight
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
     loss = s.loss.astype(np.float64)
-    risk = float(weight @ loss) / s.total
-    return risk, float(weight @ (loss - risk) ** 2) / s.total
+    risk = float(weight @ loss) / s.total_weight
+    return risk, float(weight @ (loss - risk) ** 2) / s.total_weight
 
 
 def _variance_of_ranks(groups: TieGroups) -> float:
     """Return the variance of the middle ranks as shares of all: 1/12, less what ties take."""
-    taken = groups.weight / groups.total
+    taken = groups.weight / groups.total_weight
     if groups.is_merged is not None:
         # Each merged sample counts as a group.
         ties = float((taken[~groups.is_merged] ** 3).sum())
-        return (1 - ties - float(groups.count[groups.is_merged].sum()) / groups.total**3) / 12
+        return (
+            1 - ties - float(groups.count[groups.is_merged].sum()) / groups.total_weight**3
+        ) / 12
     return (1 - float((taken**3).sum())) / 12

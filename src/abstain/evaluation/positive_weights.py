@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.weights import positive_rows
+from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import BoolArray, Split
@@ -105,7 +105,7 @@ def _numbered(predictions: Predictions) -> Predictions:
 
 
 def _positive_rows(predictions: Predictions) -> BoolArray | None:
-    rows: BoolArray | None = positive_rows(predictions.weight)
+    rows: BoolArray | None = positive_weight_mask(predictions.weight)
     return rows
 
 

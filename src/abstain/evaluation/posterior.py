@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed, to_numpy
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import read_only, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
@@ -77,7 +77,7 @@ class PosteriorExpectation:
 
         named = {"score": self.score, "metric": self.metric, "loss": self.loss}
         drawn = {"draw": np.arange(self.draws), "value": self.values}
-        return in_library(pl.DataFrame({**named, **drawn}), backend)
+        return convert_frame(pl.DataFrame({**named, **drawn}), backend)
 
 
 def posterior_expectation(
@@ -174,7 +174,7 @@ def posterior_expectation(
         mean=float(kept.mean()) if kept.size else float("nan"),
         standard_deviation=spread,
         standard_error=spread / float(np.sqrt(kept.size)) if kept.size else spread,
-        values=sealed(values),
+        values=read_only(values),
         mean_predictor_value=float(of_mean.value),
         n=predictions.n,
         draws=values.size,
@@ -210,7 +210,7 @@ def _losses(loss: object, n: int, draws: int) -> list[Any]:
 
 def _measured(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
-) -> tuple[str, Measured]:
+) -> tuple[str, MetricValue]:
     """Return the name of the score and the metric of one model."""
     try:
         own = scored_by(score, predictions)
@@ -226,7 +226,7 @@ def _measured(
 
 def _of_mean(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
-) -> Measured:
+) -> MetricValue:
     """Return the metric of the predictor whose class probabilities are the mean over the draws."""
     if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")
@@ -244,7 +244,7 @@ def _samples_of(predictions: Predictions) -> dict[str, Any]:
     return {name: getattr(predictions, name) for name in names}
 
 
-def _reason(drawn: list[Measured], of_mean: Measured) -> str:
+def _reason(drawn: list[MetricValue], of_mean: MetricValue) -> str:
     """Say which values are missing."""
     reasons = [measured.reason for measured in drawn if measured.reason]
     said = []

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
@@ -214,7 +214,7 @@ def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(InNotebook):
+class Evaluation(NotebookDisplay):
     """All results of one call of `evaluate`.
 
     Attributes
@@ -291,7 +291,7 @@ class Evaluation(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the results as a tidy dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
 
 def format_counts(counts: Mapping[str, int]) -> str:

@@ -1,14 +1,14 @@
-"""`fit_score` and `select_score`: scores fitted, and their options chosen, by a metric."""
+"""Fit scores and select their options by a metric (`fit_score`, `select_score`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
 from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import kind_named
@@ -20,36 +20,36 @@ from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: What `fit_score` may fit a temperature by: a metric, or the labels by maximum likelihood.
+#: Objectives of `fit_score`: a metric, or the negative log-likelihood of the labels.
 METRIC, LIKELIHOOD = "metric", "nll"
 
 
 @dataclass(frozen=True, eq=False)
 class MetricCriterion:
-    """A metric of the catalogue as what a search makes small: one better when higher, negated."""
+    """A metric as an objective to minimize: it is negated if higher values are better."""
 
     metric: Metric
-    #: The samples, with the weights and class probabilities that the metric may look at.
+    #: The samples, with the weights and class probabilities that the metric may need.
     predictions: Predictions
     loss: Array
 
     def __call__(self, confidence: FloatArray, loss: Array) -> float:
-        """Return the criterion of bare confidences; those in [0, 1] are probabilities."""
-        inside = bool(confidence.min() >= 0 and confidence.max() <= 1)
-        own = ConfidenceScore("", confidence, confidence if inside else None)
-        return MetricCriterion(self.metric, self.predictions, loss).of_score(own)
+        """Return the objective for confidences; confidences in [0, 1] count as probabilities."""
+        is_probability = bool(confidence.min() >= 0 and confidence.max() <= 1)
+        score = ConfidenceScore("", confidence, confidence if is_probability else None)
+        return MetricCriterion(self.metric, self.predictions, loss).of_score(score)
 
-    def of_score(self, own: ConfidenceScore) -> float:
-        """Return the criterion of a score, lower is better; NaN where it is undefined."""
-        value = self.value(own)
+    def of_score(self, score: ConfidenceScore) -> float:
+        """Return the objective for a score; NaN if the metric is undefined."""
+        value = self.value(score)
         return value if self.metric.lower_is_better else -value
 
-    def value(self, own: ConfidenceScore) -> float:
-        """Return the metric of a score; NaN where it is undefined."""
-        s = join(self.predictions, own, self.loss)
-        if missing := self.metric.reason_not_applicable(s):
+    def value(self, score: ConfidenceScore) -> float:
+        """Return the metric of a score; NaN if it is undefined."""
+        s = join(self.predictions, score, self.loss)
+        if reason := self.metric.reason_not_applicable(s):
             raise InputError(
-                f"the metric {self.metric.name!r} does not apply to {own.name!r}: it {missing}"
+                f"the metric {self.metric.name!r} does not apply to {score.name!r}: it {reason}"
             )
         return float(self.metric.compute(s).value)
 
@@ -63,44 +63,44 @@ def fit_score(
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> FittedScore:
-    """Fit a confidence score, with its parameters chosen by a metric of the catalogue.
+    """Fit a confidence score; search its parameters by a metric.
 
-    Answers: what must this score know of these samples, and which of its parameters makes the
-    metric best on them?
+    Answers: which parameters of this score give the best metric on these samples?
 
     Parameters
     ----------
     name : str
         A name in `abstain.confidence.FITTED`.
     predictions : Predictions
-        What to fit on; for scores that search ("pnorm", "temperature") held-out samples.
+        Samples to fit on. Scores that search their parameters ("pnorm", "temperature") require
+        held-out samples.
     metric : str, optional
-        What a search makes best, by its name in the catalogue; "augrc" by default. Only for
-        scores that search.
+        Name of the metric that a search optimizes; "augrc" by default. Only for scores that
+        search their parameters.
     objective : {"metric", "nll"}, default="metric"
-        "nll" fits "temperature" to the labels by maximum likelihood instead.
+        "nll" fits "temperature" to the labels by maximum likelihood instead of a search.
     loss : str, CostMatrix or array of shape (n,), optional
-        What counts as wrong in a search, as in `abstain.evaluate`.
+        Loss of the search, as in `abstain.evaluate`.
     **options : optional
-        Of the score, as for `abstain.confidence.fit`.
+        Options of the score, as for `abstain.confidence.fit`.
 
     Returns
     -------
     FittedScore
-        Frozen; goes wherever the name of a score does.
+        A frozen state. All functions that accept the name of a score accept it.
 
     Raises
     ------
     UnknownNameError
-        No such score or metric.
+        If a score or metric does not exist.
     InputError
-        As for `abstain.confidence.fit`; a metric, a loss or `objective` that the score has no use for;
-        a metric that does not apply, or that does not look at the confidence.
+        As for `abstain.confidence.fit`. Also if the score does not use `metric`, `loss` or
+        `objective`, or if the metric does not apply or does not depend on the confidence.
 
     Notes
     -----
-    A number that was chosen on some samples is too good on these: evaluate on others. Cost: one
-    evaluation of the metric for each candidate; the likelihood takes some 20 passes.
+    The metric is optimistic on the samples of the search; evaluate on other samples. Cost: one
+    evaluation of the metric for each candidate, or about 20 passes for the likelihood.
 
     Examples
     --------
@@ -113,45 +113,51 @@ def fit_score(
     checks.one_of(objective, "by", (METRIC, LIKELIHOOD))
     predictions, loss = positive_weight_rows(predictions, loss)
     if objective == LIKELIHOOD:
-        return _by_likelihood(name, predictions, metric, loss, options)
+        return _fit_temperature_by_likelihood(name, predictions, metric, loss, options)
     if not is_searched(name, options):
         if metric is not None or loss is not None:
-            raise InputError(f"the score {name!r} searches nothing here; drop `metric` and `loss`")
+            raise InputError(
+                f"the score {name!r} has no parameters to search; drop `metric` and `loss`"
+            )
         return fit(name, predictions, **options)
-    chosen = metric_of_confidence(PRIMARY if metric is None else metric)
-    criterion = MetricCriterion(chosen, predictions, per_sample_loss(predictions, loss))
+    criterion = MetricCriterion(
+        metric_of_confidence(PRIMARY if metric is None else metric),
+        predictions,
+        per_sample_loss(predictions, loss),
+    )
     return fit(name, predictions, criterion=criterion, **options)
 
 
 def metric_of_confidence(name: str) -> Metric:
-    """Return a metric that tells scores apart; refuse one that knows only the classifier."""
+    """Return a metric; raise InputError if it only depends on the classifier."""
     metric = metric_named(name)
     if metric.identity.of_classifier:
         raise InputError(
-            f"the metric {name!r} is the same for every confidence score, so nothing can be chosen "
-            "by it; use {PRIMARY!r}, or fit a temperature with `by={LIKELIHOOD!r}`"
+            f"the metric {name!r} is the same for every confidence score, so it cannot select "
+            f"parameters; use {PRIMARY!r}, or fit a temperature with `objective={LIKELIHOOD!r}`"
         )
     return metric
 
 
 def is_searched(name: str, options: Mapping[str, Any]) -> bool:
-    """Tell whether a score with these options searches, by a criterion."""
+    """Return whether the fit of a score with these options searches parameters."""
     return kind_named(name).searches and options.get("temperature") is None
 
 
-def _by_likelihood(
+def _fit_temperature_by_likelihood(
     name: str, predictions: Predictions, metric: str | None, loss: object, options: dict[str, Any]
 ) -> FittedScore:
     if name != "temperature":
         raise InputError(f"`objective='nll'` fits the score 'temperature'; got {name!r}")
-    used = {
+    unused = {
         "metric": metric,
         "loss": loss,
-        **{k: options.get(k) for k in ("temperatures", "temperature")},
+        "temperatures": options.get("temperatures"),
+        "temperature": options.get("temperature"),
     }
-    for argument, value in used.items():
+    for argument, value in unused.items():
         if value is not None:
-            raise InputError(f"`objective='nll'` looks at the labels alone; drop `{argument}`")
+            raise InputError(f"`objective='nll'` uses only the labels; drop `{argument}`")
     scores, codes = predictions.class_scores, predictions.label_codes
     if scores is None:
         raise MissingInputError(
@@ -159,11 +165,11 @@ def _by_likelihood(
         )
     if (codes < 0).any():
         raise DomainError(
-            f"`objective='nll'` needs samples of known classes; {int((codes < 0).sum())} are of none: "
-            "leave them out with `subset`"
+            "`objective='nll'` needs samples of known classes; "
+            f"{int((codes < 0).sum())} samples have an unknown class: exclude them with `subset`"
         )
-    found = temperature_of(scores, codes, predictions.weight)
-    return fit(name, predictions, **{**options, "temperature": found.temperature})
+    fitted = temperature_of(scores, codes, predictions.weight)
+    return fit(name, predictions, **{**options, "temperature": fitted.temperature})
 
 
 # --------------------------------------------------------------------- options by validation
@@ -171,18 +177,18 @@ def _by_likelihood(
 
 @dataclass(frozen=True)
 class Candidate:
-    """One choice of options and what came of it.
+    """One combination of options, with its metric.
 
     Attributes
     ----------
     options : mapping
-        Of the grid.
+        The options from the grid.
     value : float
-        The metric on the validation samples; NaN where there is none.
+        The metric on the validation samples; NaN if it is undefined for the `reason`.
     reason : str
-        Why there is none, or empty.
-    chosen : bool
-        Whether it is the one that was chosen.
+        Reason why the value is NaN, or empty.
+    is_selected : bool
+        Whether this combination was selected.
     """
 
     options: Mapping[str, Any]
@@ -191,32 +197,34 @@ class Candidate:
     is_selected: bool = False
 
     def row(self) -> dict[str, Any]:
-        """Return it as a flat row: the options first, other than numbers and texts as text."""
-        kinds = bool | int | float | str
-        plain = {k: x if isinstance(x, kinds) else str(x) for k, x in self.options.items()}
-        return {**plain, "value": self.value, "chosen": self.is_selected, "reason": self.reason}
+        """Return the candidate as a flat row; options that are no scalars become text."""
+        scalar = bool | int | float | str
+        options = {k: x if isinstance(x, scalar) else str(x) for k, x in self.options.items()}
+        row = {"value": self.value, "selected": self.is_selected, "reason": self.reason}
+        return {**options, **row}
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedScore:
     """A fitted score with the options that were best on validation samples.
 
-    Goes wherever a score does: ``evaluate(test, scores=[selected])``.
+    All functions that accept a score accept it: ``evaluate(test, scores=[selected])``.
 
     Attributes
     ----------
     state : FittedScore
-        The score that was chosen.
+        The selected score.
     metric : str
-        By which it was chosen.
+        Name of the metric that selected it.
     lower_is_better : bool
-        The metric's direction.
+        Direction of the metric.
     value : float
-        The metric on the validation samples: too good, for it was chosen there.
+        The metric on the validation samples. It is optimistic, because the score was selected
+        on them.
     options : mapping
-        The options that were chosen from the grid.
-    tried : tuple of Tried
-        Every choice, in order.
+        The selected options of the grid.
+    candidates : tuple of Candidate
+        All combinations of options, in the order of the grid.
     """
 
     state: FittedScore
@@ -228,24 +236,24 @@ class SelectedScore:
 
     @property
     def name(self) -> str:
-        """The name of the score that was chosen."""
+        """The name of the selected score."""
         return self.state.name
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples under the score that was chosen."""
+        """Return the confidences of other samples by the selected score."""
         return self.state.score(predictions)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what was tried as flat rows."""
-        rows = [tried.row() for tried in self.candidates]
+        """Return the candidates as flat rows."""
+        rows = [candidate.row() for candidate in self.candidates]
         for column in self.options:
             if len({type(row[column]) for row in rows}) > 1:
                 rows = [{**row, column: str(row[column])} for row in rows]
         return rows
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return what was tried as a dataframe: a column for each option, and the metric."""
-        return of_rows(self.rows(), backend)
+        """Return the candidates as a dataframe with a column for each option and the metric."""
+        return frame_from_rows(self.rows(), backend)
 
 
 def select_score(
@@ -258,46 +266,45 @@ def select_score(
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> SelectedScore:
-    """Choose the options of a confidence score on validation samples.
+    """Select the options of a confidence score on validation samples.
 
-    Answers: which neighbor, which shrinkage, which dimension is best, by the metric that counts?
+    Answers: which number of neighbors, shrinkage or dimension gives the best metric?
 
     Parameters
     ----------
     name : str
         A name in `abstain.confidence.FITTED`.
     train : Predictions
-        What each candidate is fitted on.
+        Samples that each candidate is fitted on.
     validation : Predictions
         Other samples, on which the candidates are compared.
     grid : mapping from option to sequence, optional
-        Values to try; every combination is, the last option fastest. Put the simplest first: of
-        equally good candidates the first is chosen.
+        Values of each option. All combinations are evaluated; the last option varies fastest.
+        Put the simplest values first: of equally good candidates, the first one is selected.
     metric : str, default="augrc"
-        A name of the catalogue of metrics; its direction is known.
+        Name of the metric. Its direction is taken from the catalogue.
     loss : str, CostMatrix or array of shape (n,), optional
-        What counts as wrong, as in `abstain.evaluate`; an array is that of the validation
-        samples.
+        Loss, as in `abstain.evaluate`. An array contains the losses of the validation samples.
     **options : optional
-        Of the score, the same for all candidates.
+        Options of the score that are the same for all candidates.
 
     Returns
     -------
     SelectedScore
-        The state, what was chosen, and every candidate with its value (``.frame()``).
+        The fitted score, its options, and all candidates with their metrics (``.frame()``).
 
     Raises
     ------
     UnknownNameError
-        No such score or metric.
+        If a score or metric does not exist.
     InputError
-        The two samples are one, the grid is no grid, the metric does not look at the confidence,
-        or no candidate can be fitted and measured.
+        If `train` and `validation` are the same object, if `grid` is invalid, if the metric does
+        not depend on the confidence, or if no candidate can be fitted and evaluated.
 
     Notes
     -----
-    A candidate that cannot be fitted is listed with the reason. Cost: one fit and one scoring
-    for each candidate.
+    The table lists a candidate that cannot be fitted with the reason. Cost: one fit and one
+    evaluation of the score for each candidate.
 
     Examples
     --------
@@ -309,77 +316,93 @@ def select_score(
     ...     features=x, prediction=np.zeros(300, int), labels=(x**2).sum(1) > 3, classes=[0, 1]
     ... )
     >>> train, validation = predictions.subset(slice(150)), predictions.subset(slice(150, None))
-    >>> found = ab.select_score("knn", train, validation, grid={"k": [1, 10, 500]}, normalize=False)
-    >>> found.options, found.name
+    >>> grid = {"k": [1, 10, 500]}
+    >>> selected = ab.select_score("knn", train, validation, grid=grid, normalize=False)
+    >>> selected.options, selected.name
     ({'k': 10}, 'knn@k=10,normalize=False')
-    >>> found.frame()["reason"].to_list()[2]
+    >>> selected.frame()["reason"].to_list()[2]
     '`k` must be at most the 150 training samples; got 500'
     """
     if train is validation:
         raise InputError(
-            "`validation` must be other samples than `train`: a score that has seen them is too "
-            "sure of them. Divide them with `subset`."
+            "`validation` must contain other samples than `train`, because a fitted score is "
+            "overconfident on its training samples. Split the samples with `subset`."
         )
     kind_named(name)
-    chosen = metric_of_confidence(metric)
-    judge = MetricCriterion(chosen, validation, per_sample_loss(validation, loss))
-    found = [
-        (own, *_try(name, train, judge, {**options, **own}, loss))
-        for own in _combinations(grid or {}, options)
-    ]
-    at = _best([value for _, _, value, _ in found], chosen)
-    if at is None:
-        raise InputError(f"no candidate for {name!r} could be fitted and measured: {found[0][3]}")
-    tried = tuple(Candidate(own, v, why, i == at) for i, (own, _, v, why) in enumerate(found))
-    own, state, value, _ = found[at]
-    return SelectedScore(state, chosen.name, chosen.lower_is_better, value, own, tried)
+    selection_metric = metric_of_confidence(metric)
+    criterion = MetricCriterion(selection_metric, validation, per_sample_loss(validation, loss))
+    states: list[FittedScore | None] = []
+    candidates: list[Candidate] = []
+    for combination in _combinations(grid or {}, options):
+        state, value, reason = _fit_candidate(
+            name, train, criterion, {**options, **combination}, loss
+        )
+        states.append(state)
+        candidates.append(Candidate(combination, value, reason))
+    index = _best_index([candidate.value for candidate in candidates], selection_metric)
+    state = None if index is None else states[index]
+    if index is None or state is None:
+        raise InputError(
+            f"no candidate for {name!r} could be fitted and evaluated: {candidates[0].reason}"
+        )
+    candidates[index] = replace(candidates[index], is_selected=True)
+    selected = candidates[index]
+    return SelectedScore(
+        state=state,
+        metric=selection_metric.name,
+        lower_is_better=selection_metric.lower_is_better,
+        value=selected.value,
+        options=selected.options,
+        candidates=tuple(candidates),
+    )
 
 
-def _try(
+def _fit_candidate(
     name: str,
     train: Predictions,
-    judge: MetricCriterion,
+    criterion: MetricCriterion,
     options: Mapping[str, Any],
     loss: "str | CostMatrix | AnyArray | None",
-) -> tuple[Any, float, str]:
-    """Fit and measure one candidate: its state, its value, and what stood in the way."""
+) -> tuple[FittedScore | None, float, str]:
+    """Fit one candidate; return its state, its metric and the reason if the metric is NaN."""
     try:
-        told = _told_to_search(name, judge, loss) if is_searched(name, options) else {}
-        state = fit_score(name, train, **told, **options)
-        value = judge.value(state.score(judge.predictions))
+        search = _search_arguments(name, criterion, loss) if is_searched(name, options) else {}
+        state = fit_score(name, train, **search, **options)
+        value = criterion.value(state.score(criterion.predictions))
     except AbstainError as error:
         return None, float("nan"), str(error)
-    undefined = f"the metric {judge.metric.name!r} is undefined here" if np.isnan(value) else ""
-    return state, value, undefined
+    if np.isnan(value):
+        return state, value, f"the metric {criterion.metric.name!r} is undefined"
+    return state, value, ""
 
 
-def _best(values: list[float], metric: Metric) -> int | None:
-    """Return the place of the best value that is a number, of equal ones the first."""
+def _best_index(values: list[float], metric: Metric) -> int | None:
+    """Return the index of the first of the best values; None if all values are NaN."""
     sign = 1.0 if metric.lower_is_better else -1.0
-    known = [i for i, value in enumerate(values) if not np.isnan(value)]
-    return min(known, key=lambda i: sign * values[i], default=None)
+    defined = [i for i, value in enumerate(values) if not np.isnan(value)]
+    return min(defined, key=lambda i: sign * values[i], default=None)
 
 
 def _combinations(
     grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    given: object = grid
-    if not isinstance(given, Mapping):
-        raise InputError(f"`grid` must map options to lists of values to try; got {given!r}")
+    mapping: object = grid
+    if not isinstance(mapping, Mapping):
+        raise InputError(f"`grid` must map options to lists of values; got {mapping!r}")
     for option, values in grid.items():
         if option in options:
-            raise InputError(f"the option `{option}` is given twice: in `grid` and by itself")
+            raise InputError(f"the option `{option}` is passed twice: in `grid` and separately")
         if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
-            raise InputError(f"`grid[{option!r}]` must be a list of values to try; got {values!r}")
+            raise InputError(f"`grid[{option!r}]` must be a list of values; got {values!r}")
     for values in product(*grid.values()):
-        plain = (x.item() if isinstance(x, np.generic) else x for x in values)
-        yield dict(zip(grid, plain, strict=True))
+        python_values = (x.item() if isinstance(x, np.generic) else x for x in values)
+        yield dict(zip(grid, python_values, strict=True))
 
 
-def _told_to_search(name: str, judge: MetricCriterion, loss: object) -> dict[str, Any]:
+def _search_arguments(name: str, criterion: MetricCriterion, loss: object) -> dict[str, Any]:
     if not isinstance(loss, str | CostMatrix | None):
         raise InputError(
-            f"`loss` is one array, but {name!r} also searches on `train`; give each `Predictions` "
-            "its own `loss`"
+            f"`loss` is one array, but {name!r} also searches on `train`; pass the loss of each "
+            "data set to its `Predictions`"
         )
-    return {"metric": judge.metric.name, "loss": loss}
+    return {"metric": criterion.metric.name, "loss": loss}

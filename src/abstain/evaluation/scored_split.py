@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.names import coded
+from abstain._foundation.names import encode_names
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
 from abstain.errors import InputError
@@ -27,7 +27,7 @@ MAX_GROUPS, _VERTICES = 12, 20_000
 
 def contributions_by_class(s: Scored) -> tuple[Contribution, ...]:
     """Return what each class contributes to the AUGRC; nothing without classes."""
-    view = s.view
+    view = s.class_view
     if view is None:
         return ()
     return contributions_by_name(s, view.labels, lambda code: class_name(view.classes, int(code)))
@@ -58,7 +58,7 @@ def sort_contributions(
 
 def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
     """Return the selective risk of each of the largest groups against its own coverage."""
-    groups, codes = coded(names, "group")
+    groups, codes = encode_names(names, "group")
     sizes = np.bincount(codes, minlength=len(groups))
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_GROUPS])
     curves = {}
@@ -96,8 +96,8 @@ def extreme_samples(
     predictions: Predictions, s: Scored, rows: IntArray, at: str = ""
 ) -> tuple[ExtremeSample, ...]:
     """Return some samples with what a reader wants to know of them; `at` stands before names."""
-    confidence = s.shown
-    view = s.view
+    confidence = s.probability_or_confidence
+    view = s.class_view
     return tuple(
         ExtremeSample(
             id=at + (str(i) if predictions.ids is None else str(predictions.ids[i])),
@@ -209,4 +209,4 @@ def cluster_codes(part: Predictions) -> IntArray:
         raise InputError(
             "`clustered` needs a group for each sample (a patient, a site); there is none"
         )
-    return coded(part.group, "group")[1]
+    return encode_names(part.group, "group")[1]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -275,7 +275,8 @@ MOMENTS: dict[str, Callable[[Trials], Moments]] = {
 def mse_of_position(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
     """Return the squared error of the weight of rank r among n, whose population rank is random.
 
-    That rank has the law Beta(r, n + 1 - r), under which -ln(1 - u) has mean H_n - H_{n-r}.
+    The population rank has the distribution Beta(r, n + 1 - r), under which -ln(1 - u) has mean
+    H_n - H_{n-r}.
     """
     above = n - r
     mean, spread = harmonic(n) - harmonic(above), inverse_squares(above, n)

@@ -6,8 +6,8 @@ from typing import Final, get_args
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
-from abstain._foundation.json_records import shown
+from abstain._foundation.json_records import short_repr
+from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.evaluation.rules.data import MAX_LOG_ODDS, score_data
@@ -261,7 +261,7 @@ def _seed(given: int) -> int:
     """Return a seed that fits into the key of the hash of the ids."""
     if type(given) is not int or not 0 <= given < 2**64:
         raise DomainError(
-            f"`seed` must be an integer of at least 0 and below 2^64; got {shown(given)}"
+            f"`seed` must be an integer of at least 0 and below 2^64; got {short_repr(given)}"
         )
     return given
 

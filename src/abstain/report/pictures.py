@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final
 
-from abstain._foundation.input_files import opened, size_of
+from abstain._foundation.input_files import file_size, open_regular_file
 from abstain.errors import AbstainError, InputError
 from abstain.evaluation import Evaluation
 
@@ -133,10 +133,10 @@ def _names(evaluation: Evaluation) -> Iterator[str]:
 
 def _small(name: str, folder: Path) -> str:
     path = _inside(name, folder)
-    if size_of(path) > _MOST_OF_FILE:
+    if file_size(path) > _MOST_OF_FILE:
         raise InputError(f"{name!r} has more than {_MOST_OF_FILE >> 20} MB")
     try:
-        with opened(path) as file:
+        with open_regular_file(path) as file:
             return address(_upright(file, name))
     except AbstainError:
         raise

@@ -200,7 +200,7 @@ class StudySamples:
 
     def forget(self) -> None:
         """Forget what was sorted, where it is much: metrics then sort anew."""
-        if sum(s.n for s in self._scored.values()) > _MOST:
+        if sum(s.n_rows for s in self._scored.values()) > _MOST:
             self._scored.clear()
 
     @cached_property
@@ -221,6 +221,6 @@ class StudySamples:
                 counted.loss,
                 counted.weight,
                 probability=chance,
-                view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
+                class_view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
             )
         return self._scored[place]

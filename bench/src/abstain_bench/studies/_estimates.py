@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.tie_groups import TieGroups
 from abstain.metrics import rank_weights
 from abstain.metrics.rank_weights import trapezoid_weight
 from abstain.typing import BoolArray, FloatArray, IntArray

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore, applicable
 from abstain.confidence import score as score_of
 from abstain.metrics import augrc, aurc, population_aurc

@@ -12,9 +12,9 @@ from typing import Any, Final, ParamSpec, get_args, get_origin
 from docstring_parser import parse
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.extras import has
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
 
@@ -28,7 +28,7 @@ RESULTS: Final = "results"
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult(InNotebook):
+class StudyResult(NotebookDisplay):
     """What a study found: numbers, figures and what they say.
 
     Attributes
@@ -94,7 +94,7 @@ class StudyResult(InNotebook):
 
     def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
         """Return one table as a dataframe, by default the first."""
-        return of_rows([dict(row) for row in self.rows(table)], backend)
+        return frame_from_rows([dict(row) for row in self.rows(table)], backend)
 
     @property
     def open_tables(self) -> tuple[str, ...]:
@@ -217,12 +217,12 @@ def _option_type(annotation: Any) -> Any:
 
 
 #: Every study, in the order in which they are listed.
-STUDIES: Catalogue[StudyEntry] = Catalogue("study", listed="list studies")
+STUDIES: Catalogue[StudyEntry] = Catalogue("study", list_command="list studies")
 
 
 def need(package: str) -> None:
     """Refuse to run a study without a package; its function imports that afterwards."""
-    if not has(package):
+    if not is_installed(package):
         raise MissingInputError(f"this study needs {package}: pip install {package}")
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import FloatArray, Rng
@@ -153,7 +153,7 @@ def study_convergence(
     chosen = checked_sizes(sizes, least=8)
     if len(chosen) < 3:
         raise InputError(f"a rate needs at least 3 different `sizes`; got {chosen}")
-    seed = seed_of(rng)
+    seed = as_seed(rng)
     asked = StudyRequest(data, populations, scores, losses, replace=True)
     sources = asked.sources(USUAL)
     rows: list[Row] = []

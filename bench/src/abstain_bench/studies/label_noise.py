@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator, seed_of
+from abstain._foundation.random import as_generator, as_seed
 from abstain._foundation.scored import Scored
 from abstain.curves import risk_coverage_curve, thin
 from abstain.errors import InputError
@@ -111,7 +111,7 @@ def study_label_noise(
         if size < 100:
             raise InputError(f"`n` must be at least 100, so that there are failures; got {size}")
         parts = {"simulated": _simulated(size, share, rng)}
-        what: dict[str, Any] = {"noise": share, "n": size, "seed": seed_of(rng)}
+        what: dict[str, Any] = {"noise": share, "n": size, "seed": as_seed(rng)}
     else:
         parts = _read(file, label, corrected)
         what = {"file": str(file), "corrected": corrected}
@@ -154,7 +154,7 @@ def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _Lab
 
 def _simulated(n: int, noise: float, rng: Rng) -> _Labeled:
     """Draw class scores with their classes, and wrong labels for some of them."""
-    first, second = generator(rng).spawn(2)
+    first, second = as_generator(rng).spawn(2)
     drawn = logits().sample_logits(n, rng=first)
     classes = drawn.logits.shape[1]
     labels = np.asarray(drawn.labels)
@@ -209,7 +209,7 @@ class LabeledScore:
     def silent(self) -> Iterator[dict[str, Any]]:
         """Return how many failures among the surest samples are label errors."""
         for coverage in _COVERAGES:
-            kept = self.order[: max(round(coverage * self.given.n), 1)]
+            kept = self.order[: max(round(coverage * self.given.n_rows), 1)]
             failures, errors = (
                 int(np.count_nonzero(own[kept])) for own in (self.given.loss, self.errors)
             )
@@ -319,7 +319,7 @@ def _errors_said(case: LabeledScore) -> str:
     hidden = int(np.count_nonzero(case.hidden))
     shows = counted(hidden, "failure shows", "failures show")
     return (
-        f"{case.data}: {np.count_nonzero(case.changed)} of {case.given.n} labels differ. "
+        f"{case.data}: {np.count_nonzero(case.changed)} of {case.given.n_rows} labels differ. "
         f"{errors} of {failures} failures ({100 * errors / failures:.1f} %) are label errors; "
         f"among the surest tenth by {case.score} {surest}. "
         f"{shows} by the corrected labels alone."

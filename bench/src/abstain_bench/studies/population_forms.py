@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.metrics import aurc, metric_interval, population_aurc
 from abstain.metrics.catalogue import OF_POPULATION
 from abstain.plots.agreement import AgreementDisplay, Pair
@@ -84,7 +84,7 @@ def study_population_forms(
     >>> bool(abs(found.frame()["difference"][0]) < 1e-3)
     True
     """
-    chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
+    chosen, seed = checked_sizes(sizes, least=2), as_seed(rng)
     asked = StudyRequest(data, populations, scores, losses)
     cases = [case for known in asked.scored for case in known.cases()]
     for name, p in asked.drawn((*POPULATIONS, LOGITS)):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
@@ -110,7 +110,7 @@ def study_posterior(
     >>> found.frame()["draws"].to_list()
     [1, 2, 4, 8]
     """
-    count, draw = enough(repeats), generator(rng)
+    count, draw = enough(repeats), as_generator(rng)
     parts = named_data(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=draw)}
     names = chosen_names(metrics) or _METRICS
     asked = {"score": score, "loss": loss}
@@ -171,7 +171,7 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     >>> simulated(10, 4).logit_samples.shape
     (10, 4, 5)
     """
-    draw = generator(rng)
+    draw = as_generator(rng)
     z, labels = logits(_CLASSES).sample_logits(n, rng=draw)
     turned = np.eye(_CLASSES) + _SPREAD * draw.standard_normal((draws, _CLASSES, _CLASSES))
     return Predictions(logit_samples=np.einsum("nk,skl->nsl", z, turned), labels=labels)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.confidence import max_softmax_response
 from abstain.errors import InputError, MissingInputError
 from abstain.metrics import aurc, failure_auroc
@@ -82,7 +82,7 @@ def study_precision(
     >>> found.frame().select("precision", "rounded_to_1").head(2).rows()
     [('16bit', 0.8245), ('32bit', 0.6265)]
     """
-    seed, count = seed_of(rng), checks.positive_int(n, "n")
+    seed, count = as_seed(rng), checks.positive_int(n, "n")
     cases = dict(_given(data)) if data is not None else dict(_simulated(temperatures, count, seed))
     rows = [row for name, (z, labels) in cases.items() for row in _rows(name, z, labels)]
     printed = _published()

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups, equal_width_bins
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import ClassView, Scored
-from abstain._foundation.weights import rescaled
+from abstain._foundation.tie_groups import TieGroups, equal_width_bins
+from abstain._foundation.weights import rescale_weights
 from abstain.calibration import Temperature
 from abstain.confidence import score as named_score
 from abstain.curves.reliability import (
@@ -126,7 +126,7 @@ class CalibrationCheck:
             for x in self.changes
         ]
         table = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
-        return in_library(table, backend)
+        return convert_frame(table, backend)
 
     def __str__(self) -> str:
         """Say it in plain sentences."""
@@ -213,7 +213,7 @@ def calibration_check(
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
-    view, w = predictions.view(), rescaled(predictions.weight)
+    view, w = predictions.view(), rescale_weights(predictions.weight)
     before = Scored(own.values, losses, w, own.probability, view)
     after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None
@@ -221,7 +221,7 @@ def calibration_check(
     low, high = _consistent(curves[-1])
     return CalibrationCheck(
         name=new.name,
-        n=after.groups.n,
+        n=after.groups.n_samples,
         failures=int(np.count_nonzero(losses)),
         changes=_numbers(before, after, calibrated),
         expected_ece=_floor(after.probability_groups),
@@ -238,7 +238,7 @@ def _floor(groups: TieGroups) -> float:
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
     spread = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
-    return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total)
+    return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total_weight)
 
 
 def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
@@ -255,7 +255,7 @@ def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
 
 def _note(after: Scored, calibrated: CalibratedScore) -> str:
     said = []
-    n, failures = after.groups.n, after.failures
+    n, failures = after.groups.n_samples, after.n_failures
     if n < _FEW or failures < _FEW_FAILURES:
         said.append(
             f"Only {n} samples and {failures} failures: these numbers are uncertain, and ECE is "
@@ -285,7 +285,7 @@ def _numbers(
     of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
     metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
     metrics.append(METRICS[PRIMARY])
-    if isinstance(calibrated.calibration, Temperature) and after.view is not None:
+    if isinstance(calibrated.calibration, Temperature) and after.class_view is not None:
         of_classes = (m for m in METRICS.values() if m.identity.family == "classifier")
         metrics += [m for m in of_classes if Need.PROBABILITIES in m.measurement.needs]
     out = []
@@ -303,23 +303,23 @@ def _numbers(
     return tuple(out)
 
 
-def _pair(name: str, title: str, before: Measured, after: Measured) -> MetricChange:
+def _pair(name: str, title: str, before: MetricValue, after: MetricValue) -> MetricChange:
     said = [f"{when}: {x.reason}" for when, x in (("before", before), ("after", after)) if x.reason]
     return MetricChange(name, title, before.value, after.value, "; ".join(said))
 
 
-def _no_probability() -> Measured:
+def _no_probability() -> MetricValue:
     return undefined("the score is no probability")
 
 
-def _brier(s: Scored) -> Measured:
+def _brier(s: Scored) -> MetricValue:
     if s.probability is None:
         return _no_probability()
     p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
-    return Measured(float(np.average((p - (1.0 - loss)) ** 2, weights=s.weight)))
+    return MetricValue(float(np.average((p - (1.0 - loss)) ** 2, weights=s.weight)))
 
 
-def _nll(s: Scored) -> Measured:
+def _nll(s: Scored) -> MetricValue:
     if s.probability is None:
         return _no_probability()
     p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
@@ -330,4 +330,4 @@ def _nll(s: Scored) -> Measured:
     # Where a probability is 0 or 1 its logarithm stands beside a factor of 0.
     inside = np.where((p == 0) | (p == 1), 0.5, p)
     terms = (1.0 - loss) * np.log(inside) + loss * np.log1p(-inside)
-    return Measured(float(np.average(np.where(inside == p, -terms, 0.0), weights=s.weight)))
+    return MetricValue(float(np.average(np.where(inside == p, -terms, 0.0), weights=s.weight)))

@@ -158,7 +158,7 @@ def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
             "a temperature needs class scores; give `logits` or `probabilities`"
         )
     hint = "No temperature makes a sample of no known class likely: leave them out with `subset`."
-    checks.refuse("labels", "must name a class", codes, codes < 0, hint=hint)
+    checks.reject_entries("labels", "must name a class", codes, codes < 0, hint=hint)
     return temperature_of(scores, codes, predictions.weight)
 
 

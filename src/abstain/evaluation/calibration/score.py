@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import json_records, records
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.calibration import Calibration, Platt, Temperature, from_json
 from abstain.confidence import SCORES, ConfidenceScore, FittedScore, ScoreState, from_arrays
 from abstain.confidence import score as named_score
@@ -135,11 +135,11 @@ class CalibratedScore:
         """Make it from what `to_arrays` gave, field by field checked."""
         for name in arrays:
             if not name.startswith(_BASE):
-                json_records.refuse(f"`{name}` is no field of a calibrated score")
+                json_records.raise_error(f"`{name}` is no field of a calibrated score")
         base = plain.get("base")
         if not isinstance(base, Mapping):
-            json_records.refuse(
-                f"the field `base` must be an object; got {json_records.shown(base)}"
+            json_records.raise_error(
+                f"the field `base` must be an object; got {json_records.short_repr(base)}"
             )
         own = {name.removeprefix(_BASE): x for name, x in arrays.items()}
         return _read({**plain, "base": from_arrays(base, own)})
@@ -173,11 +173,11 @@ class CalibratedScore:
         True
         """
         try:
-            found = json_records.parsed(text)
+            found = json_records.parse_object(text)
             base = found.get("base", "")
             if not isinstance(base, str) or ("base" in found and not base):
                 rule = "the field `base` must be the name of a score"
-                json_records.refuse(f"{rule}; got {json_records.shown(base)}")
+                json_records.raise_error(f"{rule}; got {json_records.short_repr(base)}")
             return _read(found)
         except InputError as error:
             raise InputError(f"`text` is not the JSON of a calibrated score: {error}") from None
@@ -187,7 +187,7 @@ class CalibratedScore:
 class _Saved:
     """The fields of a file."""
 
-    name: records.Text
+    name: records.NonEmptyText
     base: Any
     on: InputKind
     limits: tuple[records.Number, records.Number] | None
@@ -197,18 +197,20 @@ class _Saved:
     def __post_init__(self) -> None:
         records.check(self)
         if self.limits is not None and self.limits[0] > self.limits[1]:
-            json_records.refuse("the field `limits` must be two numbers, the smaller one first")
+            json_records.raise_error(
+                "the field `limits` must be two numbers, the smaller one first"
+            )
 
 
 def _read(given: Mapping[str, Any]) -> CalibratedScore:
     """Return the calibrated score of the fields of a file, each checked but the base."""
     found = dict(given)
-    json_records.take_kind(found, (_KIND,))
-    json_records.take_version(found, "format", (1,))
-    own = records.read(_Saved, found, "a calibrated score")
+    json_records.pop_kind(found, (_KIND,))
+    json_records.pop_version(found, "format", (1,))
+    own = records.from_fields(_Saved, found, "a calibrated score")
     state = from_json(json.dumps(own.calibration))
     if isinstance(state, Temperature) != (own.on == "logits"):
-        json_records.refuse(f"the field `on` must fit the calibration; got {own.on!r}")
+        json_records.raise_error(f"the field `on` must fit the calibration; got {own.on!r}")
     return CalibratedScore(own.name, own.base, state, own.on, own.limits, own.note)
 
 
@@ -253,4 +255,4 @@ def clip_to_limits(x: FloatArray, limits: tuple[float, float] | None) -> FloatAr
 
 
 json_records.READERS[_KIND] = CalibratedScore.from_json
-json_records.ARCHIVES[_KIND] = CalibratedScore.from_arrays
+json_records.ARCHIVE_READERS[_KIND] = CalibratedScore.from_arrays

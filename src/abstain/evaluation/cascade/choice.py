@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from abstain._foundation import checks
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.confidence import ScoreState
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.evaluation.cascade.data import AlignedStages, StageRequest, align_stages
@@ -172,24 +172,25 @@ def _capacity(capacity: float | None, per_day: int | None, overflow: float) -> d
         share = 1.0 if capacity is None else capacity
         if share > 1:
             raise InputError(
-                f"{option('capacity')} must be a share in [0, 1], or a number of samples with "
-                f"{option('per_day')}; got {capacity!r}"
+                f"{format_option('capacity')} must be a share in [0, 1], or a number of samples "
+                f"with {format_option('per_day')}; got {capacity!r}"
             )
         return {"capacity": checks.fraction(share, "capacity")}
     if capacity is None:
         raise MissingInputError(
-            f"{option('per_day')} needs {option('capacity')}: how many of these samples the person "
-            "can do"
+            f"{format_option('per_day')} needs {format_option('capacity')}: how many of these "
+            "samples the person can do"
         )
     if capacity != int(checks.number(capacity, "capacity")):
         raise InputError(
-            f"{option('capacity')} must be a whole number of samples with {option('per_day')}; got "
-            f"{capacity!r}. For a share of the samples drop {option('per_day')}"
+            f"{format_option('capacity')} must be a whole number of samples with "
+            f"{format_option('per_day')}; got {capacity!r}. For a share of the samples drop "
+            f"{format_option('per_day')}"
         )
     if capacity > per_day:
         raise DomainError(
-            f"{option('capacity')} must be at most {option('per_day')}, {per_day}; got "
-            f"{capacity!r}. Leave both out where the person can do everything"
+            f"{format_option('capacity')} must be at most {format_option('per_day')}, {per_day}; "
+            f"got {capacity!r}. Leave both out where the person can do everything"
         )
     days = {"reviews": int(capacity), "arrivals": per_day, "overflow": overflow}
     return {"capacity": daily_share(capacity, per_day, overflow=overflow), **days}

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
 from abstain.evaluation.records import format_counts
 from abstain.thresholds import RuleCheck
@@ -16,7 +16,7 @@ CHOSEN_HERE: Final = "chosen here"
 
 
 @dataclass(frozen=True, eq=False)
-class CascadeChecks(InNotebook):
+class CascadeChecks(NotebookDisplay):
     """A cascade and what it achieves on other data sets.
 
     Attributes
@@ -80,7 +80,7 @@ class CascadeChecks(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
     def _calibration(self) -> dict[str, Any]:
         c = self.cascade

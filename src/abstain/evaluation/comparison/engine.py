@@ -1,4 +1,4 @@
-"""`compare`: is this method really better? Estimates, paired differences and rankings."""
+"""Compare methods on the same samples (`compare`): estimates, paired differences, rankings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -59,83 +59,84 @@ def compare(
 ) -> Comparison:
     """Compare methods on the same samples.
 
-    Answers: which method is better, by how much, and is that more than chance? Which rank may
-    each really have?
+    Answers: which method is better, by how much, and is the difference significant? How certain
+    is the rank of each method?
 
     Parameters
     ----------
     predictions : Predictions, or mapping from split to Predictions
-        One data set, or several, as `read_predictions` returns them. Also what `evaluate` opens:
-        a path, a dataframe, arrays by name, a tuple of labels and probabilities.
+        One data set, or several (the return value of `read_predictions`). All inputs of
+        `evaluate` also work: a path, a dataframe, named arrays, a tuple of labels and
+        probabilities.
     scores : sequence of str or fitted scores, optional
-        Names of confidence columns or of the catalogue, and what `abstain.confidence.fit`
-        returned: the methods to compare. By default all names that the predictions allow.
+        The methods to compare: names of confidence columns or of registered scores, and fitted
+        scores from `abstain.confidence.fit`. By default all scores that the predictions allow.
     metrics : sequence of str, default=("augrc",)
-        Names of the catalogue, also with a number of your own such as ``coverage@2risk``.
+        Names of metrics, also with other numbers, such as ``coverage@2risk``.
     level : float, default=0.95
-        Of the intervals; a difference is called found when its adjusted p-value is below
-        1 - level.
+        Confidence level of the intervals. A difference is significant if its adjusted p-value is
+        below 1 - level.
     test : {"influence", "bootstrap", "permutation"}, default="influence"
-        The test that decides. Influence functions need no resampling; metrics without one are
-        decided by the paired bootstrap.
+        Test that decides which differences are significant. Influence functions need no
+        resampling. For metrics without an influence function, the paired bootstrap decides.
     bootstrap : int, default=0
-        Resamples to draw, shared by all methods and runs; 0 for none, unless `test` or a metric
-        needs them, then 1000. They add bootstrap rankings and the paired bootstrap of each pair.
+        Number of resamples, shared by all methods and runs. With 0, resamples are drawn only if
+        `test` or a metric requires them (1000 or more). Resamples add bootstrap rankings and the
+        paired bootstrap test of each pair.
     rng : int, Generator or None, default=0
-        The seed of everything drawn.
+        Seed of all random numbers.
     loss : str, CostMatrix or array of shape (n,), optional
         As in `evaluate`.
     runs : str, optional
-        The column of the splits whose values are runs (seeds); they are averaged.
+        The split column whose values are runs (seeds). Runs are averaged.
     methods : str, optional
-        The column whose values are methods (classifiers) instead of data sets.
+        The split column whose values are methods (classifiers) instead of data sets.
     clustered : bool, default=False
-        Whether samples of one group are not independent.
+        Whether the samples of one group are dependent.
     per_method_weights : bool, default=False
-        Whether methods may weigh the samples differently, such as weight 0 for those that their
-        own classifier got wrong.
+        Whether the weights of a sample may differ between methods, such as weight 0 for the
+        samples that the classifier of the method misclassifies.
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
-        For the number of pairs.
+        Adjustment of the p-values for the number of pairs.
     margin : float, optional
-        Test that every method is at most that much worse than the `reference`.
+        Test that every method is at most this much worse than the `reference`.
     reference : str, optional
-        The method that must not be lost against; goes with `margin`.
+        Reference method of the test of non-inferiority; requires `margin`.
     notes : sequence of str or Note, optional
-        Sentences to carry into the findings.
+        Notes to add to those of the comparison.
     bands : bool, default=True
-        False leaves out the risk-coverage curves.
+        Whether to compute risk-coverage curves with confidence bands.
     published_test : bool, default=False
-        Whether the pairs are also tested as papers do, by Wilcoxon's test on the resamples. Its
-        p-values shrink with the number of resamples, so they decide nothing and `valid` is False;
-        they are for checking published ones.
+        Whether to run the test of published comparisons as well: Wilcoxon's test on the
+        resamples. Its p-values decrease with the number of resamples, so it never decides and
+        its results have ``valid=False``. It serves to check published p-values.
     ties : {"mean", "min"}, default="mean"
-        Which rank methods of equal value have in `standings`: the mean of theirs, or the lowest, as
-        published tables print it. Tests across data sets take the mean in either case.
+        Rank of tied methods in `standings`: the mean of their ranks, or the lowest one, as in
+        published tables. Tests across data sets always use the mean.
 
     Returns
     -------
     Comparison
-        Estimates, pairs, standings and more, each also a table (`Comparison.frame`).
+        Estimates, pairs, standings and more; `Comparison.frame` returns each as a table.
 
     Raises
     ------
     UnknownNameError
         If a score or metric does not exist.
     InputError
-        If there are fewer than two methods, the samples (or, without `per_method_weights`, the weights)
-        of two methods do not match, a column for runs or methods does not split the data, or a
-        metric does not apply.
+        If there are fewer than two methods, if the samples of two methods do not match, if their
+        weights differ without `per_method_weights`, if the column of runs or methods does not
+        split the data, or if a metric does not apply.
     DomainError
         If `level` or `margin` is out of range.
 
     Notes
     -----
-    Methods of one data set are compared on the same samples, so what makes a sample hard for
-    all of them cancels. Runs on the same samples are averaged sample by sample; the intervals
-    then speak of these runs on new samples, not of new runs. With `per_method_weights` a sample moves
-    each method by its share of that method's weight, nothing where it has none; a pair is then
-    still compared on the same draw of samples, of which each method answers for its own. Cost:
-    one sort a method and run, and one product of the (n, methods) matrix of influences.
+    All methods are evaluated on the same samples, so the difficulty that a sample has for all
+    methods cancels. Runs on the same samples are averaged sample by sample. The intervals then
+    refer to the same runs on new samples, not to new runs. With `per_method_weights`, a sample
+    affects each method in proportion to its share of the total weight of that method. Cost: one
+    sort for each method and run, and one product of the (n, methods) matrix of influences.
 
     References
     ----------

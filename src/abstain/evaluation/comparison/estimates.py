@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
+from abstain._foundation.measurement import MetricValue
 from abstain.curves.bands import band_of
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.runs import ScoredRun
@@ -82,7 +82,7 @@ def _own(sampled: MethodValues, r: int, i: int, plan: Plan) -> Interval:
             s,
             cluster=unit.cluster,
             level=plan.level,
-            measured=Measured(value) if np.isfinite(value) else None,
+            measured=MetricValue(value) if np.isfinite(value) else None,
         )
     return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
 

@@ -5,7 +5,7 @@ from math import ceil, inf
 from typing import cast
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
@@ -85,7 +85,7 @@ class Plan:
             test=checks.one_of(test, "test", tuple(TEST_NAMES)),
             adjustment=cast("Adjustment", checks.one_of(adjustment, "adjustment", ADJUSTMENTS)),
             resamples=resamples,
-            seed=seed_of(rng),
+            seed=as_seed(rng),
             margin=None if margin is None else checks.fraction(margin, "margin", high=inf),
             reference=reference,
             bands=bands,

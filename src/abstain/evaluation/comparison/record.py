@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.names import split_name
 from abstain._foundation.notes import Note
 from abstain.errors import InputError, UnknownNameError, suggest
@@ -37,7 +37,7 @@ _CURVES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(InNotebook):
+class Comparison(NotebookDisplay):
     """All that one call of `compare` found.
 
     Attributes
@@ -136,7 +136,7 @@ class Comparison(InNotebook):
 
     def frame(self, table: str = "pairs", *, backend: Backend = "polars") -> AnyFrame:
         """Return one table as a tidy dataframe."""
-        return of_rows(self.rows(table), backend)
+        return frame_from_rows(self.rows(table), backend)
 
     # -------------------------------------------------------------------------- what was asked
     def metric_or_first(self, metric: str | None, argument: str = "metric") -> str:

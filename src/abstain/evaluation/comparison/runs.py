@@ -43,7 +43,7 @@ class ScoredRun:
     @property
     def n(self) -> int:
         """Number of samples."""
-        return next(iter(self.scored.values())).n
+        return next(iter(self.scored.values())).n_rows
 
     @cached_property
     def weight(self) -> FloatArray | None:
@@ -58,7 +58,7 @@ class ScoredRun:
         """Return how many samples a method is judged by, and how many of them fail."""
         s = self.scored[method]
         if s.weight is None:
-            return s.n, s.failures
+            return s.n_rows, s.n_failures
         kept = s.weight > 0
         return int(np.count_nonzero(kept)), int(np.count_nonzero(s.loss[kept]))
 

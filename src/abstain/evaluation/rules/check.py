@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, curve_of
@@ -154,7 +154,7 @@ def check_rule(
         level=level,
         curve=curve,
         notes=warnings_first([*notes_of_rule, *notes_of_readers]),
-        is_binary=all(part.s is None or part.s.binary for part in all_parts),
+        is_binary=all(part.s is None or part.s.is_binary for part in all_parts),
         threshold_probability=_as_probability(rule, all_parts),
         estimates=estimates,
     )

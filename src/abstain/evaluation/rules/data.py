@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import format_counts
@@ -57,7 +57,7 @@ CHECK_COLUMNS: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class RuleChecks(InNotebook):
+class RuleChecks(NotebookDisplay):
     """A decision rule and what it achieves on other data sets.
 
     Attributes
@@ -176,7 +176,7 @@ class RuleChecks(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
     def _about(self, rule: DecisionRule) -> dict[str, Any]:
         return {

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
@@ -62,7 +62,8 @@ def _true_names(predictions: Predictions) -> Array:
 def _own_groups(predictions: Predictions) -> Array:
     if predictions.group is None:
         raise MissingInputError(
-            f"a limit of groups needs the {option('group')} of the predictions; there is none"
+            f"a limit of groups needs the {format_option('group')} of the predictions; there is "
+            "none"
         )
     return texts(predictions.group)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.imports import special
-from abstain._foundation.option_words import option
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.option_format import format_option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.positive_weights import positive_weight_rows
@@ -151,18 +151,20 @@ def _method_for(
     """Return the name of the rule: the requested one, or the default one of the target."""
     if joint and per is None:
         raise InputError(
-            f"{option('joint')} is about the groups of {option('per')}; add it or drop "
-            f"{option('joint')}"
+            f"{format_option('joint')} is about the groups of {format_option('per')}; add it or "
+            f"drop {format_option('joint')}"
         )
     if limits is None:
         return method or default_rule(options)
     if per is not None:
         raise InputError(
-            f"{option('per')} gives each group a threshold, {option('limits')} all of them one; "
-            f"drop {option('per')} or {option('limits')}"
+            f"{format_option('per')} gives each group a threshold, {format_option('limits')} all "
+            f"of them one; drop {format_option('per')} or {format_option('limits')}"
         )
     if method not in {None, SEVERAL}:
-        raise InputError(f"{option('limits')} takes the method {SEVERAL!r} alone; got {method!r}")
+        raise InputError(
+            f"{format_option('limits')} takes the method {SEVERAL!r} alone; got {method!r}"
+        )
     return SEVERAL
 
 
@@ -171,8 +173,8 @@ def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) ->
     overall = options.pop("max_risk", None)
     if overall is not None and limits.get(OVERALL, overall) != overall:
         raise InputError(
-            f"{option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} and "
-            f"{limits[OVERALL]!r}; drop one"
+            f"{format_option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} "
+            f"and {limits[OVERALL]!r}; drop one"
         )
     return dict(limits) if overall is None else {OVERALL: overall, **limits}
 
@@ -185,8 +187,10 @@ def _within(
     asked = resolve_limits(limits, known, options.pop("risk", "selective"))
     unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unknown:
-        takes = ", ".join(map(option, ("delta", "risk", "starts", "ratio")))
-        raise InputError(f"{option('limits')} takes {takes} besides; got {option(unknown[0])}")
+        takes = ", ".join(map(format_option, ("delta", "risk", "starts", "ratio")))
+        raise InputError(
+            f"{format_option('limits')} takes {takes} besides; got {format_option(unknown[0])}"
+        )
     return several_risks(part.values, part.loss, asked, **options)
 
 

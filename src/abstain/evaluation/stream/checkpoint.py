@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.files import held, make_folder, sweep, writing
+from abstain._foundation.files import lock_file, make_folder, open_atomically, remove_stale_files
 from abstain._foundation.notes import READING, Note, RowCount
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.confidence import ScoreState
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.records import ExtremeSample
@@ -66,7 +66,7 @@ class Checkpoint:
             {"version": _VERSION, "scores": asked, **_loss(question), **scan.identity()}
         )
         key = hashlib.sha256(said.encode()).hexdigest()[:16]
-        sweep(folder)
+        remove_stale_files(folder)
         return cls(folder / f"counted-{key}.npz")
 
     @property
@@ -79,9 +79,9 @@ class Checkpoint:
         """Keep others from counting the same here: each would take away what the other writes."""
         msg = (
             f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
-            f"another folder for {option('resume')}"
+            f"another folder for {format_option('resume')}"
         )
-        with held(self.path.with_suffix(".lock"), msg):
+        with lock_file(self.path.with_suffix(".lock"), msg):
             yield
 
     def load(self, memory: int) -> StreamCounts:
@@ -112,7 +112,7 @@ class Checkpoint:
         arrays = _Arrays({})
         plain = arrays.stream(counts)
         every: dict[str, Any] = {_PLAIN: np.array(json.dumps(plain)), **arrays.found}
-        with writing(self.path) as file:
+        with open_atomically(self.path) as file:
             np.savez(file, **every)
 
 

@@ -7,8 +7,12 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from abstain._foundation.cluster import connected, distributed, started
-from abstain._foundation.extras import has
+from abstain._foundation.dask_cluster import (
+    connect_to_scheduler,
+    import_distributed,
+    start_local_cluster,
+)
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError
 from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan
@@ -52,10 +56,10 @@ def count_on_cluster(scan: PredictionScan, question: CountingOptions, address: s
 
 def _client_in_use() -> Any:
     """Return the client of the caller; None if there is none."""
-    if not has("distributed"):
+    if not is_installed("distributed"):
         return None
     with suppress(ValueError):
-        return distributed().get_client()
+        return import_distributed().get_client()
     return None
 
 
@@ -71,10 +75,10 @@ def _counted_by_scheduler(frame: Any, work: "_Work") -> StreamCounts:
 def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
     """Return a client: of a running cluster, the one in use, or of two processes made for it."""
     if address:
-        return connected(address)
+        return connect_to_scheduler(address)
     if client_in_use is not None:
         return nullcontext(client_in_use)
-    return started(_PROCESSES, deaths=_DEATHS)
+    return start_local_cluster(_PROCESSES, max_worker_deaths=_DEATHS)
 
 
 def _runs(scan: PredictionScan) -> list[list[Piece]]:
@@ -94,7 +98,7 @@ def _joined(counts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
 
 def _only(client: Any, counts: Any) -> StreamCounts:
     """Wait for the last."""
-    dask = distributed()
+    dask = import_distributed()
     try:
         found: StreamCounts = client.gather(counts)
     except dask.KilledWorker as error:

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from abstain._foundation.names import coded
+from abstain._foundation.names import encode_names
 from abstain._foundation.notes import Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
@@ -62,7 +62,7 @@ class CountingOptions:
             what = "weighted samples are" if p.weight is not None else "losses beyond 0 and 1 are"
             raise InputError(
                 f"{what} sorted on the disk of one machine, which the processes of a cluster do "
-                f"not share; take {option('engine', 'stream')}"
+                f"not share; take {format_option('engine', 'stream')}"
             )
         return losses, graded
 
@@ -193,7 +193,7 @@ def group_codes(p: Predictions) -> _NameCodes:
     """Return the groups of predictions, as text."""
     if p.group is None:
         return None
-    names, codes = coded(p.group, "group")
+    names, codes = encode_names(p.group, "group")
     return codes, [str(name) for name in names]
 
 

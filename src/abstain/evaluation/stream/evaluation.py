@@ -10,7 +10,7 @@ from typing import Any
 
 from abstain._foundation.checks import one_of, positive_int
 from abstain._foundation.notes import READING, Note, merge_notes
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError
 from abstain.evaluation.collector import ResultCollector
 from abstain.evaluation.inputs import RequestedScores, check_split_columns, loss_name
@@ -77,8 +77,8 @@ class StreamOptions:
         positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
             raise InputError(
-                f"{option('resume')} is for one process; dask does again itself what a worker that "
-                "dies has not done"
+                f"{format_option('resume')} is for one process; dask does again itself what a "
+                "worker that dies has not done"
             )
 
 
@@ -106,13 +106,13 @@ class StreamPlan:
         """Refuse what takes every sample at once."""
         if self.intervals.kind == "bootstrap":
             raise InputError(
-                f"{option('interval', 'bootstrap')} draws from all samples, which a stream does "
-                f"not keep; take {option('interval', 'analytic')}"
+                f"{format_option('interval', 'bootstrap')} draws from all samples, which a stream "
+                f"does not keep; take {format_option('interval', 'analytic')}"
             )
         if self.intervals.clustered:
             raise InputError(
-                f"{option('clustered')} needs the samples of each cluster, which a stream does not "
-                "keep; evaluate in memory"
+                f"{format_option('clustered')} needs the samples of each cluster, which a stream "
+                "does not keep; evaluate in memory"
             )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from abstain._foundation.input_files import size_of
+from abstain._foundation.input_files import file_size
 from abstain.tables.scan.pieces import Piece
 
 
@@ -37,7 +37,7 @@ class StreamProgress:
     def start_at(cls, paths: Sequence[Path], rows: int) -> "StreamProgress":
         """Begin with the rows that are counted already."""
         now = monotonic()
-        return cls({path: size_of(path) for path in paths}, 0, rows, rows, None, now, now)
+        return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: Piece, rows: int) -> "StreamProgress":
         """Return how far it is after a piece."""

@@ -22,8 +22,8 @@ from abstain.metrics.contributions import contribution_of_counts
 from abstain.streaming import scored
 from abstain.typing import Split
 
-#: What takes every sample with its classes, or all its class scores.
-_BEYOND = frozenset(
+#: Requirements of metrics that need the classes or class scores of every sample.
+_PER_SAMPLE_NEEDS = frozenset(
     {
         Need.CLASSES,
         Need.CORRECTNESS,
@@ -65,7 +65,7 @@ class StreamedSplit(ScoredSplit):
         labels, prediction = pairs[:, 0], pairs[:, 1]
         loss = (labels != prediction).astype(np.float64)
         view = ClassView(labels, prediction, tuple(codes))
-        return Scored(1.0 - loss, loss, times, view=view, times=times)
+        return Scored(1.0 - loss, loss, times, class_view=view, row_counts=times)
 
     def samples_for(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
@@ -80,23 +80,19 @@ class StreamedSplit(ScoredSplit):
         return self.label_prediction_samples if use_pairs else super().samples_for(metric)
 
     def reason_not_applicable(self, metric: Metric) -> str:
-        """Return why a metric does not apply, or cannot be had of counts; or an empty string."""
+        """Return why a metric does not apply or needs more than counts, or an empty string."""
         s = self.samples_for(metric)
-        if (
-            metric.measurement.needs & _BEYOND
-            and s.view is None
-            and self.split_counts.label_prediction_counts
-        ):
-            words = " and ".join(
-                need.value for need in Need if need in metric.measurement.needs & _BEYOND
-            )
-            return f"{words} of every sample, which a stream does not keep"
+        unavailable = metric.measurement.needs & _PER_SAMPLE_NEEDS
+        has_pair_counts = bool(self.split_counts.label_prediction_counts)
+        if unavailable and s.class_view is None and has_pair_counts:
+            description = " and ".join(need.value for need in Need if need in unavailable)
+            return f"{description} of every sample, which a stream does not keep"
         return metric.reason_not_applicable(s)
 
     @property
     def has_tie_bounds(self) -> bool:
         """Whether numbers are told with their range over all orders of tied samples."""
-        return self.s.failures <= _FAILURES
+        return self.s.n_failures <= _FAILURES
 
     @property
     def is_column(self) -> bool:

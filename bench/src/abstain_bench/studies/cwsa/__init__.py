@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError, suggest
 from abstain.metrics import cwsa_area, cwsa_plus_area
 from abstain.typing import FloatArray, Rng
@@ -116,7 +116,7 @@ def study_cwsa(
     >>> found.rows("models")[0]["cwsa"]
     0.225
     """
-    grid, seed = _grid(thresholds), seed_of(rng)
+    grid, seed = _grid(thresholds), as_seed(rng)
     asked = Conditions(_threshold(at), checks.positive_int(samples, "samples"), seed)
     options = {"samples": asked.samples, "repeats": enough(repeats)}
     laws, parts = models(), answers_of(data, chosen_names(scores))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.inputs import compute_scores, join
@@ -103,16 +103,16 @@ def _of_part(name: str, p: Predictions, scores: Sequence[str]) -> list[Answers]:
     out = []
     for own in compute_scores(p, asked):
         s = join(p, own, losses)
-        if not (s.sure and s.binary):
+        if not (s.has_probability and s.is_binary):
             continue
-        view = s.view
+        view = s.class_view
         logits = None
         if view is not None and view.log_probabilities is not None and own.name == BASELINE:
             logits = np.asarray(view.log_probabilities, dtype=np.float64)
         out.append(
             Answers(
                 name if len(asked) == 1 else f"{name}, {own.name}",
-                np.asarray(s.shown, dtype=np.float64),
+                np.asarray(s.probability_or_confidence, dtype=np.float64),
                 losses,
                 logits,
                 None if view is None else np.asarray(view.labels),

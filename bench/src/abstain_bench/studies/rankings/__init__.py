@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
 from abstain.inference.ranking import TIES, Ties
@@ -122,7 +122,7 @@ def study_rankings(
     ['easy', 'usual', 'hard', 'shifted']
     """
     checks.one_of(ties, "ties", TIES)
-    asked = _Asked(enough(bootstrap), level_of(level), ties, seed_of(rng))
+    asked = _Asked(enough(bootstrap), level_of(level), ties, as_seed(rng))
     if published:
         return _of_print(runs, methods, studies)
     parameters = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import AbstainError, InputError
 from abstain.evaluation import Comparison
 from abstain.evaluation.comparison import (
@@ -89,7 +89,7 @@ class RankedFolder:
             "runs": [asdict(kept) for kept in self.store.kept],
             "exposures": [asdict(exposure) for exposure in self.store.exposures],
             "classes": list(self.store.classes),
-            "files": {name: digest(self.store.folder / name) for name in files},
+            "files": {name: input_sha256(self.store.folder / name) for name in files},
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.imports import special
-from abstain._foundation.random import generator
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.random import as_generator
 from abstain.evaluation import compare
 from abstain.evaluation.comparison import ScoredRun
 from abstain.evaluation.comparison.runs import SplitRoles, score_runs
@@ -105,7 +105,7 @@ def _density(x: FloatArray) -> FloatArray:
 
 def simulated(*, n: int, resamples: int, level: float, seed: int) -> list[RankedStudies]:
     """Rank the methods on one sample of each data set."""
-    streams = generator(seed).spawn(len(RISKS))
+    streams = as_generator(seed).spawn(len(RISKS))
     parts: dict[Split, Predictions] = {
         (("study", name),): _drawn(risk, n, rng)
         for (name, risk), rng in zip(RISKS.items(), streams, strict=True)

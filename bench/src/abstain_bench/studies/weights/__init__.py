@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.metrics import (
     population_weight,
     rank_weights,
@@ -78,7 +78,7 @@ def study_weights(
     >>> found.frame().filter(estimator="sele")["bias"].round(3).to_list()
     [0.089, 0.011, -0.131, -0.39, -0.938]
     """
-    chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
+    chosen, seed = checked_sizes(sizes, least=2), as_seed(rng)
     ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
     rows = [row for n in chosen for row in _rows(n, ranks)]
     summary = [_summary(n, name, rows) for n in chosen for name in ESTIMATORS]
