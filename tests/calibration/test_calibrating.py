@@ -162,7 +162,7 @@ def test_fitted_scores_are_calibrated_too():
     np.testing.assert_allclose(
         calibrated.score(test).probability, calibrate("pe", fit).score(test).probability, rtol=1e-6
     )
-    with pytest.raises(InputError, match=r"'doubled' is no text; save the `.calibration` alone"):
+    with pytest.raises(InputError, match=r"'doubled' cannot be written as JSON; save only its `.calibration`"):
         calibrated.to_json()
 
 
@@ -195,9 +195,9 @@ def test_evaluate_takes_it_as_a_score(method):
     ("arguments", "error", "words"),
     [
         ({"method": "plat"}, InputError, "`method` must be one of"),
-        ({"method": "platt", "bins": 3}, InputError, "no option 'bins'. It has `smooth`"),
+        ({"method": "platt", "bins": 3}, InputError, "no option 'bins'. Its options: `smooth`"),
         ({"method": "histogram", "binnings": "x"}, InputError, "Did you mean 'binning'"),
-        ({"method": "temperature", "loss": "zero_one"}, InputError, "`loss` has no meaning"),
+        ({"method": "temperature", "loss": "zero_one"}, InputError, "`loss` is not used"),
         ({"score": "pe", "method": "temperature"}, InputError, "score 'msr'; got 'pe'"),
         ({"score": "msr@T=2", "method": "temperature"}, InputError, "got 'msr@T=2'"),
         ({"score": "nothing"}, UnknownNameError, "nothing"),
@@ -229,7 +229,7 @@ def test_names_are_texts(name):
 def test_labels_without_a_class_or_a_probability_are_refused():
     z = [[1.0, 0.0], [0.0, 2.0]]
     unknown = ab.Predictions(logits=z, labels=[0, 9], unknown_label=9)
-    with pytest.raises(DomainError, match="no known class"):
+    with pytest.raises(DomainError, match="likelihood of an unknown class"):
         calibrate("msr", unknown, method="temperature")
     impossible = ab.Predictions(probabilities=[[1.0, 0.0], [0.5, 0.5]], labels=[1, 0])
     with pytest.raises(DomainError, match=r"must not be 0 for the true class; got 1"):
@@ -239,7 +239,7 @@ def test_labels_without_a_class_or_a_probability_are_refused():
 def test_a_score_that_is_no_probability_any_more_is_refused():
     fit = ab.Predictions(confidence=[0.9, 0.2, 0.6], loss=[0, 1, 0])
     calibrated = calibrate("confidence", fit)
-    with pytest.raises(MissingInputError, match="was a probability where it was calibrated"):
+    with pytest.raises(MissingInputError, match="was a probability in the fit"):
         calibrated.score(ab.Predictions(confidence=[0.9, 2.0], loss=[0, 1]))
 
 

@@ -370,7 +370,9 @@ def test_samples_that_only_some_runs_share_are_counted_once():
     metric = ab.metrics.metric_named("augrc")
     by_name = np.zeros((300, 2))
     for rows, part in zip((slice(0, 200), slice(100, 300)), parts.values(), strict=True):
-        scores = [ab._foundation.scored.scored(c, part.loss) for c in part.confidence.values()]
+        scores = [
+            ab._foundation.scored.validate_samples(c, part.loss) for c in part.confidence.values()
+        ]
         by_name[rows] += own(metric, scores) / 400
     apart = by_name[:, 0] - by_name[:, 1]
     expected = np.sqrt(apart @ apart * 300 / 299)

@@ -126,7 +126,7 @@ def test_what_has_no_use_is_refused():
     with pytest.raises(MissingInputError, match="needs class scores"):
         fit_score("temperature", own, objective="nll")
     odd = ab.Predictions(logits=np.eye(2), labels=[0, 9], unknown_label=9)
-    with pytest.raises(InputError, match="1 are of none"):
+    with pytest.raises(InputError, match="1 samples have an unknown class"):
         fit_score("temperature", odd, objective="nll")
     assert fit_score("knn", TRAIN, k=3).k == 3
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_fitted_or_measured_is_listed_with_its_reason():
     assert frame["shrinkage"].to_list() == ["none", "ledoit_wolf", "0.5", "7"]
     assert frame["selected"].sum() == 1
     assert np.isnan(frame["value"][0])
-    with pytest.raises(InputError, match=r"no candidate .* measured: `k` must be at most the 12"):
+    with pytest.raises(InputError, match=r"no candidate .* evaluated: `k` must be at most the 12"):
         select_score("knn", p.subset(slice(0, 12)), p.subset(slice(12, 24)), grid={"k": [99]})
     sure = p.subset(np.flatnonzero(p.correct)[:5])
     with pytest.raises(InputError, match="'failure_auroc' is undefined"):
@@ -214,7 +214,7 @@ def test_selections_refuse_nonsense():
         select_score("knn", TRAIN, VALIDATION, grid={"k": []})
     with pytest.raises(InputError, match="`grid` must map options to lists"):
         select_score("knn", TRAIN, VALIDATION, grid=[1, 2])
-    with pytest.raises(InputError, match="given twice: in `grid` and by itself"):
+    with pytest.raises(InputError, match="passed twice: in `grid` and separately"):
         select_score("knn", TRAIN, VALIDATION, grid={"k": [1]}, k=2)
     with pytest.raises(UnknownNameError, match="no fitted score named 'kn'"):
         select_score("kn", TRAIN, VALIDATION)
