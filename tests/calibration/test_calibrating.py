@@ -162,7 +162,9 @@ def test_fitted_scores_are_calibrated_too():
     np.testing.assert_allclose(
         calibrated.score(test).probability, calibrate("pe", fit).score(test).probability, rtol=1e-6
     )
-    with pytest.raises(InputError, match=r"'doubled' cannot be written as JSON; save only its `.calibration`"):
+    with pytest.raises(
+        InputError, match=r"'doubled' cannot be written as JSON; save only its `.calibration`"
+    ):
         calibrated.to_json()
 
 

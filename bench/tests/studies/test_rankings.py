@@ -16,10 +16,10 @@ from abstain_bench.results import results_of
 from abstain_bench.runs.store import Store
 from abstain_bench.studies import study_rankings
 from abstain_bench.studies.rankings.changes import PAIRED, UNADJUSTED, RankedStudies
+from abstain_bench.studies.rankings.conclusions import _neighbors
 from abstain_bench.studies.rankings.folder import RankedFolder
 from abstain_bench.studies.rankings.simulation import METHODS, SimulatedMethod, simulated
 from abstain_bench.studies.rankings.violations import disagreements
-from abstain_bench.studies.rankings.words import _neighbors
 
 
 @pytest.fixture(scope="module")

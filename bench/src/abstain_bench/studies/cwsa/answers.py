@@ -13,7 +13,7 @@ from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.inputs import compute_scores, join
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray, IntArray
-from abstain_bench.studies._data import Data, named_data
+from abstain_bench.studies._inputs import DataArgument, named_datasets
 
 #: What the digits are called; with their shifts, which are the second part of the name.
 DIGITS: Final = "digits"
@@ -85,9 +85,9 @@ def _finite(log_odds: FloatArray) -> FloatArray:
     return np.clip(log_odds, -limit, limit)
 
 
-def answers_of(data: Data, scores: Sequence[str]) -> list[Answers]:
+def answers_of(data: DataArgument, scores: Sequence[str]) -> list[Answers]:
     """Return files as the study takes them; without any, the digits."""
-    parts = named_data(data)
+    parts = named_datasets(data)
     if not parts:
         return digits()
     return [found for name, p in parts.items() for found in _of_part(name, p, scores)]

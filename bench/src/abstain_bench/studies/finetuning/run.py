@@ -17,10 +17,10 @@ from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, run_jobs
 from abstain_bench.runs.jobs.devices import refuse_absent
 from abstain_bench.runs.store import JOBS
+from abstain_bench.studies.finetuning.conclusions import told
 from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain_bench.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker
 from abstain_bench.studies.finetuning.results import TOGETHER, predictions_of, write_together
-from abstain_bench.studies.finetuning.words import told
 
 
 def run_experiment(

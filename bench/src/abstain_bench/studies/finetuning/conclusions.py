@@ -10,8 +10,8 @@ from typing import Any
 from abstain._foundation.notes import Note
 from abstain.metrics.catalogue import OF_CLASSIFIER
 from abstain_bench.runs.jobs import Outcome
+from abstain_bench.studies._area_estimators import GLOSSARY
 from abstain_bench.studies._sentences import signed
-from abstain_bench.studies._words import WORDS
 from abstain_bench.studies.finetuning import paper
 from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain_bench.studies.finetuning.figure import DifferencesDisplay
@@ -115,8 +115,8 @@ def told(
             *([_COPIES.format(copies)] if copies > 1 else []),
         ),
         "captions": _CAPTIONS | {m.figure: f"{m.words}. {_DRAWN}" for m in MEASURES if m.figure},
-        "shown": ("objectives", *theirs, "against_reference"),
-        "glossary": {word: WORDS[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
+        "main_tables": ("objectives", *theirs, "against_reference"),
+        "glossary": {word: GLOSSARY[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
     }
 
 
