@@ -198,7 +198,7 @@ def test_runs_are_ranked_as_the_benchmark_does(folder):
 
 
 def test_units_of_a_study_are_its_samples_and_places(folder):
-    plan = Plan.checked(level=0.95, bootstrap=10, rng=0, literature=True, lean=True)
+    plan = Plan.from_options(level=0.95, bootstrap=10, rng=0, published_test=True, skip_slow=True)
     own = RankedFolder(Store.read(folder), plan, ("msr", "pe"), ("iid", "digits"))
     for study in own.studies:
         ranked = own.ranked(study)[-1]
