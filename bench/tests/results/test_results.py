@@ -122,7 +122,9 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
                 run = run_of(store, one, seed)
                 confidence, loss, counts = by_hand(store, run, study, one.method)
                 key = (("study", name), ("seed", str(seed)), ("method", one.method))
-                places = np.concatenate([store.scores(run, key).source_indices for key in study.exposures])
+                places = np.concatenate(
+                    [store.scores(run, key).source_indices for key in study.exposures]
+                )
                 if len(study.exposures) == 2 and study.exposures[0] == "iid":
                     places[60:] += 1000
                 splits[key] = ab.Predictions(
@@ -168,7 +170,9 @@ def test_the_mean_over_the_severities_is_that_of_their_runs_side_by_side(store, 
                 run = run_of(store, one, seed)
                 for part in named["corruption"].parts:
                     confidence, loss, _ = by_hand(store, run, named[part], one.method)
-                    places = [store.scores(run, key).source_indices for key in named[part].exposures]
+                    places = [
+                        store.scores(run, key).source_indices for key in named[part].exposures
+                    ]
                     split = (("run", f"{seed} {part}"), ("method", one.method))
                     splits[split] = ab.Predictions(
                         confidence={"c": confidence}, loss=loss, group=np.concatenate(places)
