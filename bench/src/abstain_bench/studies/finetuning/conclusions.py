@@ -271,7 +271,7 @@ def failures(
 def _counted(start: str, own: Sequence[Outcome]) -> str:
     """Say how many jobs failed, and why the first of them did."""
     failed = [o for o in own if o.status == "failed"]
-    first = next(iter(failed or (o for o in own if not o.there)), None)
+    first = next(iter(failed or (o for o in own if not o.is_done)), None)
     why = f" ({first.job.name}: {first.error})" if first else ""
     return f"{start}: {len(failed)} of {len(own)} jobs failed{why}."
 

@@ -28,9 +28,9 @@ from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
 from abstain_bench.networks import MODELS
-from abstain_bench.runs.specification.arms import tried_in
-from abstain_bench.runs.specification.changes import seeds_of
-from abstain_bench.runs.specification.plain_values import named, recipe_of
+from abstain_bench.runs.specification.arms import grid_combinations
+from abstain_bench.runs.specification.changes import parse_seeds
+from abstain_bench.runs.specification.plain_values import prefix_errors, update_recipe
 from abstain_bench.runs.training import Recipe
 from abstain_bench.runs.training.variations import variation_of
 
@@ -208,7 +208,7 @@ def shipped(data: str) -> Path:
 def read_experiment(path: Path) -> Experiment:
     """Read a configuration; say which field is wrong."""
     found = read_toml(path)
-    with named(path.name):
+    with prefix_errors(path.name):
         return experiment_of(found)
 
 
@@ -235,11 +235,11 @@ def experiment_of(found: Mapping[str, Any]) -> Experiment:
     check_field_names(study, ["reference", "choose_by"], "[study]")
     seeds = tables["seeds"]
     check_field_names(seeds, ["final", "tuning"], "[seeds]")
-    base = recipe_of(tables["finetune"], "[finetune]", Recipe())
+    base = update_recipe(Recipe(), tables["finetune"], "[finetune]")
     return Experiment(
         data=DataChoice(**data),
         model=model.get("name", "small-conv"),
-        pretrain=recipe_of(tables["pretrain"], "[pretrain]", Recipe()),
+        pretrain=update_recipe(Recipe(), tables["pretrain"], "[pretrain]"),
         contenders=tuple(_contender(name, own, base) for name, own in tables["objectives"].items()),
         seeds=_seeds(seeds.get("final", [0]), "seeds.final"),
         tuning_seeds=_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
@@ -264,7 +264,7 @@ def changed(
         choice = replace(choice, folder=str(folder))
     own = experiment.seeds
     if seeds is not None:
-        own = seeds_of(check_value(seeds, _Number, "seeds"), own)
+        own = parse_seeds(check_value(seeds, _Number, "seeds"), own)
     kept = tuple(seed for seed in experiment.tuning_seeds if seed in own)
     tuning = kept or (own[:1] if experiment.tuning_seeds else ())
     return replace(
@@ -291,8 +291,10 @@ def _contender(name: str, own: Any, base: Recipe) -> Contender:
                 f"`objectives.{name}.try.{key}` must be a list of values to try, each once; "
                 f"got {values!r}"
             )
-    with named(f"[objectives.{name}]"):
-        settings = tuple(_setting(given | tried, tried, kind, base) for tried in tried_in(grid))
+    with prefix_errors(f"[objectives.{name}]"):
+        settings = tuple(
+            _setting(given | tried, tried, kind, base) for tried in grid_combinations(grid)
+        )
     return Contender(name, own.get("title", name), kind, settings)
 
 

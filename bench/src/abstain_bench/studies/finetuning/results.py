@@ -67,7 +67,7 @@ Finals = Mapping[tuple[str, int], Predictions]
 
 def predictions_of(jobs: Mapping[tuple[str, int], Job], folder: Path) -> dict[Any, Predictions]:
     """Read the test predictions of finished jobs."""
-    return {key: read_predictions(job.place(folder, ".npz")).only() for key, job in jobs.items()}
+    return {key: read_predictions(job.path(folder, ".npz")).only() for key, job in jobs.items()}
 
 
 def archive(parts: Sequence[Predictions], **more: Sequence[Any]) -> bytes:
