@@ -16,7 +16,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 from abstain.tables import read_predictions  # noqa: E402
 from abstain_bench import published  # noqa: E402
 from abstain_bench.studies import STUDIES  # noqa: E402
-from abstain_bench.studies.finetuning import words  # noqa: E402
+from abstain_bench.studies.finetuning import conclusions  # noqa: E402
 from abstain_bench.studies.finetuning.experiment import (  # noqa: E402
     SHIPPED,
     changed,
@@ -182,10 +182,12 @@ def test_a_winner_of_one_seed_is_one_of_these_models_only():
             *((-0.0025, -0.0015) if seeds > 1 else (np.nan, np.nan)), 0.01, 0.01, seeds, seeds, True,
         )  # fmt: skip
 
-    said = {n: words._found([against(n)], {"mine": "Mine"}, "cross-entropy")[0] for n in (1, 5)}
+    said = {
+        n: conclusions._found([against(n)], {"mine": "Mine"}, "cross-entropy")[0] for n in (1, 5)
+    }
     assert said[1].startswith("With one seed, which compares trained models and not objectives")
     assert said[5].startswith("Lower AURC than cross-entropy")
-    rows = {n: words._short_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
+    rows = {n: conclusions._short_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
     assert rows[1]["found"] == "better (of one seed only)"
     assert rows[5]["found"] == "better"
 
@@ -267,7 +269,11 @@ def test_the_recipe_called_the_papers_is_the_papers(data):
         (setting,) = contender.settings
         assert {name: getattr(setting.recipe, name) for name in THEIRS} == THEIRS
         # The paper names no schedule, so the rate stays what it says.
-        assert setting.recipe.rate(0.0) == setting.recipe.rate(0.99) == THEIRS["learning_rate"]
+        assert (
+            setting.recipe.learning_rate_at(0.0)
+            == setting.recipe.learning_rate_at(0.99)
+            == THEIRS["learning_rate"]
+        )
 
 
 def test_the_recipe_is_that_of_the_published_settings():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import ShapeError
 from abstain.inference.intervals import check_level
 from abstain.inference.quantiles import quantiles
@@ -107,7 +107,7 @@ def probability_of_improvement(
         raise ShapeError(
             f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
         )
-    pair_shares = _resampled_pair_shares(a, b, resamples, generator(rng))
+    pair_shares = _resampled_pair_shares(a, b, resamples, as_generator(rng))
     return _improvements(a, b[None], pair_shares, lower_is_better=lower_is_better, level=level)[0]
 
 
@@ -120,7 +120,7 @@ def pairwise_improvements(
     """
     if len(runs) < 2:
         return
-    pair_shares = _resampled_pair_shares(runs[0], runs[1], resamples, generator(rng))
+    pair_shares = _resampled_pair_shares(runs[0], runs[1], resamples, as_generator(rng))
     for i, first in enumerate(runs[:-1]):
         yield from _improvements(
             first, runs[i + 1 :], pair_shares, lower_is_better=lower_is_better, level=level
@@ -207,7 +207,7 @@ def interquartile_means(
 
     The runs have shape (k, data sets, runs).
     """
-    random, shape = generator(rng), runs.shape[1:]
+    random, shape = as_generator(rng), runs.shape[1:]
     n_data_sets, n_runs = shape
     data_set = np.arange(n_data_sets)[:, None]
     run_indices = [
@@ -321,7 +321,7 @@ def performance_profiles(
     rng: Rng = 0,
 ) -> Iterator[PerformanceProfile]:
     """Yield `performance_profile` of each method, (k, data sets, runs), with the same resamples."""
-    tail, random = (1 - check_level(level)) / 2, generator(rng)
+    tail, random = (1 - check_level(level)) / 2, as_generator(rng)
     sizes = _block_sizes(resamples, runs[0].size + thresholds.size)
     run_shares = np.concatenate([_resampled_run_shares(runs[0], size, random) for size in sizes])
     has_single_run = runs.shape[2] < 2

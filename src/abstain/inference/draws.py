@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.names import codes_of
-from abstain._foundation.random import seed_of
+from abstain._foundation.names import validate_codes
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError, ShapeError
 from abstain.inference.resampling import numpy_kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
@@ -75,10 +75,10 @@ class Draws:
         """Validate the fields, convert names to codes, and draw the seed from the generator."""
         checks.positive_int(self.n, "n")
         checks.positive_int(self.resamples, "resamples")
-        object.__setattr__(self, "seed", seed_of(rng))
+        object.__setattr__(self, "seed", as_seed(rng))
         for name in ("strata", "cluster"):
             names = getattr(self, name)
-            codes = None if names is None else codes_of(names, name, self.n)
+            codes = None if names is None else validate_codes(names, name, self.n)
             object.__setattr__(self, name, codes)
         if self.size is not None:
             checks.positive_int(self.size, "size")

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.random import generator
+from abstain._foundation.arrays import read_only
+from abstain._foundation.random import as_generator
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Default number of blocks.
@@ -78,14 +78,16 @@ def rank_blocks(sample: AnyArray, *, blocks: int = MAX_BLOCKS, rng: Rng = 0) -> 
         If the sample is empty or has values that are not finite.
     """
     values = checks.finite(checks.vector(sample, "sample"), "sample").astype(np.float64)
-    tie_breakers = generator(rng).random(values.size)
+    tie_breakers = as_generator(rng).random(values.size)
     order = np.lexsort((tie_breakers, values))
     n_gaps = values.size + 1
     n_blocks = min(checks.positive_int(blocks, "blocks"), n_gaps)
     ranks = np.arange(1, n_blocks) * n_gaps // n_blocks
     edges = order[ranks - 1]
     gaps_of_block = np.diff(np.concatenate([[0], ranks, [n_gaps]])).astype(np.int64)
-    return RankBlocks(sealed(values[edges]), sealed(tie_breakers[edges]), sealed(gaps_of_block))
+    return RankBlocks(
+        read_only(values[edges]), read_only(tie_breakers[edges]), read_only(gaps_of_block)
+    )
 
 
 def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> FloatArray:

@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.arrays import inner
-from abstain._foundation.imports import special
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 NAN = float("nan")
@@ -56,7 +56,7 @@ class Gradient:
         constant = np.append(self.weight, 0.0)
         slope = np.append(self.loss, 0.0)
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
-        constant[:-1] -= mean / groups.total
+        constant[:-1] -= mean / groups.total_weight
         out: FloatArray = np.empty(group_index.size)
         # At a million samples, every additional array costs as much time as the arithmetic.
         for rows in row_blocks(group_index.size):
@@ -64,7 +64,7 @@ class Gradient:
             slope.take(group_index[rows], out=influences, mode="wrap")
             influences *= loss[rows]
             influences += constant.take(group_index[rows])
-            influences *= groups.total
+            influences *= groups.total_weight
         return out
 
 
@@ -93,7 +93,8 @@ def trapezoid_derivatives_of_groups(
 
     `value` computes the curve from the weight and the loss accepted at a vertex.
     """
-    weight, loss, width = groups.through, groups.loss_through, groups.width
+    weight, loss = groups.cumulative_weight, groups.cumulative_loss
+    width = groups.last_vertex_weight
     loss_of_width = groups.loss * (width / groups.weight)
     value_before, value_after = np.zeros_like(weight), np.empty_like(weight)
     value_before[1:] = value((weight - width)[1:], (loss - loss_of_width)[1:])

@@ -60,7 +60,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     p = np.array(to_numpy(p_values, "p_values"), dtype=np.float64)
     is_tested = ~np.isnan(p)
     is_invalid = is_tested & ~((p >= 0) & (p <= 1))
-    checks.refuse("p_values", "must lie in [0, 1]", p, is_invalid)
+    checks.reject_entries("p_values", "must lie in [0, 1]", p, is_invalid)
     if method == "bonferroni":
         p[is_tested] = np.minimum(1.0, p[is_tested] * is_tested.sum())
     if method == "holm":

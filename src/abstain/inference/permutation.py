@@ -14,7 +14,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import InputError, ShapeError
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
@@ -111,7 +111,7 @@ def permutation_test(
     levels, losses = _joint_scores(first, second)
     size = checks.positive_int(n_permutations, "n_permutations")
     swaps = _Swaps.for_clusters(levels.shape[1], cluster)
-    random = generator(rng)
+    random = as_generator(rng)
 
     def difference(is_swapped: BoolArray) -> float:
         confidence = np.where(is_swapped, levels[::-1], levels)
@@ -178,7 +178,7 @@ def permutation_test_by_ranks(
     size = checks.positive_int(n_permutations, "n_permutations")
     n = levels.shape[1]
     swaps = _Swaps.for_clusters(n, cluster)
-    random = generator(rng)
+    random = as_generator(rng)
     # Sort the confidences of both scores together. A swap decides which entries belong to the first
     # score.
     order = np.argsort(levels.ravel(), kind="stable")

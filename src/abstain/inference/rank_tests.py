@@ -13,8 +13,8 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.imports import special
+from abstain._foundation.arrays import read_only
+from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError, ShapeError
 from abstain.inference.ranking import ROUNDING, check_array, equal_up_to_rounding, ranks
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -342,7 +342,7 @@ def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
         probabilities /= 2
         # NumPy copies the right-hand side, because it overlaps with the target.
         probabilities[rank:] += probabilities[:-rank]
-    return np.asarray(sealed(probabilities))
+    return np.asarray(read_only(probabilities))
 
 
 def _exact_friedman_p_value(ranks: FloatArray) -> float | None:

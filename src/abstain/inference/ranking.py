@@ -12,8 +12,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.imports import special
-from abstain._foundation.random import generator
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
 
@@ -305,7 +305,7 @@ def rank_probabilities(
     eigenvalues, vectors = np.linalg.eigh(sigma)
     # The symmetric root does not depend on the choice of the eigenvectors.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T
-    noise = root @ generator(rng).standard_normal((v.size, n_pairs))
+    noise = root @ as_generator(rng).standard_normal((v.size, n_pairs))
     draws = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
     # Identical methods must be exactly equal in every draw, without the rounding of the root.
     are_identical = _are_identical(v, sigma, _errors_of_differences(v, sigma))

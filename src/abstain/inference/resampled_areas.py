@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.extras import compiled
+from abstain._foundation.optional_packages import load_kernels
 from abstain.inference.draws import BLOCK_SIZE, Draws
 from abstain.inference.resampling import numpy_kernels
 from abstain.inference.resampling.harmonic_series import (
@@ -105,7 +105,7 @@ def select_kernels(work: float = float("inf")) -> Kernels:
     """
     if work < MIN_WORK_FOR_NUMBA:
         return NUMPY_KERNELS
-    return compiled("abstain.inference.resampling.numba_kernels") or NUMPY_KERNELS
+    return load_kernels("abstain.inference.resampling.numba_kernels") or NUMPY_KERNELS
 
 
 @dataclass(frozen=True, eq=False)

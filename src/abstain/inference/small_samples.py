@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.typing import FloatArray
 
 #: One number, or an array of numbers.

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
 
@@ -84,7 +84,7 @@ class Wager:
         money = self.money
         for n_values, value in enumerate(array, self.n_values + 1):
             money = update_money(money, value, n_values, self.claims, self.stakes)
-        return replace(self, money=sealed(money), n_values=self.n_values + len(array))
+        return replace(self, money=read_only(money), n_values=self.n_values + len(array))
 
 
 def wager(
@@ -151,7 +151,7 @@ def wager(
     assumed_mean = odds / (1 + odds)
     stakes = (assumed_mean - claims) / (claims * (1 - claims))
     money = np.zeros((*streams, claims.size))
-    return Wager(sealed(claims), sealed(stakes), sealed(money))
+    return Wager(read_only(claims), read_only(stakes), read_only(money))
 
 
 def update_money(

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 Limits: TypeAlias = tuple[float, float]
@@ -104,7 +104,7 @@ class Binned:
     central: bool = False
 
 
-def sorted_within(compute: Callable[[Scored], Measured]) -> Binned:
+def sorted_within(compute: Callable[[Scored], MetricValue]) -> Binned:
     """Return the limits of a mean over ties: the losses of each bin sorted."""
 
     def limits(blocks: FilledBins) -> Limits:

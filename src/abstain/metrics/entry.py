@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any, Self, TypeAlias
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.foreign import scalar
-from abstain._foundation.measurement import Measured
+from abstain._foundation.gradients import as_scalar
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
@@ -60,13 +60,13 @@ class OneOfMany:
     """The computation of a metric at one threshold or coverage, alone or with others."""
 
     #: From a `Scored` to the value.
-    alone: Callable[[Scored], Measured]
+    alone: Callable[[Scored], MetricValue]
     #: From a `Scored` and what each of several metrics is at to their values: one for all of them.
-    together: Callable[[Scored, Sequence[Any]], Sequence[Measured]]
+    together: Callable[[Scored, Sequence[Any]], Sequence[MetricValue]]
     #: What this one is at: a threshold, a coverage.
     at: Any
 
-    def __call__(self, s: Scored) -> Measured:
+    def __call__(self, s: Scored) -> MetricValue:
         """Compute it alone."""
         return self.alone(s)
 
@@ -112,8 +112,8 @@ def _always_reliable(_: Scored) -> str:
 
 def count_failures(s: Scored) -> int:
     """Return the number of failures that have a weight."""
-    if s.counted or s.weight is None:
-        return s.failures
+    if s.has_unit_weights or s.weight is None:
+        return s.n_failures
     return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
 
 
@@ -228,7 +228,7 @@ class Measurement:
         memory.
     """
 
-    compute: Callable[[Scored], Measured]
+    compute: Callable[[Scored], MetricValue]
     low: float = 0.0
     high: float = 1.0
     needs: frozenset[Need] = frozenset()
@@ -338,7 +338,7 @@ class Metric:
         return self.identity.lower_is_better
 
     @property
-    def compute(self) -> Callable[[Scored], Measured]:
+    def compute(self) -> Callable[[Scored], MetricValue]:
         """The function from a `Scored` that meets the needs to a `Measured`."""
         return self.measurement.compute
 
@@ -366,14 +366,18 @@ class Metric:
 
 
 _CHECKS: dict[Need, Callable[[Scored], bool]] = {
-    Need.BINARY_LOSS: lambda s: s.binary,
-    Need.UNIT_LOSS: lambda s: s.bounded,
-    Need.UNIT_CONFIDENCE: lambda s: s.sure,
-    Need.CLASSES: lambda s: s.view is not None,
-    Need.CORRECTNESS: lambda s: s.view is not None or s.binary,
-    Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
-    Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
-    Need.UNKNOWN_CLASSES: lambda s: s.view is not None and bool(s.xp.any(s.view.labels < 0)),
+    Need.BINARY_LOSS: lambda s: s.is_binary,
+    Need.UNIT_LOSS: lambda s: s.is_loss_bounded,
+    Need.UNIT_CONFIDENCE: lambda s: s.has_probability,
+    Need.CLASSES: lambda s: s.class_view is not None,
+    Need.CORRECTNESS: lambda s: s.class_view is not None or s.is_binary,
+    Need.PROBABILITIES: lambda s: (
+        s.class_view is not None and s.class_view.log_probabilities is not None
+    ),
+    Need.TWO_CLASSES: lambda s: s.class_view is not None and len(s.class_view.classes) == 2,
+    Need.UNKNOWN_CLASSES: lambda s: (
+        s.class_view is not None and bool(s.xp.any(s.class_view.labels < 0))
+    ),
 }
 
 
@@ -452,9 +456,9 @@ def numbers_in(text: str) -> list[str]:
 METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
-def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
+def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
     """Compute metrics that apply; those that are one of many share what they have in common."""
-    out: dict[int, Measured] = {}
+    out: dict[int, MetricValue] = {}
     sharing: dict[Any, list[int]] = {}
     for i, metric in enumerate(metrics):
         if isinstance(metric.compute, OneOfMany):
@@ -470,10 +474,10 @@ def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
     return [out[i] for i in range(len(metrics))]
 
 
-def value_of(measured: Measured, name: str) -> Scalar:
+def value_of(measured: MetricValue, name: str) -> Scalar:
     """Return the number for a caller of a plain function, warning when it is undefined."""
     if measured.reason:
         warnings.warn(
             f"{name} is undefined here: {measured.reason}", UndefinedMetricWarning, stacklevel=3
         )
-    return scalar(measured.value)
+    return as_scalar(measured.value)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import inner
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.metrics.areas.augrc import FROM_AUGRC, auroc_of, is_binary
 from abstain.metrics.blocks import sorted_within
@@ -37,8 +37,8 @@ _ROUNDING = 1e-12
 def _binary(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, needed_by: str
 ) -> Scored:
-    s = scored(confidence, loss, weight)
-    checks.binary_loss(s.loss, needed_by=needed_by)
+    s = validate_samples(confidence, loss, weight)
+    checks.binary_loss(s.loss, required_by=needed_by)
     return s
 
 
@@ -89,11 +89,11 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     return value_of(_failure_auroc(s), "failure_auroc")
 
 
-def _failure_auroc(s: Scored) -> Measured:
+def _failure_auroc(s: Scored) -> MetricValue:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes, failures):
         return undefined(missing)
-    return Measured(area_under_roc(successes, failures))
+    return MetricValue(area_under_roc(successes, failures))
 
 
 def failure_ap_success(
@@ -139,11 +139,11 @@ def failure_ap_success(
     return value_of(_failure_ap_success(s), "failure_ap_success")
 
 
-def _failure_ap_success(s: Scored) -> Measured:
+def _failure_ap_success(s: Scored) -> MetricValue:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures, s.merged_groups))
+    return MetricValue(average_precision(successes, failures, s.merged_groups))
 
 
 def failure_ap_error(
@@ -190,12 +190,12 @@ def failure_ap_error(
     return value_of(_failure_ap_error(s), "failure_ap_error")
 
 
-def _failure_ap_error(s: Scored) -> Measured:
+def _failure_ap_error(s: Scored) -> MetricValue:
     successes, failures = successes_failures(s)
     if missing := missing_kind(failures=failures):
         return undefined(missing)
     flip = s.merged_groups.xp.flip
-    return Measured(average_precision(flip(failures), flip(successes)))
+    return MetricValue(average_precision(flip(failures), flip(successes)))
 
 
 def fpr_at_tpr(
@@ -248,13 +248,13 @@ def fpr_at_tpr(
     return value_of(_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
 
 
-def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
+def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
     xp, groups = s.xp, s.merged_groups
-    accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
+    accepted, silent = (prepend_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
     count = int(xp.sum(groups.count[:first]))
     if first and groups.is_merged is not None and groups.is_merged[first - 1]:
@@ -262,7 +262,7 @@ def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
         # Among merged successes the first that is enough.
         each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
         count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
-    return Measured(float(silent[first] / silent[-1]), count)
+    return MetricValue(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import curvature_between
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import READS, Influence
 from abstain.typing import FloatArray
@@ -28,7 +28,7 @@ def kept(influence: Influence) -> Influence:
     def recall(s: Scored) -> FloatArray:
         cache: dict[Influence, FloatArray] = s.__dict__.setdefault("_influences", {})
         if influence not in cache:
-            cache[influence] = sealed(influence(s))
+            cache[influence] = read_only(influence(s))
         return cache[influence]
 
     return recall
@@ -61,7 +61,7 @@ def _with_rows(influence: Influence, rows: str) -> Influence:
 
 def on_groups(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the influence of each sample on a number with this gradient."""
-    return gradient.influence(s.groups, s.home, s.loss)
+    return gradient.influence(s.groups, s.group_index, s.loss)
 
 
 def of_gradient(gradient: Callable[[TieGroups], Gradient]) -> Influence:
@@ -78,7 +78,7 @@ def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, Floa
     whole, mean = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
     if groups.is_merged is not None:
         here = groups.is_merged & (groups.count > 1)
-        end, m = groups.through[here], groups.weight[here]
+        end, m = groups.cumulative_weight[here], groups.weight[here]
         whole[here], moment = curvature_between(end - m + shift, end + shift)
         mean[here] = moment / m
     return whole, mean
@@ -92,24 +92,24 @@ def sums_within(groups: TieGroups, between: Between, shift: float = 0.0) -> Floa
     out = np.zeros_like(groups.weight)
     if groups.is_merged is not None:
         here = groups.is_merged & (groups.count > 1)
-        last = groups.through[here] + shift - 1.0
+        last = groups.cumulative_weight[here] + shift - 1.0
         out[here] = between(last + 1.0 - groups.weight[here], last)
     return out
 
 
 def on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the same for a number of the best order of the losses."""
-    return gradient.influence(s.best_order, s.best_order_home, s.loss)
+    return gradient.influence(s.best_order, s.best_order_group_index, s.loss)
 
 
 def of_loss(groups: TieGroups) -> Gradient:
     """Mean loss: the risk at full coverage."""
-    return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total))
+    return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total_weight))
 
 
 def weights_of(s: Scored) -> FloatArray:
     """Return the sample weights, ones without any."""
-    return np.ones(s.n) if s.weight is None else s.weight
+    return np.ones(s.n_rows) if s.weight is None else s.weight
 
 
 def of_mean(s: Scored, x: FloatArray) -> FloatArray:

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.foreign import double
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.gradients import as_double
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import (
     covariance,
@@ -115,18 +115,18 @@ def _kinds(s: Scored) -> tuple[BoolArray, BoolArray]:
     )
 
 
-def _oscr(s: Scored) -> Measured:
+def _oscr(s: Scored) -> MetricValue:
     right, unknown = _kinds(s)
-    found, passed = (s.regrouped(double(x)).loss for x in (right, unknown))
+    found, passed = (s.group_with_loss(as_double(x)).loss for x in (right, unknown))
     if not some(passed):
         return undefined(_NONE)
-    known = weighted_mean(double(~unknown), s.weight)
+    known = weighted_mean(as_double(~unknown), s.weight)
     if not float(known) > 0:
         return undefined("no sample is of a known class")
     if not some(found):
-        return Measured(0.0)
-    share = weighted_mean(double(right), s.weight) / known
-    return Measured(float(share) * area_under_roc(found, passed))
+        return MetricValue(0.0)
+    share = weighted_mean(as_double(right), s.weight) / known
+    return MetricValue(float(share) * area_under_roc(found, passed))
 
 
 def _n_unknown(s: Scored) -> int:
@@ -148,18 +148,20 @@ def _factors(s: Scored) -> _Factors:
     right, unknown = _kinds(s)
     w = weights_of(s)
     n_known, n_right, n_unknown = (float(w[kind].sum()) for kind in (~unknown, right, unknown))
-    right_mass, unknown_mass = (s.regrouped(x.astype(np.float64)).loss for x in (right, unknown))
-    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.home)
-    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.home)
+    right_mass, unknown_mass = (
+        s.group_with_loss(x.astype(np.float64)).loss for x in (right, unknown)
+    )
+    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
+    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.group_index)
     accuracy = n_right / n_known
     if n_right == 0:
-        return _Factors(0.0, 0.0, np.zeros(s.n), np.zeros(s.n))
+        return _Factors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
     auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
     of_accuracy = ~unknown * (right - accuracy) / n_known
     of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
     of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
     has_weight = w > 0
-    scale = has_weight * s.total
+    scale = has_weight * s.total_weight
     return _Factors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
 
 
@@ -186,7 +188,7 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         return auroc
     accuracy = share_interval(
         factors.accuracy,
-        factors.of_accuracy * (weight[~unknown].sum() / s.total),
+        factors.of_accuracy * (weight[~unknown].sum() / s.total_weight),
         weight * ~unknown,
         level=level,
         cluster=cluster,
@@ -292,16 +294,16 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     cost = checks.fraction(outlier_cost, "outlier_cost")
     x = checks.unit_interval(checks.loss(loss), "loss")
     outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
-    checks.refuse("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
-    return like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
+    checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
+    return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
 
 
 def _costed(s: Scored, cost: float) -> Scored:
     """Return the samples with the losses of these costs."""
-    plain, unknown = s.plain, view_of(s).labels < 0
-    loss = (1.0 - cost) * double(plain.loss)
+    plain, unknown = s.without_gradient, view_of(s).labels < 0
+    loss = (1.0 - cost) * as_double(plain.loss)
     loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
-    return Scored(plain.confidence, loss, s.weight, view=s.view)
+    return Scored(plain.confidence, loss, s.weight, class_view=s.class_view)
 
 
 def _on_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
@@ -317,7 +319,7 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
     if c > 1:
         return None
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         if not s.xp.any(_kinds(s)[1]):
             return undefined(_NONE)
         return base.compute(_costed(s, c))

@@ -13,10 +13,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.passed_rows import cluster_of, n_passed
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import ClassView, Scored, scored_on_host
+from abstain._foundation.arrays import read_only
+from abstain._foundation.input_rows import cluster_codes, n_input_rows
+from abstain._foundation.scored import ClassView, Scored, validate_samples_on_host
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
     Scale,
@@ -55,9 +55,9 @@ def replicates(
     `threads` work at a time; the processors available, at most two, by default.
     """
     for s in scored_sets:
-        if s.n != draws.n:
+        if s.n_rows != draws.n:
             raise ShapeError(
-                f"every score needs the {draws.n} samples that are drawn from; got {s.n}"
+                f"every score needs the {draws.n} samples that are drawn from; got {s.n_rows}"
             )
     presorted = map_in_threads(
         lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
@@ -125,7 +125,7 @@ def _groups(s: Scored, presorted: SortedSamples, weight: FloatArray, count: Arra
 
 def _repeated(s: Scored, count: Array) -> Scored | None:
     """Return the resample as rows: weights that are no integers are no repetitions."""
-    index = np.repeat(np.arange(s.n), count)
+    index = np.repeat(np.arange(s.n_rows), count)
     if s.weight is not None and not s.weight[index].any():
         return None
     same = s.probability is s.confidence
@@ -135,7 +135,7 @@ def _repeated(s: Scored, count: Array) -> Scored | None:
         s.loss[index],
         None if s.weight is None else s.weight[index],
         probability=confidence if same or s.probability is None else s.probability[index],
-        view=None if s.view is None else _taken(s.view, index),
+        class_view=None if s.class_view is None else _taken(s.class_view, index),
     )
 
 
@@ -263,7 +263,7 @@ def metric_bootstrap(
     'bootstrap, percentile, 1000 resamples'
     """
     checks.one_of(interval, "interval", KINDS)
-    chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
+    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
     _applies(chosen, s, interval)
     draws = _plan(s, resamples, group, rng)
     level, value = check_level(level), float(chosen.compute(s).value)
@@ -279,7 +279,7 @@ def metric_bootstrap(
     kept = drawn[np.isfinite(drawn)]
     error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
     bias = float(kept.mean()) - value if kept.size else float("nan")
-    return BootstrapResult(value, sealed(drawn), found, error, bias, draws.seed)
+    return BootstrapResult(value, read_only(drawn), found, error, bias, draws.seed)
 
 
 def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
@@ -306,17 +306,17 @@ def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -
             f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
         )
     if isinstance(resamples, Draws):
-        if resamples.n != s.n:
+        if resamples.n != s.n_rows:
             raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are {s.n}"
-                f"{' of weight above 0' if s.n < n_passed(s) else ''}"
+                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}"
+                f"{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
             )
         if group is not None:
             raise InputError(
                 "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
             )
         return resamples
-    return Draws(s.n, resamples, rng=rng, cluster=cluster_of(s, group))
+    return Draws(s.n_rows, resamples, rng=rng, cluster=cluster_codes(s, group))
 
 
 def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
@@ -324,7 +324,9 @@ def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     influence = influence_of(metric, s)
     if influence is None:
         return np.zeros(0)
-    share = influence / s.total if s.weight is None else influence * s.weight / s.total
+    share = (
+        influence / s.total_weight if s.weight is None else influence * s.weight / s.total_weight
+    )
     if cluster is None:
         return share
     return np.bincount(cluster, weights=share).astype(np.float64)
@@ -335,7 +337,7 @@ def _studentized(
 ) -> Interval:
     presorted = sort_samples(s.confidence, s.loss, s.weight)
     error = partial(_error, metric, s, draws.cluster)
-    own = error(s, np.ones(s.n))
+    own = error(s, np.ones(s.n_rows))
     errors = [error(weighted(s, presorted, count), count) for counts in draws for count in counts.T]
     value = float(metric.compute(s).value)
     return studentized(drawn, errors, value, own, level=level, scale=_scale(metric))
@@ -350,7 +352,7 @@ def _error(
         influence = influence_of(metric, again)
     if again is None or influence is None:
         return float("nan")
-    share = influence / again.total
+    share = influence / again.total_weight
     if s.weight is not None:
         share = share * s.weight
     times = count.astype(np.float64)

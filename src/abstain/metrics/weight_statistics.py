@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.arrays import as_array_like, to_numpy
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, FloatArray
 
@@ -300,7 +300,7 @@ def weight_mse_given_rank(
 
     r, size = _integers(sample_rank, "sample_rank"), _integers(n, "n")
     r, size = _together(r, size, "sample_rank")
-    checks.refuse("sample_rank", "must be at most `n`", r, r > size)
+    checks.reject_entries("sample_rank", "must be at most `n`", r, r > size)
     return _shaped(mse_of_position(r, size, estimator, draws), sample_rank)
 
 
@@ -359,7 +359,7 @@ def _statistic(
 
 def _broadcast(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
     u = _numbers(rank, "rank")
-    checks.refuse("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
+    checks.reject_entries("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
     return _together(u, _integers(n, "n"), "rank")
 
 
@@ -376,7 +376,7 @@ def _together(ranks: FloatArray, size: FloatArray, name: str) -> tuple[FloatArra
 def _integers(x: AnyArray, name: str) -> FloatArray:
     found = _numbers(x, name)
     wrong = (found < 1) | (found % 1 != 0)
-    checks.refuse(name, "must be an integer of at least 1", found, wrong)
+    checks.reject_entries(name, "must be an integer of at least 1", found, wrong)
     return found
 
 
@@ -390,4 +390,4 @@ def _numbers(x: AnyArray, name: str) -> FloatArray:
 
 def _shaped(found: FloatArray, rank: AnyArray) -> AnyArray:
     """Return a float for a number, else an array of the caller's kind."""
-    return float(found) if found.ndim == 0 else like(found, rank)
+    return float(found) if found.ndim == 0 else as_array_like(found, rank)

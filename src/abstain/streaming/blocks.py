@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.files import make_folder, writing
-from abstain._foundation.input_files import digest, plain_words, readable
+from abstain._foundation.files import make_folder, open_atomically
+from abstain._foundation.input_files import (
+    input_sha256,
+    library_errors_as_format_errors,
+    os_errors_as_input_errors,
+)
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 
@@ -82,19 +86,22 @@ class SortedRun:
         """Write rows that are in order into a file of their own."""
         make_folder(folder)
         path = folder / f"run-{secrets.token_hex(8)}.npy"
-        with writing(path) as file:
+        with open_atomically(path) as file:
             np.lib.format.write_array(file, rows, allow_pickle=False)
-        return cls(path, rows.size, digest(path))
+        return cls(path, rows.size, input_sha256(path))
 
     def opened(self) -> "RunRows":
         """Return the rows to be read in blocks; refuse a file that differs from the one written."""
         name = self.path.name
-        with readable(name, self.path):
+        with os_errors_as_input_errors(name, self.path):
             status = self.path.stat()
         state = (status.st_ino, status.st_size, status.st_mtime_ns)
         if _sha256(self.path, state) != self.sha256:
             raise FileFormatError(self._changed)
-        with readable(name, self.path), plain_words(name, "npy"):
+        with (
+            os_errors_as_input_errors(name, self.path),
+            library_errors_as_format_errors(name, "npy"),
+        ):
             rows: Any = np.load(self.path, mmap_mode="r", allow_pickle=False)
         if rows.dtype.names != FIELDS or rows.shape != (self.rows,):
             raise FileFormatError(self._changed)
@@ -102,7 +109,7 @@ class SortedRun:
 
     def read(self, kind: np.dtype[Any], start: int, count: int) -> Array:
         """Return so many rows from a byte of the file on."""
-        with readable(self.path.name, self.path):
+        with os_errors_as_input_errors(self.path.name, self.path):
             rows = np.fromfile(self.path, kind, count, offset=start)
         if rows.size != count:
             raise FileFormatError(self._changed)
@@ -120,7 +127,7 @@ def _sha256(path: Path, state: tuple[int, int, int]) -> str:
     A run is opened for every metric that reads it.
     """
     del state
-    return digest(path)
+    return input_sha256(path)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.streaming.scales import bin_index
 from abstain.streaming.tally import neighbors, passed
 from abstain.typing import Array, FloatArray, IntArray
@@ -30,7 +30,7 @@ def lowest(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
         reached = (within >= number) | (value > most)
         high = np.where(reached & (low < high), middle, high)
         low = np.where(reached | (low >= high), low, middle + 1)
-    out: Array = sealed(_float(low, dtype))
+    out: Array = read_only(_float(low, dtype))
     return out
 
 

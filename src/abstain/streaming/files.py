@@ -10,7 +10,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.archives import Archive
-from abstain._foundation.files import writing
+from abstain._foundation.files import open_atomically
 from abstain.errors import FileFormatError, InputError
 from abstain.streaming.blocks import SortedRun
 from abstain.streaming.groups import GroupCounts
@@ -67,7 +67,7 @@ def save(state: Saved, path: str | Path) -> None:
     place = _place(path)
     said = {"kind": np.array(type(state).__name__), "version": np.array(VERSION)}
     arrays: dict[str, Any] = said | _arrays(state)
-    with writing(place) as file:
+    with open_atomically(place) as file:
         np.savez(file, **arrays)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.counts import scored_from_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError
 from abstain.streaming.tally import Tally, empty_tally
 from abstain.typing import AnyArray, Array, BoolArray
@@ -30,10 +30,10 @@ class Binary(NamedTuple):
         x = checks.loss(loss, length=c.size)
         if weight is not None:
             raise InputError(f"`weight` must be None for a state that counts samples; {_ELSEWHERE}")
-        checks.refuse_swapped(c, x)
+        checks.reject_swapped_arguments(c, x)
         failed = x != 0
         if x.dtype.kind != "b" and not (x[failed] == 1).all():
-            checks.binary_loss(x, needed_by=f"a state that counts failures ({_ELSEWHERE})")
+            checks.binary_loss(x, required_by=f"a state that counts failures ({_ELSEWHERE})")
         return cls(c, failed)
 
 

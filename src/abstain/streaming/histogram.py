@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.weights import scale_of
+from abstain._foundation.arrays import read_only
+from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError
 from abstain.metrics.blocks import FilledBins
 from abstain.streaming.edges import filled, lowest
@@ -70,7 +70,7 @@ class Histogram:
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
         for name in ("count", "weight", "loss", "least", "most"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def bins(self) -> int:
@@ -99,7 +99,7 @@ class Histogram:
         """Return the state with a batch too: see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size, part=True)
+        w = checks.weight(weight, length=c.size, is_batch=True)
         if w is not None:
             kept = w > 0
             c, x, w = c[kept], x[kept], w[kept]
@@ -231,7 +231,7 @@ def _summed(index: IntArray, x: FloatArray, bins: int) -> FloatArray:
 def blocks_of(state: Histogram) -> FilledBins:
     """Return the bins that hold samples, most confident first."""
     held = np.flatnonzero(state.count)[::-1]
-    scale = scale_of(float(state.weight.sum()), state.n)
+    scale = weight_scale(float(state.weight.sum()), state.n)
     return FilledBins(
         state.least[held],
         state.most[held],

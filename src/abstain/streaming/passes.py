@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain._foundation.counts import scored_from_merged_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.groups import Binary
 from abstain.streaming.tally import (
@@ -155,7 +155,7 @@ class CutCounts:
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
         for name in ("cut", "failed", "at", "between"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @cached_property
     def settled(self) -> "CutCounts":

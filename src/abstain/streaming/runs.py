@@ -9,9 +9,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.counts import scored_from_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.weights import scale_of
+from abstain._foundation.tie_groups import TieGroups
+from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.blocks import BLOCK, RunRows, SortedRun, in_order, joined, merged, rows_of
 from abstain.streaming.tally import Tally, are_many, with_one_more
@@ -73,14 +73,14 @@ class SortedRuns:
         """Return the state with a batch too: see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size, part=True)
+        w = checks.weight(weight, length=c.size, is_batch=True)
         self._refuse_mixed(weighted=w is not None)
         bits = 8 * c.dtype.itemsize
         if w is not None:
-            checks.weighable(x, w)
+            checks.finite_weighted_sum(x, w)
             kept = w > 0
             c, x, w = c[kept], x[kept], w[kept]
-        checks.refuse_swapped(c, x, part=True)
+        checks.reject_swapped_arguments(c, x, is_batch=True)
         return replace(
             self,
             waiting=with_one_more(self.waiting, rows_of(c, x, w)),
@@ -146,7 +146,7 @@ class SortedRuns:
     @property
     def _scale(self) -> float:
         """What the weights are multiplied by: those of one batch say nothing about their total."""
-        return scale_of(self.total, self.n)
+        return weight_scale(self.total, self.n)
 
     @property
     def groups(self) -> Iterator[TieGroups]:
@@ -173,7 +173,7 @@ class SortedRuns:
             none = TieGroups(nothing.astype(kind), nothing, nothing, nothing.astype(np.int64))
             groups = _joined([none, *map(_groups_of, self.blocks())])
             # Each sample weighs 1, so that the weight is their number.
-            return scored_from_groups(replace(groups, number=None))
+            return scored_from_groups(replace(groups, unweighted_count=None))
         rows = joined(list(self.blocks()))
         # One order whatever the files are, so that sums have the same bits.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
@@ -283,12 +283,12 @@ def _of_one_size(parts: Iterator[TieGroups]) -> Iterator[TieGroups]:
 
 
 def _taken(groups: TieGroups, some: slice) -> TieGroups:
-    number = None if groups.number is None else groups.number[some]
+    number = None if groups.unweighted_count is None else groups.unweighted_count[some]
     return TieGroups(groups.confidence[some], groups.weight[some], groups.loss[some], number)
 
 
 def _joined(parts: list[TieGroups]) -> TieGroups:
-    names = ("confidence", "weight", "loss", "number")
+    names = ("confidence", "weight", "loss", "unweighted_count")
     confidence, weight, loss, number = (
         np.concatenate([getattr(part, name) for part in parts]) for name in names
     )

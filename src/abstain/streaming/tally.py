@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
-from abstain._foundation.extras import compiled
+from abstain._foundation.arrays import read_only
+from abstain._foundation.optional_packages import load_kernels
 from abstain.errors import InputError
 from abstain.typing import Array, IntArray
 
@@ -31,8 +31,8 @@ class Tally:
 
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
-        object.__setattr__(self, "value", sealed(self.value))
-        object.__setattr__(self, "count", sealed(self.count))
+        object.__setattr__(self, "value", read_only(self.value))
+        object.__setattr__(self, "count", read_only(self.count))
 
     @cached_property
     def settled(self) -> "Tally":
@@ -137,8 +137,8 @@ def neighbors(x: Array, to: float) -> Array:
 def passed(points: Array, numbers: Array) -> IntArray:
     """Return how many of the numbers are at most each point; both ascend."""
     large = points.size + numbers.size >= _MERGED and points.dtype == numbers.dtype
-    fast = compiled("abstain._foundation.compiled") if large else None
+    fast = load_kernels("abstain._foundation.compiled") if large else None
     if fast is None:
         return np.searchsorted(numbers, points, side="right")
-    out: IntArray = fast.n_up_to(points, np.append(numbers, numbers.dtype.type(np.inf)))
+    out: IntArray = fast.count_up_to(points, np.append(numbers, numbers.dtype.type(np.inf)))
     return out

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
-from abstain._foundation.imports import special
+from abstain._foundation.arrays import read_only
+from abstain._foundation.lazy_imports import special
 from abstain.typing import Array, FloatArray
 
 #: Largest sum of the truncated terms: a fifth of the guaranteed accuracy of 1e-12.
@@ -114,4 +114,4 @@ def harmonic_tables(max_total: int) -> HarmonicTables:
     harmonic[0] = 0.0
     trapezoid = harmonic - 0.5 / np.maximum(c, 1.0)
     trapezoid[0] = 0.0
-    return HarmonicTables(sealed(trapezoid), sealed(c * harmonic - c))
+    return HarmonicTables(read_only(trapezoid), read_only(c * harmonic - c))

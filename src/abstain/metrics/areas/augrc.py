@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.blocks import sorted_within
@@ -79,17 +79,17 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.1875
     """
-    return value_of(_augrc(scored(confidence, loss, weight)), "augrc")
+    return value_of(_augrc(validate_samples(confidence, loss, weight)), "augrc")
 
 
-def _augrc(s: Scored) -> Measured:
-    return Measured(weighted_risk(s, augrc_weight))
+def _augrc(s: Scored) -> MetricValue:
+    return MetricValue(weighted_risk(s, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
     """AUGRC: a sample pushes those less confident down by one rank, half of its own group."""
     pushed = tail_sums(groups.loss) - groups.loss / 2
-    return Gradient(-pushed / groups.total**2, augrc_weight(groups) / groups.total)
+    return Gradient(-pushed / groups.total_weight**2, augrc_weight(groups) / groups.total_weight)
 
 
 @on_merged_rows
@@ -145,11 +145,11 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.0625
     """
-    return value_of(_excess(scored(confidence, loss, weight)), "excess_augrc")
+    return value_of(_excess(validate_samples(confidence, loss, weight)), "excess_augrc")
 
 
-def _excess(s: Scored) -> Measured:
-    return Measured(excess_over(augrc_optimum(s), _augrc(s).value, s))
+def _excess(s: Scored) -> MetricValue:
+    return MetricValue(excess_over(augrc_optimum(s), _augrc(s).value, s))
 
 
 def _excess_influence(s: Scored) -> FloatArray:
@@ -195,7 +195,7 @@ def augrc_terms(
     >>> ab.augrc_terms([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     (0.0625, 0.125)
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     return _excess(s).value, augrc_optimum(s)
 
 
@@ -239,14 +239,14 @@ def prediction_rejection_ratio(
     >>> ab.prediction_rejection_ratio([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.5
     """
-    return value_of(_prr(scored(confidence, loss, weight)), "prediction_rejection_ratio")
+    return value_of(_prr(validate_samples(confidence, loss, weight)), "prediction_rejection_ratio")
 
 
-def _prr(s: Scored) -> Measured:
+def _prr(s: Scored) -> MetricValue:
     random, best = s.merged_groups.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
-    return Measured((random - _augrc(s).value) / (random - best))
+    return MetricValue((random - _augrc(s).value) / (random - best))
 
 
 def _prr_influence(s: Scored) -> FloatArray:
@@ -277,14 +277,14 @@ AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 def is_binary(s: Scored) -> bool:
     """Tell whether the loss is 0/1."""
-    return s.binary
+    return s.is_binary
 
 
 def rank_weighted_mean(phi: RankWeight, influence: Influence) -> Measurement:
     """Return the measurement of a mean of rank-weighted losses that averages over ties."""
 
-    def compute(s: Scored) -> Measured:
-        return Measured(weighted_risk(s, phi))
+    def compute(s: Scored) -> MetricValue:
+        return MetricValue(weighted_risk(s, phi))
 
     return Measurement(
         compute=compute,
@@ -364,7 +364,7 @@ CLASSIFIER_TERM = Metric(
         function="augrc_terms(confidence, loss)[1]",
     ),
     Measurement(
-        compute=lambda s: Measured(augrc_optimum(s)),
+        compute=lambda s: MetricValue(augrc_optimum(s)),
         high=0.5,
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,

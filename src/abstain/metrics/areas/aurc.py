@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
@@ -135,7 +135,7 @@ def aurc(
     0.333333
     """
     phi = _weight_of(estimator)
-    return weighted_risk(scored(confidence, loss, weight), phi)
+    return weighted_risk(validate_samples(confidence, loss, weight), phi)
 
 
 def _weight_of(estimator: str) -> RankWeight:
@@ -184,21 +184,23 @@ def area_under_accuracy_rejection(
     >>> round(ab.area_under_accuracy_rejection([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.729167
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss")
     return 1.0 - weighted_risk(s, trapezoid_weight)
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
     """AURC, plug-in, as the finite difference that one more sample makes."""
-    at = special.digamma(groups.through + 1.0)
+    at = special.digamma(groups.cumulative_weight + 1.0)
     return _harmonic_gradient(groups, plugin_weight(groups), at, float(at[-1]))
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
     """AURC, log estimator: its derivative is the plug-in's with another first term."""
-    at = special.digamma(groups.through + 1.0)
-    return _harmonic_gradient(groups, log_weight(groups), at, float(np.log(groups.total + 1.0)))
+    at = special.digamma(groups.cumulative_weight + 1.0)
+    return _harmonic_gradient(
+        groups, log_weight(groups), at, float(np.log(groups.total_weight + 1.0))
+    )
 
 
 def _harmonic_gradient(
@@ -209,12 +211,12 @@ def _harmonic_gradient(
     steps = np.diff(at, prepend=special.digamma(1.0))
     below = tail_sums(mean_loss * steps) - mean_loss * steps
     own = mean_loss * (whole - at - phi)
-    return Gradient((own - below) / groups.total, phi / groups.total)
+    return Gradient((own - below) / groups.total_weight, phi / groups.total_weight)
 
 
 def _sele_gradient(groups: TieGroups) -> Gradient:
     """SELE: the same, with its own weights."""
-    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total)
+    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total_weight)
 
 
 def _two_sele_gradient(groups: TieGroups) -> Gradient:
@@ -225,16 +227,16 @@ def _two_sele_gradient(groups: TieGroups) -> Gradient:
 
 def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
-    risk = groups.loss_through / groups.through
+    risk = groups.cumulative_loss / groups.cumulative_weight
     area = vertex_area(groups)
     steps = trapezoid_derivatives_of_groups(
         groups, lambda x, loss: loss / x, is_flat_before_first=True
     )
-    moved = steps / groups.total - area * risk / groups.through
-    fails = groups.loss_through / groups.total
+    moved = steps / groups.total_weight - area * risk / groups.cumulative_weight
+    fails = groups.cumulative_loss / groups.total_weight
     before, mean = bend_within(groups)
     place = tail_sums(moved + fails * before) + fails * (mean - before)
-    return Gradient(place, trapezoid_weight(groups) / groups.total)
+    return Gradient(place, trapezoid_weight(groups) / groups.total_weight)
 
 
 @on_split_rows
@@ -426,7 +428,7 @@ AUARC = Metric(
         violated_requirements=("R2", "R3"),
     ),
     Measurement(
-        compute=lambda s: Measured(1.0 - weighted_risk(s, trapezoid_weight)),
+        compute=lambda s: MetricValue(1.0 - weighted_risk(s, trapezoid_weight)),
         needs=frozenset({Need.UNIT_LOSS}),
         duplication="limit",
         influence=on_split_rows(lambda s: -trapezoid_influence(s)),
@@ -476,23 +478,23 @@ def achievable_aurc(
     >>> round(ab.achievable_aurc([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]), 6)
     0.356159
     """
-    return achievable(scored(confidence, loss, weight)).value
+    return achievable(validate_samples(confidence, loss, weight)).value
 
 
-def achievable(s: Scored) -> Measured:
+def achievable(s: Scored) -> MetricValue:
     """Area under the hull with hyperbolic segments, for the catalogue."""
     hull = take(s.merged_groups, hull_vertices(s.merged_groups))
-    return Measured(rank_weighted_risk(hull, rank_weight(partial_hyperbolic(0.0, 1.0))))
+    return MetricValue(rank_weighted_risk(hull, rank_weight(partial_hyperbolic(0.0, 1.0))))
 
 
 def _achievable_gradient(hull: TieGroups) -> Gradient:
     """Exact area below the hyperbolas through the vertices of the hull."""
-    right, total = hull.through, hull.total
+    right, total = hull.cumulative_weight, hull.total_weight
     left = np.concatenate(([0.0], right[:-1]))
     # The first segment starts at the origin, where the hyperbola is a constant.
     log_ratio = np.log(right / np.where(left > 0, left, right))
     slope = hull.loss / hull.weight
-    intercept = hull.loss_through - slope * right
+    intercept = hull.cumulative_loss - slope * right
     end = left * slope / hull.weight * log_ratio + intercept / right
     start = -right * slope / hull.weight * log_ratio
     start[1:] -= intercept[1:] / left[1:]
@@ -510,7 +512,7 @@ def _achievable_influence(s: Scored) -> FloatArray:
     vertices = hull_vertices(s.groups)
     segment = np.append(np.searchsorted(vertices, np.arange(s.groups.loss.size)), -1)
     gradient = _achievable_gradient(take(s.groups, vertices))
-    return gradient.influence(take(s.groups, vertices), segment[s.home], s.loss)
+    return gradient.influence(take(s.groups, vertices), segment[s.group_index], s.loss)
 
 
 ACHIEVABLE = Metric(

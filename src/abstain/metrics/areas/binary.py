@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from abstain._foundation.arrays import beside, namespace
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import move_to_library_of, namespace
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
@@ -155,17 +155,19 @@ class _Rows:
         s, xp = task.scored, task.scored.xp
         by_score = Scored(task.score, task.positive, s.weight)
         # Samples without weight are of no group, and come first.
-        order = xp.argsort(by_score.home)[int(xp.count_nonzero(by_score.home < 0)) :]
-        home, place, positive = (xp.take(x, order) for x in (s.home, by_score.home, task.positive))
+        order = xp.argsort(by_score.group_index)[int(xp.count_nonzero(by_score.group_index < 0)) :]
+        home, place, positive = (
+            xp.take(x, order) for x in (s.group_index, by_score.group_index, task.positive)
+        )
         ends = xp.nonzero(place[1:] != place[:-1])[0]
-        shares = beside(np.arange(1, COVERAGES + 1) / COVERAGES, "coverage", positive)
+        shares = move_to_library_of(np.arange(1, COVERAGES + 1) / COVERAGES, "coverage", positive)
         return cls(
-            xp.take(s.groups.above, home),
+            xp.take(s.groups.weight_above, home),
             xp.take(s.groups.weight, home),
             xp.ones_like(positive) if s.weight is None else xp.take(s.weight, order),
             positive,
-            shares * s.groups.total,
-            xp.concat((ends, beside(np.array([place.shape[0] - 1]), "places", ends))),
+            shares * s.groups.total_weight,
+            xp.concat((ends, move_to_library_of(np.array([place.shape[0] - 1]), "places", ends))),
         )
 
     def parts(self) -> Iterator[tuple[slice, IntArray]]:
@@ -173,7 +175,7 @@ class _Rows:
         xp, count = namespace(self.last), self.positive.shape[0]
         done, scores = 0, 0
         while done < count:
-            aim = beside(np.array([done + _ROWS - 1]), "places", self.last)
+            aim = move_to_library_of(np.array([done + _ROWS - 1]), "places", self.last)
             whole = int(xp.searchsorted(self.last, aim, side="right")[0])
             until = max(whole, scores + 1)
             end = int(self.last[until - 1]) + 1
@@ -228,24 +230,24 @@ def _divided(x: FloatArray, y: FloatArray) -> AnyArray:
     return xp.where(y > 0, x / xp.where(y > 0, y, 1.0), xp.full_like(x, float("nan")))
 
 
-def _mean(values: FloatArray, kinds: str) -> Measured:
+def _mean(values: FloatArray, kinds: str) -> MetricValue:
     """Mean over the coverages at which the accepted hold these kinds."""
     xp = namespace(values)
     known = ~xp.isnan(values)
     if not xp.any(known):
         return undefined(f"the accepted hold {kinds} at no coverage")
-    return Measured(float(xp.mean(values[known])))
+    return MetricValue(float(xp.mean(values[known])))
 
 
-def _of_task(s: Scored) -> tuple[FloatArray, FloatArray] | Measured:
+def _of_task(s: Scored) -> tuple[FloatArray, FloatArray] | MetricValue:
     task = task_of(s)
-    return task if isinstance(task, Measured) else _at_coverages(task)
+    return task if isinstance(task, MetricValue) else _at_coverages(task)
 
 
-def _of(s: Scored, *, which: int) -> Measured:
+def _of(s: Scored, *, which: int) -> MetricValue:
     # One pass is enough for both.
-    found = s.once(_of_task)
-    return found if isinstance(found, Measured) else _mean(found[which], _KINDS[which])
+    found = s.cached(_of_task)
+    return found if isinstance(found, MetricValue) else _mean(found[which], _KINDS[which])
 
 
 def _entry(identity: Identity, which: int) -> Metric:

@@ -10,17 +10,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.foreign import (
-    double,
-    numbers_beside,
-    scalar,
-    value_from,
+from abstain._foundation.arrays import is_numpy, namespace
+from abstain._foundation.gradients import (
+    as_double,
+    as_double_like,
+    as_scalar,
+    value_with_gradient,
     without_gradient,
 )
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import reached
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.bin_sums import BLOCK, Cells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.blocks import Binned, FilledBins, Limits
@@ -50,7 +50,7 @@ _HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank
 
 def checked(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
     """Validate at the public edge: confidence and loss in [0, 1]."""
-    s = scored(confidence, loss, weight, by_value=True)
+    s = validate_samples(confidence, loss, weight, uses_values=True)
     check_unit_interval(s)
     return s
 
@@ -99,36 +99,36 @@ class Sums:
     #: Number of samples accepted.
     count: int
 
-    def cwsa(self, normalize: str) -> Measured:
+    def cwsa(self, normalize: str) -> MetricValue:
         """Return the CWSA."""
         return self._over(self.signed, normalize)
 
-    def cwsa_plus(self, normalize: str) -> Measured:
+    def cwsa_plus(self, normalize: str) -> MetricValue:
         """Return the CWSA+."""
         return self._over(self.correct, normalize)
 
-    def _over(self, score: Scalar, normalize: str) -> Measured:
+    def _over(self, score: Scalar, normalize: str) -> MetricValue:
         if normalize == "all":
-            return Measured(score / self.total, self.count)
+            return MetricValue(score / self.total, self.count)
         if self.count == 0:
             return undefined("no sample reaches the threshold")
-        return Measured(score / self.weight, self.count)
+        return MetricValue(score / self.weight, self.count)
 
 
 def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
     """Sum over the samples whose confidence reaches the threshold: one pass, in any order."""
-    if s.groups_given is not None:
-        groups = s.groups_given
-        k = int(reached(groups, threshold))
+    if s.precomputed_value_groups is not None:
+        groups = s.precomputed_value_groups
+        k = int(n_accepted_groups(groups, threshold))
         count = int(groups.xp.sum(groups.count[:k]))
         held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
-        return _sum(held, groups.total, threshold, ramp)
+        return _sum(held, groups.total_weight, threshold, ramp)
     # A ramp of the user's sees all that is accepted at once.
-    blocks = of_numpy(s.shown) and ramp in RAMPS.values()
-    step, pick = (_BLOCK, _zeroed) if blocks else (s.n, _accepted_samples)
+    blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
+    step, pick = (_BLOCK, _zeroed) if blocks else (s.n_rows, _accepted_samples)
     parts = [
-        _sum(pick(s, slice(start, start + step), threshold), s.total, threshold, ramp)
-        for start in range(0, s.n, step)
+        _sum(pick(s, slice(start, start + step), threshold), s.total_weight, threshold, ramp)
+        for start in range(0, s.n_rows, step)
     ]
     return parts[0] if len(parts) == 1 else _added(parts)
 
@@ -152,9 +152,9 @@ class _Held:
 
 def _accepted_samples(s: Scored, rows: slice, threshold: float) -> _Held:
     """Return samples, not groups: each has its own gradient, tied or not."""
-    p, loss = s.shown[rows], double(s.loss[rows])
+    p, loss = s.probability_or_confidence[rows], as_double(s.loss[rows])
     fixed = without_gradient(p)
-    taken = fixed >= s.xp.astype(numbers_beside(threshold, fixed), fixed.dtype)
+    taken = fixed >= s.xp.astype(as_double_like(threshold, fixed), fixed.dtype)
     if s.weight is None:
         loss = loss[taken]
         return _Held(p[taken], s.xp.ones_like(loss), loss, int(loss.shape[0]))
@@ -166,7 +166,7 @@ def _accepted_samples(s: Scored, rows: slice, threshold: float) -> _Held:
 
 def _zeroed(s: Scored, rows: slice, threshold: float) -> _Held:
     """Return all samples, those that are not accepted without weight: none has to be moved."""
-    p = s.shown[rows]
+    p = s.probability_or_confidence[rows]
     taken = p >= p.dtype.type(threshold)
     if s.weight is not None:
         taken &= s.weight[rows] > 0
@@ -176,16 +176,16 @@ def _zeroed(s: Scored, rows: slice, threshold: float) -> _Held:
 
 def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
     p, weight, loss = held.probability, held.weight, held.loss
-    above = double(p) - threshold
+    above = as_double(p) - threshold
     # A float32 0.9 reaches the threshold 0.9, from a hair below it.
-    above = value_from(above, no_less_than_zero(without_gradient(above)))
+    above = value_with_gradient(above, no_less_than_zero(without_gradient(above)))
     worth = ramped(ramp, above / (1.0 - threshold))
     total, good = namespace(above).sum, weight - loss
-    correct, wrong = scalar(total(worth * good)), scalar(total(worth * loss))
+    correct, wrong = as_scalar(total(worth * good)), as_scalar(total(worth * loss))
     return Sums(
         signed=correct - wrong,
         correct=correct,
-        right=scalar(total(good)),
+        right=as_scalar(total(good)),
         weight=float(total(weight)),
         total=everything,
         count=held.count,
@@ -198,11 +198,11 @@ def contributions_at(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
     Linear ramp. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
     """
     check_unit_interval(s)
-    xp, p, loss = s.xp, without_gradient(s.shown), double(s.loss)
-    is_accepted = p >= xp.astype(numbers_beside(threshold, p), p.dtype)
+    xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
+    is_accepted = p >= xp.astype(as_double_like(threshold, p), p.dtype)
     weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
-    worth = no_less_than_zero(double(p) - threshold) / (1.0 - threshold)
-    total = float(xp.sum(weight)) if plus else s.total
+    worth = no_less_than_zero(as_double(p) - threshold) / (1.0 - threshold)
+    total = float(xp.sum(weight)) if plus else s.total_weight
     if total == 0:
         msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
@@ -215,7 +215,7 @@ def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:
     """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
     if ramp in RAMPS.values():
         return ramp(u)
-    out = np.asarray(ramp(u), dtype=np.float64) if of_numpy(u) else double(ramp(u))
+    out = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
     if out.shape != u.shape:
         raise InputError(
             f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
@@ -236,8 +236,13 @@ _POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
 def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
     """Return `sums_at` of each threshold, in the order given."""
     power = next((power for name, power in _POWERS if ramp is RAMPS[name]), None)
-    p = s.shown
-    if power is None or not of_numpy(p) or s.groups_given is not None or not thresholds.size:
+    p = s.probability_or_confidence
+    if (
+        power is None
+        or not is_numpy(p)
+        or s.precomputed_value_groups is not None
+        or not thresholds.size
+    ):
         return [sums_at(s, float(t), ramp) for t in thresholds]
     at = thresholds.astype(p.dtype)
     # Reached in the precision of the confidences, but on the ramp only beyond the threshold itself.
@@ -258,7 +263,7 @@ def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
             correct=float(right[i]),
             right=float(good[i]),
             weight=float(good[i] + bad[i]),
-            total=s.total,
+            total=s.total_weight,
             count=int(count[place]),
         )
         for i, place in enumerate(reached)
@@ -269,7 +274,8 @@ def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
     """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
     cells = Cells(ends, "right", s.loss.dtype.kind == "b")
     parts = [
-        _between(s, slice(start, start + BLOCK), cells, power) for start in range(0, s.n, BLOCK)
+        _between(s, slice(start, start + BLOCK), cells, power)
+        for start in range(0, s.n_rows, BLOCK)
     ]
     # Nothing is asked of what lies below all ends.
     count = np.sum([part[0] for part in parts], axis=0)[1:]
@@ -284,7 +290,7 @@ def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
 
 def _between(s: Scored, rows: slice, cells: Cells, power: int) -> tuple[IntArray, FloatArray]:
     """Return the same of what is at each end or above it, but below the next; first below all."""
-    p, loss = s.shown[rows], s.loss[rows]
+    p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
     place, index = cells.places(p, loss)
     lower = np.append(0.0, cells.inner.astype(np.float64))
@@ -435,15 +441,17 @@ def cwsa_plus(
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
     """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
     groups = s.probability_groups
-    inside = (s.probability_home < int(reached(groups, threshold))) & (weights_of(s) > 0)
-    p = np.zeros(s.n) if s.probability is None else s.probability.astype(np.float64)
+    inside = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
+        weights_of(s) > 0
+    )
+    p = np.zeros(s.n_rows) if s.probability is None else s.probability.astype(np.float64)
     worth = inside * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
     if not plus:
         return of_mean(s, worth * (1.0 - 2.0 * s.loss))
     accepted = float(weights_of(s)[inside].sum())
     each = worth * (1.0 - s.loss)
     mean = float((weights_of(s) * each).sum()) / accepted
-    out: FloatArray = inside * (each - mean) * (s.total / accepted)
+    out: FloatArray = inside * (each - mean) * (s.total_weight / accepted)
     return out
 
 
@@ -479,7 +487,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     """
     threshold = threshold_of(threshold)
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         return _normalized(sums_at(s, threshold, RAMPS["linear"]), plus=plus)
 
     score = "right and confident" if plus else "right less wrong"
@@ -516,7 +524,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     )
 
 
-def _normalized(sums: Sums, *, plus: bool) -> Measured:
+def _normalized(sums: Sums, *, plus: bool) -> MetricValue:
     return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
 
 
@@ -524,7 +532,7 @@ def _normalized(sums: Sums, *, plus: bool) -> Measured:
 _FEW = 2
 
 
-def _at_each(s: Scored, at: Sequence[tuple[float, bool]]) -> list[Measured]:
+def _at_each(s: Scored, at: Sequence[tuple[float, bool]]) -> list[MetricValue]:
     """Compute CWSA and CWSA+ at many thresholds from the same sums."""
     thresholds = sorted({threshold for threshold, _ in at})
     ramp = RAMPS["linear"]

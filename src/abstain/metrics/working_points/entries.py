@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from abstain._foundation.arrays import of_numpy
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import reached
+from abstain._foundation.arrays import is_numpy
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.intervals import clopper_pearson
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
@@ -103,18 +103,18 @@ def selective_accuracy(
     return value_of(_accuracy(s, threshold=threshold_of(threshold)), "selective_accuracy")
 
 
-def _accuracy(s: Scored, *, threshold: float) -> Measured:
+def _accuracy(s: Scored, *, threshold: float) -> MetricValue:
     return sums_at(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
 
 
 def _accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
     """Return it for a mean over those who reach a threshold, which does not move."""
-    taken = s.probability_home < int(reached(s.probability_groups, threshold))
+    taken = s.probability_group_index < int(n_accepted_groups(s.probability_groups, threshold))
     inside = taken & (weights_of(s) > 0)
     accepted = float(weights_of(s)[inside].sum())
     right = 1.0 - s.loss
     mean = float((weights_of(s) * right)[inside].sum()) / accepted
-    out: FloatArray = inside * (right - mean) * (s.total / accepted)
+    out: FloatArray = inside * (right - mean) * (s.total_weight / accepted)
     return out
 
 
@@ -157,10 +157,10 @@ def _selective_accuracy(name: str, threshold: str) -> Metric | None:
 
 
 def _failures_from_threshold(s: Scored, *, threshold: float) -> int:
-    place = s.probability_home
-    inside = (place >= 0) & (place < int(reached(s.probability_groups, threshold)))
+    place = s.probability_group_index
+    inside = (place >= 0) & (place < int(n_accepted_groups(s.probability_groups, threshold)))
     failed = (s.loss > 0) & inside
-    return int(np.count_nonzero(failed) if s.times is None else s.times[failed].sum())
+    return int(np.count_nonzero(failed) if s.row_counts is None else s.row_counts[failed].sum())
 
 
 SELECTIVE_ACCURACY = Family("selective_accuracy@{}", _selective_accuracy, ("0.8",))
@@ -174,7 +174,7 @@ _CONVENTION = "lowest risk among thresholds that keep the coverage"
 def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
     """Return the measurement that all quantities at a coverage share."""
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         return quantity.at(s.merged_groups, at_coverage(s.merged_groups, coverage))
 
     return Measurement(
@@ -185,10 +185,10 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     )
 
 
-def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
+def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[MetricValue]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
     groups = s.merged_groups
-    if not of_numpy(groups.through):
+    if not is_numpy(groups.cumulative_weight):
         return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
     shares = sorted({share for _, share in at})
     vertices = dict(zip(shares, at_coverages(groups, np.array(shares)).tolist(), strict=True))
@@ -314,7 +314,7 @@ def _rejection_quality(name: str, percent: str) -> Metric:
 def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         return coverage_of(s.merged_groups, at_risk(s.merged_groups, risk))
 
     return Metric(

@@ -63,7 +63,7 @@ class FinetuningSpecification:
             "version": _VERSION,
             "data": data,
             "model": self.experiment.model,
-            "recipe": self.experiment.pretrain.said(),
+            "recipe": self.experiment.pretrain.to_dict(),
             "device": self.device,
         }
         spec |= {"pictures": self.pictures} if self.pictures else {}
@@ -125,7 +125,7 @@ class FinetuningSpecification:
         spec = {
             "kind": contender.kind,
             "options": dict(setting.options),
-            "recipe": setting.recipe.said(),
+            "recipe": setting.recipe.to_dict(),
             "seed": seed,
             **(more or {}),
         }
@@ -142,7 +142,7 @@ class FinetuningWorker(Trainer):
         objective = make(spec["kind"], rng=spec["seed"], **spec["options"])
         network = _fresh(first.spec, parts, objective)
         for start in job.needs:
-            start_from(network, start.place(place, ".pt"))
+            start_from(network, start.path(place, ".pt"))
         losses = []
         # The model before fine-tuning is only tested.
         if "recipe" in spec:
@@ -157,13 +157,13 @@ class FinetuningWorker(Trainer):
                 seed=spec["seed"] + (_FINETUNED if job.needs else 0),
             )
         if not job.needs:
-            save_state(network.cpu().state_dict(), job.place(place, ".pt"))
+            save_state(network.cpu().state_dict(), job.path(place, ".pt"))
             return {"losses": losses}
         network.to(self.device)
         if "choose_by" in spec:
             return _validated(spec["choose_by"], network, parts)
         found = _predicted(network, parts, parts.splits.test, parts.data.test_copies)
-        write_atomically(job.place(place, ".npz"), archive([found]))
+        write_atomically(job.path(place, ".npz"), archive([found]))
         return {"samples": int(found.n)}
 
     def look(self, experiment: Experiment) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.files import write_atomically
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence.registry import BASELINE
 from abstain.evaluation import compare, evaluate
 from abstain.evaluation.comparison import PairedDifference
@@ -67,7 +67,7 @@ Finals = Mapping[tuple[str, int], Predictions]
 
 def predictions_of(jobs: Mapping[tuple[str, int], Job], folder: Path) -> dict[Any, Predictions]:
     """Read the test predictions of finished jobs."""
-    return {key: read_predictions(job.place(folder, ".npz")).only() for key, job in jobs.items()}
+    return {key: read_predictions(job.path(folder, ".npz")).only() for key, job in jobs.items()}
 
 
 def archive(parts: Sequence[Predictions], **more: Sequence[Any]) -> bytes:

