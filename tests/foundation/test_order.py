@@ -7,7 +7,7 @@ from abstain._foundation import order
 from abstain._foundation.order import descending, runs_of
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import Scored
-from abstain.metrics.contributions import contributions_of
+from abstain.metrics.contributions import compute_contributions
 
 KINDS = {
     "unit": lambda rng, n: rng.random(n),
@@ -98,7 +98,7 @@ def test_a_scored_object_is_sorted_once(monkeypatch):
 def test_contributions_need_only_merged_groups():
     rng, n = np.random.default_rng(2), 20_000
     s = Scored(np.round(rng.random(n), 2), rng.random(n) < 0.05)
-    parts = contributions_of(s, "augrc")
+    parts = compute_contributions(s, "augrc")
     assert "groups" not in vars(s)
     place = np.unique(-s.confidence, return_inverse=True)[1]
     each = s.groups.loss * (s.groups.total - s.groups.through + s.groups.weight / 2) / n**2

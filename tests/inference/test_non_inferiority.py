@@ -8,7 +8,7 @@ from abstain import simulate
 from abstain._foundation.scored import Scored
 from abstain.inference.non_inferiority import JointEllipse, non_inferiority, non_inferiority_from
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import fewest_failures, influences, range_of
+from abstain.metrics.intervals import difference_range, influence_matrix, min_failures
 from abstain.metrics.small_samples import expected_variance
 
 
@@ -35,15 +35,15 @@ def share_passed(name: str, n: int, rate: float, aparts, *, alike=0.6, margin=No
         values = [metric.compute(s).value for s in pair]
         found = non_inferiority_from(
             (values[0], values[1]),
-            influences(metric, pair),
+            influence_matrix(metric, pair),
             margin=within,
             lower_is_better=metric.lower_is_better,
-            failures=fewest_failures(metric, pair),
+            failures=min_failures(metric, pair),
             heavy=metric.measurement.heavy_tailed,
             expected=tuple(
                 expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)
             ),
-            bounds=range_of(metric, pair),
+            bounds=difference_range(metric, pair),
         )
         passed += found.non_inferior
         assert found.non_inferior == (sign * found.bound < within)

@@ -183,7 +183,7 @@ def test_what_lacks_a_part_says_so(data):
     bare = METRICS.add(Metric(with_identity(known, name="bare").identity, measurement))
     try:
         assert "no influence function is known" in metric_interval(*data, metric="bare").note
-        with pytest.raises(ab.errors.InputError, match="whose error in bounded memory is known"):
+        with pytest.raises(ab.errors.InputError, match="must have limits in bounded memory"):
             streaming.compute(streaming.update(streaming.init(), *data), "bare")
     finally:
         del METRICS._entries[bare.name]

@@ -15,17 +15,19 @@ from abstain._foundation.ranks import N_SPLIT_AT_ENDS, split_at_ends, with_verte
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import influence_of, interval_of
+from abstain.metrics.intervals import influence_of, interval_of_metric
 from abstain.metrics.rank_weights import (
-    partial_hyperbolic,
-    partial_selective,
-    rank_weight,
+    partial_hyperbolic_weights,
+    partial_trapezoid_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
 )
 
 module = sys.modules["abstain.metrics.rank_weights"]
 
-RANKED = [m for m in METRICS.values() if m.measurement.rank_based and not m.identity.of_classifier]
+RANKED = [
+    m for m in METRICS.values() if m.measurement.rank_based and not m.identity.ignores_confidence
+]
 
 
 def by_groups(s: Scored) -> Scored:
@@ -155,7 +157,7 @@ def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
     s = large_case(kind)
     full = by_groups(s)
     for metric in filter(lambda m: not m.reason_not_applicable(s), RANKED):
-        few, every = interval_of(metric, s), interval_of(metric, full)
+        few, every = interval_of_metric(metric, s), interval_of_metric(metric, full)
         assert (few.method, few.note) == (every.method, every.note), metric.name
         ends = (every.low, every.high, every.standard_error)
         found = (few.low, few.high, few.standard_error)
@@ -207,7 +209,7 @@ def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
     measurement = replace(known.measurement, influence=lambda s: s.loss - s.loss.mean())
     own = replace(known, measurement=measurement)
     assert own.measurement.influence_rows(s) is s
-    found = interval_of(own, s)
+    found = interval_of_metric(own, s)
     assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n))
 
 
@@ -235,8 +237,8 @@ def test_areas_between_two_coverages_need_merged_groups_only(
     s: Scored, between: tuple[int, int], interpolation: str
 ) -> None:
     low, high = (x / 120 for x in between)
-    weights = partial_selective if interpolation == "linear" else partial_hyperbolic
-    expected = rank_weighted_risk(s.groups, rank_weight(weights(low, high)))
+    weights = partial_trapezoid_weights if interpolation == "linear" else partial_hyperbolic_weights
+    expected = rank_weighted_risk(s.groups, rank_weight_from_vertices(weights(low, high)))
     got = ab.partial_aurc(s.confidence, s.loss, low=low, high=high, interpolation=interpolation)
     assert got == pytest.approx(expected, rel=1e-12, abs=1e-14)
 

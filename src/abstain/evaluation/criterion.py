@@ -16,7 +16,7 @@ from abstain.errors import AbstainError, DomainError, InputError, MissingInputEr
 from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.inputs import join
 from abstain.metrics import Metric, metric_named
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
 
@@ -118,7 +118,7 @@ def fit_score(
         if metric is not None or loss is not None:
             raise InputError(f"the score {name!r} searches nothing here; drop `metric` and `loss`")
         return fit(name, predictions, **options)
-    chosen = telling(PRIMARY if metric is None else metric)
+    chosen = telling(DEFAULT_METRIC if metric is None else metric)
     criterion = MetricCriterion(chosen, predictions, per_sample_loss(predictions, loss))
     return fit(name, predictions, criterion=criterion, **options)
 
@@ -126,10 +126,10 @@ def fit_score(
 def telling(name: str) -> Metric:
     """Return a metric that tells scores apart; refuse one that knows only the classifier."""
     metric = metric_named(name)
-    if metric.identity.of_classifier:
+    if metric.identity.ignores_confidence:
         raise InputError(
             f"the metric {name!r} is the same for every confidence score, so nothing can be chosen "
-            "by it; use {PRIMARY!r}, or fit a temperature with `by={LIKELIHOOD!r}`"
+            f"by it; use {DEFAULT_METRIC!r}, or fit a temperature with `by={LIKELIHOOD!r}`"
         )
     return metric
 
@@ -252,7 +252,7 @@ def select_score(
     validation: Predictions,
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
-    metric: str = PRIMARY,
+    metric: str = DEFAULT_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> SelectedScore:

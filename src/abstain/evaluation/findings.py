@@ -13,7 +13,7 @@ from abstain._foundation.scored import Scored
 from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Result
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
@@ -43,7 +43,7 @@ def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
     notes = [
         *_counts(s, part.unknown),
         *_saturation(s, part.sure.shown),
-        *_ties(s, values.get(PRIMARY)),
+        *_ties(s, values.get(DEFAULT_METRIC)),
     ]
     if text := wrong_way(s, own=part.own):
         notes.append(Note.warning("direction", text))

@@ -15,7 +15,7 @@ from abstain.errors import InputError
 from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import ExtremeSample, Part
 from abstain.metrics import Metric, Need
-from abstain.metrics.contributions import GroupContributions, contributions_by
+from abstain.metrics.contributions import GroupContributions, contributions_by_group
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
@@ -35,7 +35,7 @@ def by_class(s: Scored) -> tuple[Part, ...]:
 
 def parts_by(s: Scored, names: Array, written: Callable[[Any], str]) -> tuple[Part, ...]:
     """Return the parts of the AUGRC, the largest first."""
-    return parts_of(contributions_by(s, names), written)
+    return parts_of(contributions_by_group(s, names), written)
 
 
 def parts_of(c: GroupContributions, written: Callable[[Any], str]) -> tuple[Part, ...]:

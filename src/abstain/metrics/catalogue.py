@@ -8,9 +8,9 @@ from abstain.metrics import (
     calibration,
     classifier,
     collaboration,
+    f1_retention,
     failure_ranking,
     open_set,
-    retention,
     review,
     smooth_calibration,
 )
@@ -35,7 +35,7 @@ for _entry in (
     aurc.AUARC,
     *balanced.ENTRIES,
     *failure_ranking.ENTRIES,
-    *retention.ENTRIES,
+    *f1_retention.ENTRIES,
     *working_points.ENTRIES,
     *collaboration.ENTRIES,
     *classifier.ENTRIES,
@@ -50,20 +50,20 @@ for _entry in (
     METRICS.add(_entry)
 
 #: What ranks and decides where nobody says by which metric.
-PRIMARY: Final = augrc.AUGRC.name
+DEFAULT_METRIC: Final = augrc.AUGRC.name
 
 #: What is said of the classifier beside it.
-OF_CLASSIFIER: Final = classifier.ACCURACY.name
+CLASSIFIER_METRIC: Final = classifier.ACCURACY.name
 
 #: What estimates the area of a population from a sample of it.
-OF_POPULATION: Final = aurc.PLUG_IN.name
+POPULATION_AREA_METRIC: Final = aurc.PLUG_IN.name
 
 #: What takes numbers of the user's.
 FAMILIES: tuple[Family, ...] = (
     *working_points.FAMILIES,
     *partial.FAMILIES,
     *cwsa.FAMILIES,
-    working_points.SELECTIVE_ACCURACY,
+    working_points.SELECTIVE_ACCURACY_FAMILY,
     *collaboration.FAMILIES,
     *open_set.FAMILIES,
     *calibration.FAMILIES,
@@ -71,7 +71,7 @@ FAMILIES: tuple[Family, ...] = (
 
 
 #: A name that stands for several metrics.
-SWEPT: Final = "cwsa@0.5:0.99:20"
+RANGE_EXAMPLE: Final = "cwsa@0.5:0.99:20"
 
 
 def metric_named(name: str) -> Metric:
@@ -108,10 +108,10 @@ def metric_named(name: str) -> Metric:
     if name in METRICS:
         return METRICS[name]
     for family in FAMILIES:
-        made = family.named(name)
+        made = family.parse(name)
         if made is not None:
             return made
-    if many := _swept(name):
+    if many := _metrics_in_range(name):
         raise UnknownNameError(
             f"{name!r} names {len(many)} metrics where one is asked for, such as {many[0].name!r}"
         )
@@ -119,7 +119,7 @@ def metric_named(name: str) -> Metric:
         return METRICS[name]
     except UnknownNameError as error:
         raise UnknownNameError(
-            f"{error} Names with numbers of your own also work: {with_numbers()}."
+            f"{error} Names with numbers of your own also work: {describe_numbered_names()}."
         ) from None
 
 
@@ -156,19 +156,19 @@ def metrics_named(name: str) -> tuple[Metric, ...]:
     >>> [metric.name for metric in metrics_named("selective_risk@80:100:3cov")]
     ['selective_risk@80cov', 'selective_risk@90cov', 'selective_risk@100cov']
     """
-    return _swept(name) or (metric_named(name),)
+    return _metrics_in_range(name) or (metric_named(name),)
 
 
-def _swept(name: str) -> tuple[Metric, ...]:
-    found = (family.swept(name) for family in FAMILIES)
+def _metrics_in_range(name: str) -> tuple[Metric, ...]:
+    found = (family.parse_range(name) for family in FAMILIES)
     # One of the catalogue stays itself.
     return tuple(METRICS.get(m.name, m) for m in next((many for many in found if many), ()))
 
 
-def with_numbers() -> str:
+def describe_numbered_names() -> str:
     """Write a name of each family that takes numbers, and how many numbers are named at once."""
-    names = ", ".join(family.shown for family in FAMILIES)
-    return f"{names}; low:high:count names many at once, such as {SWEPT}"
+    names = ", ".join(family.example_name for family in FAMILIES)
+    return f"{names}; low:high:count names many at once, such as {RANGE_EXAMPLE}"
 
 
 def _reduce_metric(metric: Metric) -> Any:

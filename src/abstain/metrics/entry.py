@@ -17,11 +17,11 @@ from abstain.inference.draws import Draws
 from abstain.inference.influence import reach_of
 from abstain.inference.intervals import Interval
 from abstain.inference.replicates import Areas
-from abstain.metrics.blocks import Binned
+from abstain.metrics.binned import BinnedLimits
 from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
-Influence: TypeAlias = Callable[[Scored], FloatArray]
+InfluenceFunction: TypeAlias = Callable[[Scored], FloatArray]
 
 #: The best and the worst value over all orders, for a 0/1 loss of mean R, in large samples.
 Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
@@ -44,39 +44,39 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True)
-class Resampled:
+class ResampledFormula:
     """How a metric of every resample follows from areas that are found for all scores at once."""
 
     #: Which of those that `abstain.inference.replicates` computes.
     areas: frozenset[str]
     #: From these areas to the values, shape (sets, resamples).
-    value: Callable[[Areas], FloatArray]
+    compute: Callable[[Areas], FloatArray]
     #: Tells whether it does for these data.
-    holds: Callable[[Scored], bool] = lambda _: True
+    is_exact: Callable[[Scored], bool] = lambda _: True
 
 
 @dataclass(frozen=True)
-class OneOfMany:
+class BatchableComputation:
     """The computation of a metric at one threshold or coverage, alone or with others."""
 
     #: From a `Scored` to the value.
-    alone: Callable[[Scored], Measured]
+    compute_one: Callable[[Scored], Measured]
     #: From a `Scored` and what each of several metrics is at to their values: one for all of them.
-    together: Callable[[Scored, Sequence[Any]], Sequence[Measured]]
+    compute_batch: Callable[[Scored, Sequence[Any]], Sequence[Measured]]
     #: What this one is at: a threshold, a coverage.
-    at: Any
+    parameter: Any
 
     def __call__(self, s: Scored) -> Measured:
         """Compute it alone."""
-        return self.alone(s)
+        return self.compute_one(s)
 
 
 #: The attribute in which an influence function says which rows it takes (`metrics.influences`).
-READS = "reads_rows"
+REQUIRED_ROWS = "reads_rows"
 
 
 @dataclass(frozen=True, eq=False)
-class OpenThresholds:
+class PlausibleThresholds:
     """The thresholds that a working point may mean, where tie groups make it jump."""
 
     #: The samples, or rows that stand for them, in whose groups the vertices are counted.
@@ -84,25 +84,25 @@ class OpenThresholds:
     #: The one that is found.
     vertex: int
     #: Vertices that may be meant; -1 accepts nothing, shape (k,).
-    others: IntArray
+    alternatives: IntArray
     #: How far from the data each is, in standard errors, shape (k,).
-    away: FloatArray
+    distances: FloatArray
     #: The number there, shape (k,).
     values: FloatArray
     #: The number at the one that is found.
     value: float
     #: From the rows and a vertex to their influences on the number at its threshold, held fixed.
-    influence: Callable[[Scored, int], FloatArray]
+    influence_at_vertex: Callable[[Scored, int], FloatArray]
 
     @property
-    def held_influence(self) -> FloatArray:
+    def fixed_threshold_influence(self) -> FloatArray:
         """Return the influences at the threshold that is found."""
-        return self.influence(self.rows, self.vertex)
+        return self.influence_at_vertex(self.rows, self.vertex)
 
     @property
     def reach(self) -> FloatArray:
         """How far down and up the number may move, shape (2, steps)."""
-        return reach_of(self.values, self.away, self.value)
+        return reach_of(self.values, self.distances, self.value)
 
 
 def _always_reliable(_: Scored) -> str:
@@ -154,9 +154,9 @@ class Identity:
     source: str
     convention: str = ""
     function: str = ""
-    of_classifier: bool = False
+    ignores_confidence: bool = False
     violated_requirements: tuple[str, ...] | None = None
-    requirements_of: str = ""
+    requirements_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -239,12 +239,14 @@ class Measurement:
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
     contributions: Callable[[Scored], AnyArray] | None = None
-    influence: Influence | None = None
+    influence: InfluenceFunction | None = None
     no_influence_reason: str = field(
         default="no influence function is known for it here", repr=False
     )
     interval: IntervalMethod | None = None
-    open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
+    plausible_thresholds: Callable[[Scored, IntArray | None], PlausibleThresholds | None] | None = (
+        None
+    )
     no_error_at_threshold: bool = False
     is_proportion: bool = False
     heavy_tailed: bool = False
@@ -255,20 +257,20 @@ class Measurement:
     is_two_sample: bool = False
     from_auroc: Callable[[float, float], float] | None = None
     extremes: Extremes | None = None
-    limit_of_zero: Callable[[float, float], float] | None = None
-    resampled: Resampled | None = None
+    upper_limit_of_zero: Callable[[float, float], float] | None = None
+    resampled: ResampledFormula | None = None
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
-    binned: Binned | None = None
+    binned: BinnedLimits | None = None
 
     def influence_rows(self, scored: Scored) -> Scored:
         """Return the rows that the influence function requires: all by default."""
-        reads = getattr(self.influence, READS, "")
-        if reads == "class_rows":
+        required_rows = getattr(self.influence, REQUIRED_ROWS, "")
+        if required_rows == "class_rows":
             return scored.class_rows
         is_confidence = scored.probability is None or scored.probability is scored.confidence
-        if not reads or not is_confidence:
+        if not required_rows or not is_confidence:
             return scored
-        rows: Scored = getattr(scored, reads)
+        rows: Scored = getattr(scored, required_rows)
         return rows
 
 
@@ -345,7 +347,7 @@ class Metric:
     def reason_not_applicable(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""
         needs = self.measurement.needs
-        return "; ".join(n.value for n in Need if n in needs and not _CHECKS[n](scored))
+        return "; ".join(n.value for n in Need if n in needs and not _NEED_CHECKS[n](scored))
 
     @property
     def reason_without_interval(self) -> str:
@@ -361,11 +363,13 @@ class Metric:
         measurement = self.measurement
         if measurement.n_failures in {None, count_failures}:
             return ""
-        of_unknown = Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
-        return f" among the {'samples of no known class' if of_unknown else 'accepted'}"
+        counts_unknown_classes = (
+            Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
+        )
+        return f" among the {'samples of no known class' if counts_unknown_classes else 'accepted'}"
 
 
-_CHECKS: dict[Need, Callable[[Scored], bool]] = {
+_NEED_CHECKS: dict[Need, Callable[[Scored], bool]] = {
     Need.BINARY_LOSS: lambda s: s.binary,
     Need.UNIT_LOSS: lambda s: s.bounded,
     Need.UNIT_CONFIDENCE: lambda s: s.sure,
@@ -382,33 +386,35 @@ class Family:
     """Metrics that differ by the numbers in their names."""
 
     #: Their names, with ``{}`` for each number.
-    form: str
+    pattern: str
     #: From the name and the numbers as they are written there to the metric; None where such
     #: numbers have no meaning.
-    make: Callable[..., Metric | None]
+    make_metric: Callable[..., Metric | None]
     #: Numbers for an example.
-    example: tuple[str, ...]
+    example_numbers: tuple[str, ...]
 
     @property
-    def shown(self) -> str:
+    def example_name(self) -> str:
         """A name of the family."""
-        return self.form.format(*self.example)
+        return self.pattern.format(*self.example_numbers)
 
-    def named(self, name: str) -> Metric | None:
+    def parse(self, name: str) -> Metric | None:
         """Return the metric of that name; None for a name of another family."""
-        found = self._matched(name, _NUMBER)
-        return None if found is None else self.make(name, *found)
+        found = self._parse_numbers(name, _NUMBER)
+        return None if found is None else self.make_metric(name, *found)
 
-    def swept(self, name: str) -> tuple[Metric, ...]:
+    def parse_range(self, name: str) -> tuple[Metric, ...]:
         """Return the metrics of a name with ``low:high:count`` in the place of a number.
 
         None of them for a name of another family, or without such a range.
         """
-        found = self._matched(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
+        found = self._parse_numbers(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
         if found is None or not any(":" in text for text in found):
             return ()
-        names = [self.form.format(*at) for at in product(*(numbers_in(text) for text in found))]
-        made = [self.named(each) for each in names]
+        names = [
+            self.pattern.format(*at) for at in product(*(expand_range(text) for text in found))
+        ]
+        made = [self.parse(each) for each in names]
         if None in made:
             wrong = names[made.index(None)]
             raise InputError(
@@ -416,9 +422,9 @@ class Family:
             )
         return tuple(metric for metric in made if metric is not None)
 
-    def _matched(self, name: str, number: str) -> tuple[str, ...] | None:
+    def _parse_numbers(self, name: str, number: str) -> tuple[str, ...] | None:
         """Return what stands in the places of the numbers."""
-        pattern = re.escape(self.form).replace(r"\{\}", f"({number})")
+        pattern = re.escape(self.pattern).replace(r"\{\}", f"({number})")
         found = re.fullmatch(pattern, name)
         return None if found is None else found.groups()
 
@@ -427,7 +433,7 @@ class Family:
 _NUMBER = r"\d+(?:\.\d+)?"
 
 
-def numbers_in(text: str) -> list[str]:
+def expand_range(text: str) -> list[str]:
     """Write out the even steps of ``low:high:count``, both ends in; a number is itself.
 
     Examples
@@ -452,25 +458,29 @@ def numbers_in(text: str) -> list[str]:
 METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
-def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
+def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
     """Compute metrics that apply; those that are one of many share what they have in common."""
     out: dict[int, Measured] = {}
     sharing: dict[Any, list[int]] = {}
     for i, metric in enumerate(metrics):
-        if isinstance(metric.compute, OneOfMany):
-            sharing.setdefault(metric.compute.together, []).append(i)
+        if isinstance(metric.compute, BatchableComputation):
+            sharing.setdefault(metric.compute.compute_batch, []).append(i)
         else:
             out[i] = metric.compute(s)
     for together, places in sharing.items():
         if len(places) == 1:
             out[places[0]] = metrics[places[0]].compute(s)
             continue
-        at = [compute.at for i in places if isinstance(compute := metrics[i].compute, OneOfMany)]
+        at = [
+            compute.parameter
+            for i in places
+            if isinstance(compute := metrics[i].compute, BatchableComputation)
+        ]
         out |= dict(zip(places, together(s, at), strict=True))
     return [out[i] for i in range(len(metrics))]
 
 
-def value_of(measured: Measured, name: str) -> Scalar:
+def value_with_warning(measured: Measured, name: str) -> Scalar:
     """Return the number for a caller of a plain function, warning when it is undefined."""
     if measured.reason:
         warnings.warn(

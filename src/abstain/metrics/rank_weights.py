@@ -35,25 +35,27 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean over all samples of phi(rank) x loss."""
     # Weights by rank read nothing that groups with some loss lack.
     xp, total = groups.xp, groups.total
-    with_loss = cast("TieGroups", groups.with_loss) if phi in BY_PLACE else groups
+    with_loss = cast("TieGroups", groups.with_loss) if phi in RANK_ONLY_WEIGHTS else groups
     if phi is augrc_weight:
         doubled_ranks = xp.sum(with_loss.loss * (with_loss.above + with_loss.through))
         return scalar(augrc_from_rank_sum(total, xp.sum(with_loss.loss), doubled_ranks))
     return scalar(xp.sum(phi(with_loss) * with_loss.loss) / total)
 
 
-def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
+def cached_rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     """Return the same of samples, once for all numbers that are made of it."""
-    return s.once(_weighted_risk, phi)
+    return s.once(_rank_weighted_risk, phi)
 
 
-def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
+def _rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     if phi is trapezoid_weight:
         return trapezoid_area(s.merged_groups, s.merged_groups.loss_through)
     return rank_weighted_risk(s.merged_groups, phi)
 
 
-def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -> float:
+def rank_weighted_risk_in_blocks(
+    blocks: Iterable[TieGroups], phi: RankWeight, total: float
+) -> float:
     """Return the same of groups that come in blocks, most confident first, of this weight in all.
 
     For weights by place, and for those of the trapezoid.
@@ -75,26 +77,26 @@ def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -
     return area / total
 
 
-def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
+def trapezoid_area(groups: TieGroups, accepted_loss: AnyArray) -> Scalar:
     """Return the area under the selective risk, of the loss mass accepted at each vertex.
 
     Flat from the first vertex to coverage 0. Over merged successes behind F failures the risk is
     F/k, summed over k.
     """
-    return scalar(groups.xp.sum(trapezoids(groups, accepted))) / groups.total
+    return scalar(groups.xp.sum(trapezoid_areas(groups, accepted_loss))) / groups.total
 
 
-def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
+def trapezoid_areas(groups: TieGroups, accepted_loss: AnyArray) -> AnyArray:
     """Return the part of that area at each group, times all weight."""
     xp, through = groups.xp, groups.through
-    risk = accepted / through
+    risk = accepted_loss / through
     before = xp.concat((risk[:1], risk[:-1]))
     area = groups.weight * (risk + before) / 2
     if groups.has_vertices_within is not None:
-        here = np.flatnonzero(groups.has_vertices_within & (accepted > 0))
-        steps = within_merged_groups(groups)
+        here = np.flatnonzero(groups.has_vertices_within & (accepted_loss > 0))
+        steps = harmonic_sums_of_merged_groups(groups)
         # What is accepted never falls, so these are the last.
-        beyond = accepted.take(here) * steps[steps.size - here.size :]
+        beyond = accepted_loss.take(here) * steps[steps.size - here.size :]
         area[here] = beyond + (before.take(here) - risk.take(here)) / 2
     return area
 
@@ -104,7 +106,7 @@ def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
 _ROUNDING = 1e-14
 
 
-def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
+def excess_above_optimum(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     """Return how far a value is above its optimum: 0 for a best order, whatever the rounding.
 
     Both are sums in different orders, so a best order may come out a hair to either side.
@@ -117,7 +119,7 @@ def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     )
 
 
-def remembered(phi: RankWeight) -> RankWeight:
+def cached_on_groups(phi: RankWeight) -> RankWeight:
     """Keep the weights on the groups they were computed for: several metrics share them."""
 
     @wraps(phi)
@@ -146,7 +148,7 @@ def two_sele_weight(groups: TieGroups) -> AnyArray:
     return 2.0 * sele_weight(groups)
 
 
-@remembered
+@cached_on_groups
 def plugin_weight(groups: TieGroups) -> AnyArray:
     """H_n - H_{n-r}; a sample at position k from the top counts H_n - H_{k-1}."""
     a, b, m = groups.above, groups.through, groups.weight
@@ -156,14 +158,14 @@ def plugin_weight(groups: TieGroups) -> AnyArray:
     return harmonic(groups.total) - mean
 
 
-@remembered
+@cached_on_groups
 def log_weight(groups: TieGroups) -> AnyArray:
     """-ln(1 - r/(n + 1)); a sample at position k from the top counts ln(n + 1) - ln k."""
-    return float(np.log(groups.total + 1.0)) - _mean_log(groups)
+    return float(np.log(groups.total + 1.0)) - _mean_log_position(groups)
 
 
-@remembered
-def within_merged_groups(groups: TieGroups) -> AnyArray:
+@cached_on_groups
+def harmonic_sums_of_merged_groups(groups: TieGroups) -> AnyArray:
     """Sum of 1/k over the ranks k of each merged group."""
     is_merged = groups.has_vertices_within
     here = np.zeros(0, np.int64) if is_merged is None else np.flatnonzero(is_merged)
@@ -171,18 +173,26 @@ def within_merged_groups(groups: TieGroups) -> AnyArray:
 
 
 #: Weights that follow from where a group stands, whatever else there is.
-BY_PLACE = frozenset({augrc_weight, sele_weight, two_sele_weight, plugin_weight, log_weight})
+RANK_ONLY_WEIGHTS = frozenset(
+    {augrc_weight, sele_weight, two_sele_weight, plugin_weight, log_weight}
+)
 
 
-@remembered
+@cached_on_groups
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
     """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
     if groups.has_vertices_within is not None:
-        return trapezoid_in_merged_groups(groups.through, groups.weight, groups.has_vertices_within)
-    return _through_vertices(groups, lambda own: vertex_area(own) * (own.total / own.through))
+        return trapezoid_weight_with_merged_groups(
+            groups.through, groups.weight, groups.has_vertices_within
+        )
+    return _through_vertices(
+        groups, lambda own: vertex_area_weights(own) * (own.total / own.through)
+    )
 
 
-def trapezoid_in_merged_groups(b: FloatArray, m: FloatArray, is_merged: BoolArray) -> FloatArray:
+def trapezoid_weight_with_merged_groups(
+    b: FloatArray, m: FloatArray, is_merged: BoolArray
+) -> FloatArray:
     """Sum the same over the vertices of each merged group, k = b - m + 1 to b.
 
     Takes `through`, `weight` and `is_merged` of groups, or of the last of them. A vertex counts 1/k
@@ -205,16 +215,16 @@ def trapezoid_in_merged_groups(b: FloatArray, m: FloatArray, is_merged: BoolArra
     return np.asarray(later + mean + last)
 
 
-@remembered
-def vertex_area(groups: TieGroups) -> AnyArray:
+@cached_on_groups
+def vertex_area_weights(groups: TieGroups) -> AnyArray:
     """Weights on the risks at the vertices: trapezoid area over all coverages, flat at first."""
     if groups.is_merged is not None:
         return _area_of_last(groups, flat=True)
     return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
 
 
-@remembered
-def vertex_area_rising(groups: TieGroups) -> AnyArray:
+@cached_on_groups
+def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
     """Compute the same for a curve that rises from the origin."""
     if groups.is_merged is not None:
         return _area_of_last(groups, flat=False)
@@ -229,7 +239,7 @@ def _area_of_last(groups: TieGroups, *, flat: bool) -> AnyArray:
     return area / groups.total
 
 
-def partial_selective(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
+def partial_trapezoid_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
     """Weights on the loss mass accepted at each vertex: trapezoid under the selective risk."""
 
     def on_vertices(groups: TieGroups) -> AnyArray:
@@ -239,7 +249,7 @@ def partial_selective(low: float, high: float) -> Callable[[TieGroups], FloatArr
     return on_vertices
 
 
-def partial_hyperbolic(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
+def partial_hyperbolic_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
     """Weights on the loss mass accepted at each vertex: exact area under the selective risk."""
 
     def on_vertices(groups: TieGroups) -> AnyArray:
@@ -248,7 +258,7 @@ def partial_hyperbolic(low: float, high: float) -> Callable[[TieGroups], FloatAr
     return on_vertices
 
 
-def partial_generalized(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
+def partial_generalized_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
     """Weights on the loss mass accepted at each vertex: area under the generalized risk."""
 
     def on_vertices(groups: TieGroups) -> AnyArray:
@@ -257,14 +267,14 @@ def partial_generalized(low: float, high: float) -> Callable[[TieGroups], FloatA
     return on_vertices
 
 
-def own_threshold(groups: TieGroups) -> AnyArray:
+def sample_threshold_weights(groups: TieGroups) -> AnyArray:
     """Weights on the loss mass accepted at each vertex: each sample's own threshold once."""
     return groups.weight / groups.through
 
 
-def rank_weight(on_vertices: Callable[[TieGroups], FloatArray]) -> RankWeight:
+def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray]) -> RankWeight:
     """Turn weights on vertices into weights on samples: a sample counts at every vertex below."""
-    return lambda groups: _through_vertices(groups, on_vertices)
+    return lambda groups: _through_vertices(groups, vertex_weights)
 
 
 def _through_vertices(
@@ -273,7 +283,7 @@ def _through_vertices(
     return still_to_come(on_vertices(groups))
 
 
-def _mean_log(groups: TieGroups) -> AnyArray:
+def _mean_log_position(groups: TieGroups) -> AnyArray:
     """Mean of ln k over the positions k of each group: ln of Gamma(b + 1)/Gamma(a + 1) over m."""
     xp, a, b, m = groups.xp, groups.above, groups.through, groups.weight
     cut = first_of_series(a)

@@ -6,7 +6,7 @@ from functools import cached_property
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
 from abstain.metrics.catalogue import metric_named
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import Metric, Need, value_with_warning
 from abstain.typing import AnyArray
 
 
@@ -78,32 +78,32 @@ def tie_bounds(
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
     entry, s = metric_named(metric), scored(confidence, loss, weight).plain
-    if not has_bounds(entry) or entry.reason_not_applicable(s):
+    if not has_exact_tie_bounds(entry) or entry.reason_not_applicable(s):
         raise InputError(f"`metric` must be a rank metric of confidence and loss; got {metric!r}")
-    if not has_bounds(entry, s):
+    if not has_exact_tie_bounds(entry, s):
         raise InputError(
             f"`weight` must be equal for all samples, since {metric!r} has a vertex at each "
             "confidence; use a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
         )
-    low, high = UntiedOrders(s).bounds(entry)
-    value = value_of(entry.compute(s), metric)
+    low, high = BrokenTies(s).bounds(entry)
+    value = value_with_warning(entry.compute(s), metric)
     return TieBounds(low, value, high, s.merged_groups.tied / s.samples)
 
 
-def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
+def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
     """Tell whether the losses sorted within ties give the extremes of a metric.
 
     With unequal weights the order among equal losses moves the vertices too.
     """
     only_losses = metric.measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
-    alike = (
+    has_equal_weights = (
         s is None or s.counted or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
     )
     ordered = metric.measurement.rank_based and metric.measurement.monotone and only_losses
-    return ordered and (alike or metric.measurement.averages_ties)
+    return ordered and (has_equal_weights or metric.measurement.averages_ties)
 
 
-class UntiedOrders:
+class BrokenTies:
     """The two orders of samples that sort each tie group by loss, made when they are asked for.
 
     They take as much memory as the samples, so who asks several metrics keeps them, and no longer.
@@ -113,11 +113,11 @@ class UntiedOrders:
         self._samples = s
 
     @cached_property
-    def both(self) -> tuple[Scored, Scored]:
+    def best_and_worst(self) -> tuple[Scored, Scored]:
         """The best and the worst."""
         return self._samples.with_ties_broken(best=True), self._samples.with_ties_broken(best=False)
 
     def bounds(self, metric: Metric) -> tuple[float, float]:
         """Return the least and the largest value of an ordered rank metric over all tie orders."""
-        values = [metric.compute(order).value for order in self.both]
+        values = [metric.compute(order).value for order in self.best_and_worst]
         return min(values), max(values)

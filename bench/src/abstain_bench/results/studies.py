@@ -36,7 +36,7 @@ from abstain.evaluation.comparison import (
 )
 from abstain.inference.small_samples import Failures
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures
+from abstain.metrics.intervals import min_failures
 from abstain.typing import FloatArray
 
 __all__ = ["Studied", "averaged", "compared", "comparison_of"]
@@ -132,7 +132,7 @@ class _Mean(Sampled):
         """Return the fewest failures over the seeds; those of the parts add up."""
         names = [self.methods[i] for i in methods] or self.methods
         found = [
-            [fewest_failures(self.metric, [unit.scored[name]]) for unit in own]
+            [min_failures(self.metric, [unit.scored[name]]) for unit in own]
             for own in self.seeds
             for name in names
         ]

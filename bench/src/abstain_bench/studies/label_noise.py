@@ -16,7 +16,7 @@ from abstain.errors import InputError
 from abstain.inference.ranking import ranks
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.contributions import contributions_of
+from abstain.metrics.contributions import compute_contributions
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions, per_sample_loss
@@ -198,7 +198,7 @@ class LabeledScore:
 
     def share(self, area: str) -> float:
         """Return the share of an area by the labels as given that label errors add."""
-        added = np.asarray(contributions_of(self.given, area))
+        added = np.asarray(compute_contributions(self.given, area))
         return float(added[self.errors].sum() / added.sum())
 
     @property

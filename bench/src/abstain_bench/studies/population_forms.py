@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation.random import named_generator, seed_of
 from abstain.metrics import aurc, metric_interval, population_aurc
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain.predictions import Predictions
 from abstain.simulate import POPULATIONS, LogitPopulation, Population
@@ -133,7 +133,7 @@ def _row(case: ScoredCase) -> dict[str, Any]:
     pair = case.confidence, case.losses
     definition = population_aurc(*pair, form="definition")
     log = aurc(*pair, estimator="log")
-    error = metric_interval(*pair, metric=OF_POPULATION).standard_error
+    error = metric_interval(*pair, metric=POPULATION_AREA_METRIC).standard_error
     n = case.losses.size
     distinct = np.unique(case.confidence).size
     return {

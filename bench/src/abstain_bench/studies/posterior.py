@@ -12,7 +12,7 @@ from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
 from abstain.metrics import metric_named
-from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
 from abstain.simulate import logits
@@ -33,7 +33,7 @@ _SPREAD: Final = 0.25
 _CLASSES: Final = 5
 
 #: What is estimated where nobody says what.
-_METRICS: Final = (OF_POPULATION, PRIMARY)
+_METRICS: Final = (POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
 #: The metric of the mean predictor is computed for so many subsets of the draws.
 _SUBSETS: Final = 12

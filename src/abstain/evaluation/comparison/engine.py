@@ -22,7 +22,7 @@ from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import metrics_of, read_source, splits_of
 from abstain.evaluation.records import ordered
 from abstain.metrics import Metric
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
@@ -34,7 +34,7 @@ def compare(
     predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     scores: Sequence[str | ScoreState] | None = None,
-    metrics: Sequence[str] = (PRIMARY,),
+    metrics: Sequence[str] = (DEFAULT_METRIC,),
     level: float = 0.95,
     test: str = "influence",
     bootstrap: int = 0,

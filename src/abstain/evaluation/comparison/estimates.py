@@ -19,9 +19,9 @@ from abstain.inference.intervals import Interval, interval_from, no_interval, wi
 from abstain.inference.multiplicity import adjust
 from abstain.inference.non_inferiority import NonInferiority, non_inferiority, non_inferiority_from
 from abstain.inference.small_samples import Expected, few_clusters
-from abstain.metrics.intervals import bounds_of, interval_of
-from abstain.metrics.resampling import central
-from abstain.metrics.small_samples import expected_variance, most_degrees
+from abstain.metrics.intervals import interval_of_metric, value_bounds
+from abstain.metrics.resampling import percentile_interval
+from abstain.metrics.small_samples import expected_variance, max_degrees_of_freedom
 
 
 def estimates(sampled: Sampled, plan: Plan) -> Iterator[Estimate]:
@@ -84,7 +84,7 @@ def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
             level=plan.level,
             measured=Measured(value) if np.isfinite(value) else None,
         )
-    return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+    return interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
 
 
 def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
@@ -97,7 +97,7 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     if sampled.metric.measurement.interval is not None:
         return _mean_of(
             [
-                interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+                interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
                 for s, unit in zip(own, sampled.units, strict=True)
             ]
         )
@@ -106,10 +106,10 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     around = partial(
         interval_from,
         influence=influences[:, 0],
-        bounds=bounds_of(sampled.metric, own[0]),
+        bounds=value_bounds(sampled.metric, own[0]),
         failures=sampled.resting(i),
         heavy=sampled.metric.measurement.heavy_tailed,
-        most_degrees=min(most_degrees(sampled.metric, s) for s in own),
+        most_degrees=min(max_degrees_of_freedom(sampled.metric, s) for s in own),
         expected=_expected(sampled, i, influences.shape[0]),
         cluster=sampled.codes(influences),
     )
@@ -153,11 +153,13 @@ def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     if not vary(drawn, value):
         return no_interval(plan.level, NO_SPREAD)
     if sampled.shares is None:
-        found = central(sampled.metric, drawn, value, level=plan.level)
+        found = percentile_interval(sampled.metric, drawn, value, level=plan.level)
     else:
         found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
     first = sampled.units[0].scored[sampled.methods[i]]
-    return told(found, few_clusters(sampled.clusters(i)), bounds=bounds_of(sampled.metric, first))
+    return told(
+        found, few_clusters(sampled.clusters(i)), bounds=value_bounds(sampled.metric, first)
+    )
 
 
 # ------------------------------------------------------------------------------------ the rest

@@ -16,9 +16,9 @@ from abstain.inference.influence import counted_units, covariance_of_shares, sha
 from abstain.inference.pairs import first_and_second
 from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures, held_influences, range_of
+from abstain.metrics.intervals import difference_range, fixed_threshold_influences, min_failures
 from abstain.metrics.resampling import replicates
-from abstain.metrics.small_samples import with_variance_of_each_kind
+from abstain.metrics.small_samples import unbiased_influence
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
@@ -160,7 +160,7 @@ class Sampled:
         In the run that has the fewest; None where the metric does not rest on failures.
         """
         names = [self.methods[i] for i in methods] or self.methods
-        return fewest_failures(
+        return min_failures(
             self.metric, [unit.scored[name] for unit in self.units for name in names]
         )
 
@@ -172,7 +172,9 @@ class Sampled:
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """The range that differences of two methods cannot leave."""
-        return range_of(self.metric, [s for unit in self.units for s in unit.scored.values()])
+        return difference_range(
+            self.metric, [s for unit in self.units for s in unit.scored.values()]
+        )
 
     @cached_property
     def covariance(self) -> FloatArray | None:
@@ -277,8 +279,7 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
     tables = []
     for unit, own in zip(units, values, strict=True):
         columns = [
-            with_variance_of_each_kind(metric, s, function(s), unit.cluster)
-            for s in unit.scored.values()
+            unbiased_influence(metric, s, function(s), unit.cluster) for s in unit.scored.values()
         ]
         table = np.column_stack(columns)
         tables.append(_without_rounding(table, own, unit, size))
@@ -315,7 +316,7 @@ def _without_rounding(table: FloatArray, values: FloatArray, unit: Unit, size: f
 def _with_held(sampled: Sampled, tables: Sequence[FloatArray], size: float) -> Sampled:
     """Add what is known where thresholds jump between large tie groups."""
     found = [
-        held_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
+        fixed_threshold_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
         for unit in sampled.units
     ]
     if not any(found):
@@ -389,7 +390,7 @@ def resampled(
             parts.append(_replicates(list(unit.scored.values()), metrics, draws))
         out = np.stack(parts, axis=1)
     for metric, own in zip(metrics, out, strict=True):
-        bounds = range_of(metric, [s for unit in units for s in unit.scored.values()])
+        bounds = difference_range(metric, [s for unit in units for s in unit.scored.values()])
         size = size_of((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
         for run in own:
             equal_up_to(rounding(0, size), run)

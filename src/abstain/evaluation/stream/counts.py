@@ -28,7 +28,7 @@ from abstain.evaluation.part import (
 from abstain.evaluation.records import ExtremeSample
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.streaming import GroupCounts, SortedRuns, merge, one_pass, sorted_runs
-from abstain.streaming.tally import Tally, empty_tally
+from abstain.streaming.value_counts import ValueCounts, empty_value_counts
 from abstain.tables.scan import ScannedBatch, Skipped
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
@@ -71,7 +71,7 @@ class Question:
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
-        return runs.of_counts(state.right, state.wrong, state.precision)
+        return runs.with_counts(state.successes, state.failures, state.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,11 @@ class NameCounts:
     """How many samples have a name, and the confidences of the failures among them."""
 
     n: int = 0
-    wrong: Tally = field(default_factory=empty_tally)
+    wrong: ValueCounts = field(default_factory=empty_value_counts)
 
     def merged(self, other: "NameCounts") -> "NameCounts":
         """Return those of both."""
-        return NameCounts(self.n + other.n, self.wrong.joined(other.wrong))
+        return NameCounts(self.n + other.n, self.wrong.merged(other.wrong))
 
 
 Named: TypeAlias = Mapping[Hashable, NameCounts]
@@ -163,7 +163,7 @@ class ScoreCounts:
 
 
 def _settled(state: Kept) -> Kept:
-    return state.flushed if isinstance(state, SortedRuns) else state.settled
+    return state.flushed if isinstance(state, SortedRuns) else state.finalized
 
 
 def score_counts(*, chance: bool, own: bool) -> ScoreCounts:
@@ -204,7 +204,7 @@ def _with_names(known: Named, found: _Coded, confidence: Array, failed: BoolArra
     out = dict(known)
     for i in np.flatnonzero(counts).tolist():
         before = out.get(names[i], NameCounts())
-        out[names[i]] = NameCounts(before.n + int(counts[i]), before.wrong.adding(parts[i]))
+        out[names[i]] = NameCounts(before.n + int(counts[i]), before.wrong.added(parts[i]))
     return out
 
 

@@ -12,7 +12,7 @@ from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Part
 from abstain.evaluation.stream.counts import NO_CLASS, Kept, Named, ScoreCounts, SplitCounts
 from abstain.metrics import Metric, Need
-from abstain.metrics.contributions import contribution_of_counts
+from abstain.metrics.contributions import contribution_of_failures
 from abstain.streaming import scored
 from abstain.typing import Split
 
@@ -64,7 +64,7 @@ class CountedPart(EvaluatedPart):
     def of(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
         is_classifier_metric = (
-            metric.identity.of_classifier and set() < metric.measurement.needs <= _OF_ANSWERS
+            metric.identity.ignores_confidence and set() < metric.measurement.needs <= _OF_ANSWERS
         )
         # Pairs are counted without weights.
         has_pair_counts = bool(self.counts.answers) and not self.counts.weighted
@@ -108,8 +108,8 @@ class CountedPart(EvaluatedPart):
     def _parts(self, named: Named) -> tuple[Part, ...]:
         names = sorted(named, key=_order)
         each = [named[name] for name in names]
-        tallies = [counts.wrong.settled for counts in each]
-        made = np.array([contribution_of_counts(self.s, t.value, t.count) for t in tallies])
+        tallies = [counts.wrong.finalized for counts in each]
+        made = np.array([contribution_of_failures(self.s, t.value, t.count) for t in tallies])
         total = float(made.sum())
         share = made / total if total > 0 else np.full(made.size, np.nan)
         return tuple(

@@ -15,7 +15,7 @@ from abstain._foundation.records import Count, Natural, Word, between, hold, onc
 from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
@@ -236,7 +236,7 @@ def experiment_of(found: Mapping[str, Any]) -> Experiment:
         seeds=_seeds(seeds.get("final", [0]), "seeds.final"),
         tuning_seeds=_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
         reference=study.get("reference", "ce"),
-        choose_by=study.get("choose_by", OF_POPULATION),
+        choose_by=study.get("choose_by", POPULATION_AREA_METRIC),
     )
 
 

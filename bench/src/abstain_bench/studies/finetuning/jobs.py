@@ -20,7 +20,7 @@ from abstain._foundation.files import write_atomically
 from abstain.confidence.registry import BASELINE
 from abstain.errors import MissingInputError
 from abstain.evaluation import evaluate
-from abstain.metrics.catalogue import OF_CLASSIFIER, OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.predictions import Predictions
 from abstain.training import Network, make
 from abstain_bench.data import DATASETS, Images, Splits
@@ -37,7 +37,7 @@ from abstain_bench.studies.finetuning.results import archive
 _VERSION = 1
 
 #: What is learned of validation data; the first is only told.
-_VALIDATED = (OF_CLASSIFIER, OF_POPULATION, PRIMARY)
+_VALIDATED = (CLASSIFIER_METRIC, POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
 #: The pictures are shuffled otherwise when fine-tuning than when pretraining.
 _FINETUNED = 1_000_003

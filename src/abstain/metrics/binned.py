@@ -16,21 +16,21 @@ Limits: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class FilledBins:
+class NonemptyBins:
     """The bins that hold samples, most confident first."""
 
     #: The confidences at the ends of each, shape (b,).
-    least: FloatArray
-    most: FloatArray
+    min_confidence: FloatArray
+    max_confidence: FloatArray
     #: Sums of the weight and of weight x loss, shape (b,).
     weight: FloatArray
     loss: FloatArray
     #: Number of samples, shape (b,).
     count: IntArray
     #: Whether it holds more than one confidence, shape (b,).
-    spread: BoolArray
+    has_several_confidences: BoolArray
     #: The largest loss of any sample: the loss mass of a block takes at least loss / peak.
-    peak: float
+    max_loss: float
     #: Bits in which thresholds are compared.
     precision: int
 
@@ -55,24 +55,26 @@ class FilledBins:
         return np.concatenate(([0.0], self.loss_through[:-1]))
 
     @cached_property
-    def wrong(self) -> FloatArray:
+    def min_failure_weight(self) -> FloatArray:
         """The least weight that can hold the loss mass of each block."""
-        return np.minimum(self.loss / self.peak if self.peak > 0 else 0.0 * self.loss, self.weight)
+        return np.minimum(
+            self.loss / self.max_loss if self.max_loss > 0 else 0.0 * self.loss, self.weight
+        )
 
     @property
     def total(self) -> float:
         """Weight of all samples."""
         return float(self.through[-1])
 
-    def as_they_are(self) -> TieGroups:
+    def as_tie_groups(self) -> TieGroups:
         """Take each bin for one tie."""
         # At its upper end, so that a threshold reaches the bin if it reaches any sample of it.
-        confidence = self.most.astype(f"f{self.precision // 8}")
+        confidence = self.max_confidence.astype(f"f{self.precision // 8}")
         return TieGroups(confidence, self.weight, self.loss, self.count)
 
-    def packed(self, *, best: bool) -> TieGroups:
+    def with_sorted_losses(self, *, best: bool) -> TieGroups:
         """Put the loss of each bin at its less (best) or more (worst) confident end."""
-        wrong = np.where(self.spread, self.wrong, self.weight)
+        wrong = np.where(self.has_several_confidences, self.min_failure_weight, self.weight)
         parts = [(self.weight - wrong, np.zeros_like(wrong)), (wrong, self.loss)]
         if not best:
             parts.reverse()
@@ -84,40 +86,40 @@ class FilledBins:
         )
 
     @property
-    def tied(self) -> Scored:
+    def as_scored(self) -> Scored:
         """The bins as samples, each one tie."""
-        groups = self.as_they_are()
+        groups = self.as_tie_groups()
         return Scored(
             groups.confidence, groups.loss, probability=groups.confidence, precomputed_groups=groups
         )
 
 
 @dataclass(frozen=True)
-class Binned:
+class BinnedLimits:
     """Limits of a metric where samples are known by bins only."""
 
     #: From the bins to the least and the largest value.
-    limits: Callable[[FilledBins], Limits]
+    limits: Callable[[NonemptyBins], Limits]
     #: What its values are rounded as at least: a difference from 1 as numbers near 1 are.
-    size: float = 0.0
+    rounding_scale: float = 0.0
     #: Whether the middle of the limits is closer than the value of the bins, taken for ties.
-    central: bool = False
+    use_midpoint: bool = False
 
 
-def sorted_within(compute: Callable[[Scored], Measured]) -> Binned:
+def limits_from_sorted_losses(compute: Callable[[Scored], Measured]) -> BinnedLimits:
     """Return the limits of a mean over ties: the losses of each bin sorted."""
 
-    def limits(blocks: FilledBins) -> Limits:
-        ends = (blocks.packed(best=best) for best in (True, False))
+    def limits(blocks: NonemptyBins) -> Limits:
+        ends = (blocks.with_sorted_losses(best=best) for best in (True, False))
         values = [
             compute(Scored(groups.confidence, groups.loss, precomputed_groups=groups)).value
             for groups in ends
         ]
         return min(values), max(values)
 
-    return Binned(limits)
+    return BinnedLimits(limits)
 
 
-def risk_at(mass: FloatArray, position: FloatArray, peak: float) -> FloatArray:
+def risk_at_position(loss_mass: FloatArray, position: FloatArray, max_loss: float) -> FloatArray:
     """F/x; at position 0, which only failures leave, the largest loss."""
-    return np.divide(mass, position, out=np.full_like(mass, peak), where=position > 0)
+    return np.divide(loss_mass, position, out=np.full_like(loss_mass, max_loss), where=position > 0)
