@@ -41,14 +41,14 @@ def test_the_published_thresholds():
     np.testing.assert_allclose(at, np.linspace(0.5, 0.99, 20), rtol=0, atol=5e-13)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.form)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.pattern)
 def test_every_family_takes_a_range(family):
     first, *rest = family.example
     low = f"{float(first) / 2:g}"
-    found = family.swept(family.form.format(f"{low}:{first}:3", *rest))
+    found = family.parse_range(family.pattern.format(f"{low}:{first}:3", *rest))
     assert [metric.name for metric in found[:: len(found) - 1]] == [
-        family.form.format(low, *rest),
-        family.shown,
+        family.pattern.format(low, *rest),
+        family.example_name,
     ]
     # The middle of two halves is whole where numbers must be.
     assert len(found) == 3

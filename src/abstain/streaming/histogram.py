@@ -13,7 +13,7 @@ from abstain.streaming.bin_edges import bin_starts, count_sorted_values
 from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, check_bins, check_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
-#: From this many samples per bin, sorting the batch is faster than computing the bin of each sample.
+#: From this many samples per bin, sorting a batch is faster than computing the bin of each sample.
 _MIN_SAMPLES_PER_BIN_TO_SORT = 4
 
 #: Minimum number of bytes of the types that NumPy sorts fast.
@@ -84,7 +84,7 @@ class Histogram:
 
     @property
     def has_several_confidences(self) -> BoolArray:
-        """Whether each bin contains several confidences, so that their order within it is unknown."""
+        """Whether each bin contains several confidences, whose order is then unknown."""
         is_range: BoolArray = self.min_confidence < self.max_confidence
         return is_range
 

@@ -126,7 +126,7 @@ def _sha256(path: Path, state: tuple[int, int, int]) -> str:
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows of a run. The file is open only during a read, so the number of runs is unlimited."""
+    """The rows of a run. The file is open only during a read, so any number of runs can be read."""
 
     run: SortedRun
     dtype: np.dtype[Any]

@@ -181,8 +181,8 @@ class SortedRuns:
         if not self.fits_in_memory:
             raise UncountedError(
                 f"needs {self._n_rows * _BYTES_PER_ROW >> 20:,} MB for {self._n_rows:,} rows, but "
-                f"`memory` is {self.memory >> 20:,} MB; pass a larger `memory` to `sorted_runs`, or "
-                "choose a rank-weighted area such as 'augrc' or 'aurc', which is summed in blocks"
+                f"`memory` is {self.memory >> 20:,} MB; pass more `memory` to `sorted_runs`, or "
+                "choose a rank-weighted area such as 'augrc' or 'aurc', summed in blocks"
             )
         if self.binary and not self.weighted:
             dtype = np.dtype(f"f{self.precision // 8}")

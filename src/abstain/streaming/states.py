@@ -117,7 +117,8 @@ def merge(a: S, b: S) -> S:
     """
     if type(a) is not type(b):
         raise InputError(
-            f"`a` and `b` must be states of the same type; got {type(a).__name__} and {type(b).__name__}"
+            "`a` and `b` must be states of the same type; got "
+            f"{type(a).__name__} and {type(b).__name__}"
         )
     return a.merged(b)
 
