@@ -103,7 +103,7 @@ def test_it_is_resampled_as_fast(pair, data, monkeypatch):
     def one_at_a_time(*_: object) -> None:
         pytest.fail("every resample was computed by itself")
 
-    monkeypatch.setattr(resampling, "_computed", one_at_a_time)
+    monkeypatch.setattr(resampling, "_replicates_by_counts", one_at_a_time)
     found = [metric_bootstrap(*data, metric=m.name, resamples=20, rng=1) for m in pair]
     assert np.array_equal(found[0].replicates, found[1].replicates)
 

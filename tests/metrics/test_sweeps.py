@@ -95,8 +95,10 @@ def test_what_is_shared_is_done_once(monkeypatch):
 
     calls = []
     passes = cwsa.accepted_sums_at_thresholds
-    monkeypatch.setattr(cwsa, "sums_at_each", lambda *given: calls.append(1) or passes(*given))
-    monkeypatch.setattr(cwsa, "sums_at", lambda *_: pytest.fail("a pass for one threshold"))
+    monkeypatch.setattr(
+        cwsa, "accepted_sums_at_thresholds", lambda *given: calls.append(1) or passes(*given)
+    )
+    monkeypatch.setattr(cwsa, "accepted_sums", lambda *_: pytest.fail("a pass for one threshold"))
     p = ab.Predictions(confidence=[0.9, 0.8, 0.7], loss=[0.0, 1.0, 0.0])
     found = ab.evaluate(
         p,

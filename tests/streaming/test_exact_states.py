@@ -41,8 +41,8 @@ def test_what_reaches_a_cut():
 @pytest.mark.parametrize("waiting", [1, 300, 10**6])
 def test_when_batches_are_sorted_in_does_not_matter(monkeypatch, waiting):
     for module in (value_counts, streaming.passes):
-        monkeypatch.setattr(module, "WAITING", waiting)
-    monkeypatch.setattr(value_counts, "_MERGED", 100)
+        monkeypatch.setattr(module, "MIN_PENDING_BYTES", waiting)
+    monkeypatch.setattr(value_counts, "_MIN_COMPILED", 100)
     rng = np.random.default_rng(1)
     c = np.round(rng.random(500), 2)
     x = rng.random(500) < 0.2
@@ -109,18 +109,18 @@ def test_types_of_confidences_may_differ_between_batches():
         (
             lambda: streaming.merge(streaming.one_pass(), streaming.first_pass()),
             InputError,
-            "one kind; got GroupCounts and FailureCounts",
+            "same type; got GroupCounts and FailureCounts",
         ),
         (
             lambda: streaming.merge(both_passes(), both_passes(C[:3], X[:3])),
             InputError,
-            "one first pass",
+            "same first pass",
         ),
         (lambda: streaming.scored(streaming.first_pass()), InputError, "second_pass"),
         (
             lambda: streaming.compute(streaming.update(both_passes(), C, X)),
             InputError,
-            "7 samples of which 3 fail; got 14",
+            "7 samples with 3 failures in the first pass, and 14",
         ),
         (lambda: streaming.compute(both_passes(), "aurc"), UncountedError, "'aurc' needs the conf"),
         (lambda: streaming.compute(both_passes(), "ece"), UncountedError, "'ece' needs the conf"),

@@ -161,7 +161,7 @@ def test_sorting_a_batch_fills_the_bins_that_each_sample_has(monkeypatch, scale,
         c = np.concatenate([c, 5 * c - 2, np.array(far, dtype)])
     x = rng.random(c.size) < 0.3
     slow = filled(c, x, scale=scale, bins=bins)
-    monkeypatch.setattr(streaming.histogram, "_SORTED", 0)
+    monkeypatch.setattr(streaming.histogram, "_MIN_SAMPLES_PER_BIN_TO_SORT", 0)
     fast = filled(c, x, scale=scale, bins=bins)
     for name in ("count", "weight", "loss", "min_confidence", "max_confidence"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name))

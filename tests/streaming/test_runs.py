@@ -77,7 +77,7 @@ def test_areas_are_added_up_where_memory_is_short(monkeypatch, tmp_path, losses,
     for name in IN_BLOCKS:
         expected = METRICS[name].compute(scored(c, x, w)).value
         assert streaming.compute(state, name).value == pytest.approx(expected, rel=1e-12), name
-    with pytest.raises(UncountedError, match=r"'e_aurc' needs .* MB for .* rows, and `memory` is"):
+    with pytest.raises(UncountedError, match=r"'e_aurc' needs .* MB for .* rows, but `memory` is"):
         streaming.compute(state, "e_aurc")
     with pytest.raises(UncountedError, match="`memory`"):
         streaming.scored(state)

@@ -1,4 +1,4 @@
-"""Samples known by bins only, as those of a stream, and the limits of a metric of them."""
+"""Samples in bins of confidence, as in a stream with bounded memory, and limits of metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,41 +17,41 @@ Limits: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class NonemptyBins:
-    """The bins that hold samples, most confident first."""
+    """The nonempty bins, most confident first. The order of samples within a bin is unknown."""
 
-    #: The confidences at the ends of each, shape (b,).
+    #: Shape (b,). Smallest and largest confidence in each bin.
     min_confidence: FloatArray
     max_confidence: FloatArray
-    #: Sums of the weight and of weight x loss, shape (b,).
+    #: Shape (b,). Sums of weight and of weight x loss.
     weight: FloatArray
     loss: FloatArray
-    #: Number of samples, shape (b,).
+    #: Shape (b,). Number of samples.
     count: IntArray
-    #: Whether it holds more than one confidence, shape (b,).
+    #: Shape (b,). Whether the bin contains more than one confidence.
     has_several_confidences: BoolArray
-    #: The largest loss of any sample: the loss mass of a block takes at least loss / peak.
+    #: The largest loss of any sample.
     max_loss: float
-    #: Bits in which thresholds are compared.
+    #: Floating-point bits in which thresholds are compared with confidences.
     precision: int
 
     @cached_property
     def through(self) -> FloatArray:
-        """Weight down to the end of each block."""
+        """Cumulative weight, each bin included."""
         return np.cumsum(self.weight)
 
     @cached_property
     def above(self) -> FloatArray:
-        """Weight above each block."""
+        """Cumulative weight, each bin excluded."""
         return np.concatenate(([0.0], self.through[:-1]))
 
     @cached_property
     def loss_through(self) -> FloatArray:
-        """Loss mass down to the end of each block."""
+        """Cumulative weight x loss, each bin included."""
         return np.cumsum(self.loss)
 
     @cached_property
     def loss_above(self) -> FloatArray:
-        """Loss mass above each block."""
+        """Cumulative weight x loss, each bin excluded."""
         return np.concatenate(([0.0], self.loss_through[:-1]))
 
     @cached_property
@@ -67,27 +67,32 @@ class NonemptyBins:
         return float(self.through[-1])
 
     def as_tie_groups(self) -> TieGroups:
-        """Take each bin for one tie."""
-        # At its upper end, so that a threshold reaches the bin if it reaches any sample of it.
+        """Return the bins as tie groups."""
+        # With the largest confidence, a bin is accepted if any of its samples may be accepted.
         confidence = self.max_confidence.astype(f"f{self.precision // 8}")
         return TieGroups(confidence, self.weight, self.loss, self.count)
 
     def with_sorted_losses(self, *, best: bool) -> TieGroups:
-        """Put the loss of each bin at its less (best) or more (worst) confident end."""
-        wrong = np.where(self.has_several_confidences, self.min_failure_weight, self.weight)
-        parts = [(self.weight - wrong, np.zeros_like(wrong)), (wrong, self.loss)]
-        if not best:
-            parts.reverse()
-        weight, loss = (np.column_stack(column).ravel() for column in zip(*parts, strict=True))
-        kept = weight > 0
-        order = np.arange(weight.size, 0, -1.0)
-        return TieGroups(
-            order[kept], weight[kept], loss[kept], np.ones(int(kept.sum()), dtype=np.int64)
+        """Return tie groups in which each bin has its losses last (best) or first (worst)."""
+        failure_weight = np.where(
+            self.has_several_confidences, self.min_failure_weight, self.weight
         )
+        success_weight = self.weight - failure_weight
+        no_loss = np.zeros_like(failure_weight)
+        if best:
+            weight = np.column_stack((success_weight, failure_weight)).ravel()
+            loss = np.column_stack((no_loss, self.loss)).ravel()
+        else:
+            weight = np.column_stack((failure_weight, success_weight)).ravel()
+            loss = np.column_stack((self.loss, no_loss)).ravel()
+        confidence = np.arange(weight.size, 0, -1.0)
+        has_weight = weight > 0
+        count = np.ones(int(has_weight.sum()), dtype=np.int64)
+        return TieGroups(confidence[has_weight], weight[has_weight], loss[has_weight], count)
 
     @property
     def as_scored(self) -> Scored:
-        """The bins as samples, each one tie."""
+        """The bins as samples of tie groups."""
         groups = self.as_tie_groups()
         return Scored(
             groups.confidence, groups.loss, probability=groups.confidence, precomputed_groups=groups
@@ -96,30 +101,30 @@ class NonemptyBins:
 
 @dataclass(frozen=True)
 class BinnedLimits:
-    """Limits of a metric where samples are known by bins only."""
+    """Limits of a metric for samples in bins."""
 
-    #: From the bins to the least and the largest value.
+    #: Function of the bins that returns the smallest and the largest possible value.
     limits: Callable[[NonemptyBins], Limits]
-    #: What its values are rounded as at least: a difference from 1 as numbers near 1 are.
+    #: Minimum scale of the rounding error: 1 for a value computed as 1 minus a small number.
     rounding_scale: float = 0.0
-    #: Whether the middle of the limits is closer than the value of the bins, taken for ties.
+    #: Whether the midpoint of the limits is reported instead of the value with bins as ties.
     use_midpoint: bool = False
 
 
 def limits_from_sorted_losses(compute: Callable[[Scored], Measured]) -> BinnedLimits:
-    """Return the limits of a mean over ties: the losses of each bin sorted."""
+    """Return the limits of a metric that averages over ties, by sorting the losses in each bin."""
 
-    def limits(blocks: NonemptyBins) -> Limits:
-        ends = (blocks.with_sorted_losses(best=best) for best in (True, False))
-        values = [
-            compute(Scored(groups.confidence, groups.loss, precomputed_groups=groups)).value
-            for groups in ends
-        ]
+    def limits(bins: NonemptyBins) -> Limits:
+        values = []
+        for best in (True, False):
+            groups = bins.with_sorted_losses(best=best)
+            s = Scored(groups.confidence, groups.loss, precomputed_groups=groups)
+            values.append(compute(s).value)
         return min(values), max(values)
 
     return BinnedLimits(limits)
 
 
 def risk_at_position(loss_mass: FloatArray, position: FloatArray, max_loss: float) -> FloatArray:
-    """F/x; at position 0, which only failures leave, the largest loss."""
+    """Return the loss mass divided by the position; the largest loss at position 0."""
     return np.divide(loss_mass, position, out=np.full_like(loss_mass, max_loss), where=position > 0)

@@ -141,11 +141,16 @@ def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     return parts[0] if len(parts) == 1 else _add_blocks(parts)
 
 
-def _add_blocks(parts: list[AcceptedSums]) -> AcceptedSums:
-    """Add up the parts of one threshold; each is summed by itself first."""
-    names = ("signed", "correct", "right", "weight", "count")
-    sums: dict[str, Any] = {name: sum(getattr(part, name) for part in parts) for name in names}
-    return AcceptedSums(**sums, total=parts[0].total)
+def _add_blocks(blocks: list[AcceptedSums]) -> AcceptedSums:
+    """Add the sums of the blocks of samples at one threshold."""
+    return AcceptedSums(
+        weighted_difference=sum(block.weighted_difference for block in blocks),
+        weighted_successes=sum(block.weighted_successes for block in blocks),
+        successes=sum(block.successes for block in blocks),
+        weight=sum(block.weight for block in blocks),
+        total=blocks[0].total,
+        count=sum(block.count for block in blocks),
+    )
 
 
 @dataclass(frozen=True, eq=False)
