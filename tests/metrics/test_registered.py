@@ -182,7 +182,7 @@ def test_what_lacks_a_part_says_so(data):
     measurement = replace(known.measurement, influence=None, binned=None)
     bare = METRICS.add(Metric(with_identity(known, name="bare").identity, measurement))
     try:
-        assert "no influence function is known" in metric_interval(*data, metric="bare").note
+        assert "no influence function is available" in metric_interval(*data, metric="bare").note
         with pytest.raises(ab.errors.InputError, match="must have limits in bounded memory"):
             streaming.compute(streaming.update(streaming.init(), *data), "bare")
     finally:

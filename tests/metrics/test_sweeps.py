@@ -43,7 +43,7 @@ def test_the_published_thresholds():
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.pattern)
 def test_every_family_takes_a_range(family):
-    first, *rest = family.example
+    first, *rest = family.example_numbers
     low = f"{float(first) / 2:g}"
     found = family.parse_range(family.pattern.format(f"{low}:{first}:3", *rest))
     assert [metric.name for metric in found[:: len(found) - 1]] == [

@@ -186,9 +186,7 @@ def test_states_are_sealed():
 
 
 def test_undefined_is_nan_with_a_reason():
-    with pytest.warns(
-        UndefinedMetricWarning, match="augrc is undefined here: there are no samples"
-    ):
+    with pytest.warns(UndefinedMetricWarning, match="augrc is undefined: there are no samples"):
         found = streaming.compute(streaming.init())
     assert np.isnan([found.value, found.low, found.high]).all()
     with pytest.warns(UndefinedMetricWarning, match="no failures"):

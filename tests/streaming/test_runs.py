@@ -195,10 +195,10 @@ def test_a_small_batch_of_confidences_0_and_1_is_one_of_the_stream(tmp_path):
 
 def test_weights_are_given_for_all_or_none(tmp_path):
     state = streaming.update(streaming.sorted_runs(tmp_path), [0.5], [1])
-    with pytest.raises(InputError, match="`weight` must be given for all"):
+    with pytest.raises(InputError, match="`weight` must be passed for all"):
         streaming.update(state, [0.5], [1], [2])
     other = streaming.update(streaming.sorted_runs(tmp_path), [0.5], [1], [2])
-    with pytest.raises(InputError, match="`weight` must be given for all"):
+    with pytest.raises(InputError, match="`weight` must be passed for all"):
         streaming.merge(state, other)
     with pytest.raises(InputError, match="`memory` must be at least 65536"):
         streaming.sorted_runs(tmp_path, memory=100)

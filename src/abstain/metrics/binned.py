@@ -56,10 +56,10 @@ class NonemptyBins:
 
     @cached_property
     def min_failure_weight(self) -> FloatArray:
-        """The least weight that can hold the loss mass of each block."""
-        return np.minimum(
-            self.loss / self.max_loss if self.max_loss > 0 else 0.0 * self.loss, self.weight
-        )
+        """Minimum weight of the samples with a loss, given the total loss of each bin."""
+        if self.max_loss == 0:
+            return np.zeros_like(self.loss)
+        return np.minimum(self.loss / self.max_loss, self.weight)
 
     @property
     def total(self) -> float:

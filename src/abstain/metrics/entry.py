@@ -1,4 +1,7 @@
-"""Entries of the catalogue of metrics, read by commands, documentation, property tests and reports."""
+"""Entries of the catalogue of metrics.
+
+Commands, documentation, property tests and reports read the properties of a metric from its entry.
+"""
 
 import re
 import warnings

@@ -1,6 +1,6 @@
 """Helper functions for the influence functions of metrics.
 
-Gradients omit terms that are equal for all samples, because `Gradient.influence` subtracts the mean.
+Gradients omit terms that are equal for all samples: `Gradient.influence` subtracts the mean.
 """
 
 from collections.abc import Callable
