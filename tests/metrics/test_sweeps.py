@@ -61,12 +61,12 @@ def test_a_range_without_steps_is_refused(name):
 
 
 def test_numbers_without_meaning_are_named():
-    with pytest.raises(InputError, match=r"'cwsa@1' among others"):
+    with pytest.raises(InputError, match=r"contains 'cwsa@1'"):
         metrics_named("cwsa@0.5:1:3")
 
 
 def test_where_one_is_asked_for_many_are_refused():
-    with pytest.raises(UnknownNameError, match="names 3 metrics where one is asked for"):
+    with pytest.raises(UnknownNameError, match="represents 3 metrics, but one metric is required"):
         metric_named("cwsa@0.5:0.9:3")
     with pytest.raises(UnknownNameError, match="low:high:count"):
         metric_named("nothing@5")

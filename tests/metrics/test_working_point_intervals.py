@@ -287,8 +287,8 @@ def test_all_vertices_at_once_are_those_one_by_one(kind):
     rng = np.random.default_rng(5)
     for weight in (None, rng.random(60)):
         s = Scored(rng.integers(20, size=60) / 20, (rng.random(60) < 0.3).astype(float), weight)
-        values = kind.everywhere(s.groups)
-        alone = [kind.at(s.groups, i).value for i in range(values.size)]
+        values = kind.values_at_all_vertices(s.groups)
+        alone = [kind.value_at_vertex(s.groups, i).value for i in range(values.size)]
         assert np.allclose(values, alone, rtol=1e-12, equal_nan=True)
 
 
