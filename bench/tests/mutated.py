@@ -28,7 +28,7 @@ from abstain.cli.predictions import read_named
 from abstain.errors import AbstainError
 from abstain.tables import load, read_predictions, save
 from abstain_bench.runs.store import Additions, Store
-from abstain_bench.studies._data import StudyRequest
+from abstain_bench.studies._inputs import StudyRequest
 from abstain_bench.studies.finetuning.experiment import read_experiment, shipped
 
 #: Seconds after which a reader hangs.

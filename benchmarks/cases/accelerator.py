@@ -10,7 +10,7 @@ from benchmarks.cases.peers import tensors
 from benchmarks.cases.ranking import RANKED
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 
 SECTION = Section(
     "accelerator",
@@ -78,7 +78,7 @@ def races(sizes: Sizes) -> Iterator[Race]:
     """Yield the races of this section."""
     n = sizes.accelerator
     alone = {
-        metric.name: lambda *given, metric=metric: metric.compute(scored(*given))
+        metric.name: lambda *given, metric=metric: metric.compute(validate_samples(*given))
         for metric in RANKED
     }
     for kind in KINDS:

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 
 numpydoc_validate = pytest.importorskip("numpydoc.validate")
 
@@ -33,9 +33,9 @@ MODULES = (
     "abstain.tables",
     "abstain.thresholds",
 )
-if has("torch"):
+if is_installed("torch"):
     MODULES += ("abstain.training",)
-if has("torchmetrics"):
+if is_installed("torchmetrics"):
     MODULES += ("abstain.integrations.torchmetrics",)
 # GL08 no docstring; SS no summary, no capital, no full stop; PR02 documents what is not there.
 EVERYTHING = {"GL08", "SS01", "SS02", "SS03", "PR02"}

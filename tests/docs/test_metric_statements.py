@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from tests.docs.blocks import ROOT
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.metrics import METRICS, metric_named
 from abstain_bench.studies.requirements.decisions import JudgedMetric, judged
 from abstain_bench.studies.requirements.verdicts import COMPLETE, NEVER_WORSE, PAIRS
@@ -91,7 +91,7 @@ def at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) 
     loss = np.repeat([0, 1], normal.size)
     weight = np.where(loss, 1 - accuracy, accuracy)
     assert ab.failure_auroc(confidence, loss, weight=weight) == pytest.approx(0.9, abs=1e-6)
-    return METRICS[name].compute(scored(confidence, loss, weight)).value
+    return METRICS[name].compute(validate_samples(confidence, loss, weight)).value
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.inference.influence import covariance
 from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
 from abstain.metrics import metric_named
@@ -28,7 +28,9 @@ def test_chances_of_ranks_are_those_of_resampled_rows():
         for i in range(k)
     ]
     values = np.array([naive_augrc(c, loss) for c in scores])
-    joint = covariance(influence_matrix(metric_named("augrc"), [scored(c, loss) for c in scores]))
+    joint = covariance(
+        influence_matrix(metric_named("augrc"), [validate_samples(c, loss) for c in scores])
+    )
 
     drawn = np.empty((RESAMPLES, k))
     for b in range(RESAMPLES):

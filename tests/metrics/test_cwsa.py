@@ -321,7 +321,7 @@ def test_entries():
         "auc_mcc_plus": auc_mcc_plus(c, loss, weight=w),
     }
     assert {name: values[name] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert ENTRIES[0].compute(s).accepted == int(((c >= 0.5) & (w > 0)).sum())
+    assert ENTRIES[0].compute(s).n_accepted == int(((c >= 0.5) & (w > 0)).sum())
     assert ENTRIES[3].compute(Scored(c * 0.5, loss)).reason == "no sample reaches the threshold"
 
 

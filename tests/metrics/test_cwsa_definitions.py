@@ -27,7 +27,7 @@ def samples(seed, dtype, *, weighted, n=300):
 
 def defined(s, threshold, ramp):
     """All sums, sample by sample."""
-    weight = np.ones(s.n) if s.weight is None else s.weight
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
     out = np.zeros(4)
     for p, loss, w in zip(s.probability, s.loss.astype(float), weight, strict=True):
         if p < np.asarray(threshold).astype(s.probability.dtype) or w == 0:
@@ -72,7 +72,7 @@ def test_a_sweep_passes_over_the_samples_once_and_sorts_nothing(monkeypatch):
     s = samples(0, "float32", weighted=False)
     accepted_sums_at_thresholds(s, np.linspace(0.0, 0.99, 500), RAMPS["linear"])
     assert len(passes) == 1
-    assert not {"groups", "runs", "_keys"} & set(vars(s))
+    assert not {"groups", "sorted_confidence", "_keys"} & set(vars(s))
 
 
 def test_a_ramp_of_the_users_sees_all_that_is_accepted():
@@ -83,7 +83,7 @@ def test_a_ramp_of_the_users_sees_all_that_is_accepted():
 
 def area_defined(s, plus):
     """Each distinct confidence as the threshold, of all who reach it, and straight lines between."""
-    weight = np.ones(s.n) if s.weight is None else s.weight
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
     p, right, total = s.probability.astype(float), 1.0 - s.loss, weight.sum()
     sign = right if plus else right - s.loss
     coverage, value = [0.0], []
@@ -110,4 +110,4 @@ def test_areas_block_by_block_are_the_definition(monkeypatch, plus, dtype, weigh
 def test_an_area_of_failures_makes_no_groups():
     s = samples(0, "float32", weighted=False)
     METRICS["cwsa_area"].compute(s)
-    assert not {"groups", "runs", "events"} & set(vars(s))
+    assert not {"groups", "sorted_confidence", "events"} & set(vars(s))

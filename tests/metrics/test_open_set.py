@@ -27,7 +27,7 @@ def drawn(n=50, *, seed=0, ties=False):
 def of_open_set(c, prediction, labels, weight=None):
     view = ClassView(labels, prediction, (0, 1, 2))
     loss = (prediction != labels).astype(float)
-    return Scored(c, loss, weight, probability=c, view=view)
+    return Scored(c, loss, weight, probability=c, class_view=view)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -92,7 +92,7 @@ def test_half_the_cost_is_half_the_error_and_the_benchmark_counts_in_wrong_answe
 def test_influences_are_derivatives(name, ties, weights):
     rng, metric = np.random.default_rng(9), metric_named(name)
     s = of_open_set(*drawn(seed=5, ties=ties))
-    weight = rng.uniform(0.2, 3, s.n) if weights else np.ones(s.n)
+    weight = rng.uniform(0.2, 3, s.n_rows) if weights else np.ones(s.n_rows)
     weight[:3] = weight[:3] * (not weights)
     s = replace(s, weight=weight)
     found, expected = influence_of(metric, s), derivative(metric, s)

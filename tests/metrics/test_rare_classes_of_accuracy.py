@@ -24,7 +24,9 @@ def scored_of(label, loss, **options):
     classes = int(label.max()) + 1
     prediction = np.where(loss, (label + 1) % classes, label)
     view = ClassView(label, prediction, tuple(range(classes)))
-    return Scored(np.linspace(1, 0, label.size), np.asarray(loss, float), view=view, **options)
+    return Scored(
+        np.linspace(1, 0, label.size), np.asarray(loss, float), class_view=view, **options
+    )
 
 
 def counts(*failures_of_sizes):
@@ -87,22 +89,22 @@ def test_weights_rows_without_weight_and_unknown_classes():
     s = counts((50, 500), (2, 12))
     reason = reason_few_of_either_kind(s)
     assert reason.startswith(REASON)
-    assert reason_few_of_either_kind(replace(s, weight=np.full(s.n, 1e-3))) == reason
+    assert reason_few_of_either_kind(replace(s, weight=np.full(s.n_rows, 1e-3))) == reason
     # Rows that count for nothing: half of the second class without weight, a hundred of no class.
-    label = np.concatenate([s.view.labels, np.full(12, 1), np.full(100, -1)])
+    label = np.concatenate([s.class_view.labels, np.full(12, 1), np.full(100, -1)])
     loss = np.concatenate([s.loss, np.arange(12) % 2, np.ones(100)])
-    weight = np.concatenate([np.full(s.n, 2.0), np.zeros(12), np.full(100, 2.0)])
+    weight = np.concatenate([np.full(s.n_rows, 2.0), np.zeros(12), np.full(100, 2.0)])
     assert reason_few_of_either_kind(scored_of(label, loss > 0, weight=weight)) == reason
     # Rows that stand for several samples, as of a stream.
     times = np.array([50.0, 450.0, 2.0, 10.0])
     rows = scored_of(np.array([0, 0, 1, 1]), np.array([True, False, True, False]))
-    assert reason_few_of_either_kind(replace(rows, weight=times, times=times)) == reason
+    assert reason_few_of_either_kind(replace(rows, weight=times, row_counts=times)) == reason
 
 
 def table(failed):
     """The rare class has 20 samples, so many of which fail."""
     s = counts((98, 980), (failed, 20))
-    view = s.view
+    view = s.class_view
     return {"label": view.labels, "prediction": view.prediction, "confidence": s.confidence}
 
 
@@ -155,7 +157,7 @@ def test_compare_gives_the_reason_instead_of_a_p_value(options):
         assert row.note.startswith(REASON)
     assert all(np.isfinite(row.value) and np.isnan(row.low) for row in found.estimates)
     assert all(np.isnan(row.p_value) for row in found.non_inferiority)
-    assert [f.kind for f in found.findings].count("no_interval") == 1
+    assert [f.kind for f in found.notes].count("no_interval") == 1
 
 
 # ------------------------------------------------------------------------------------ simulation

@@ -87,7 +87,7 @@ def test_together_they_are_what_each_is_alone(weighted):
     alone = [metric.compute(s) for metric in asked]
     for metric, a, b in zip(asked, together, alone, strict=True):
         assert a.value == pytest.approx(b.value, abs=1e-13, nan_ok=True), metric.name
-        assert (a.accepted, a.reason) == (b.accepted, b.reason)
+        assert (a.n_accepted, a.reason) == (b.n_accepted, b.reason)
 
 
 def test_what_is_shared_is_done_once(monkeypatch):

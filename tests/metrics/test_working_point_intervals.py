@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.intervals import of_replicates
+from abstain.evaluation.intervals import interval_of_replicates
 from abstain.inference.influence import OPEN, STRETCH
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import (
@@ -140,7 +140,7 @@ def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> No
     assert wrong.high < 0.05
     # The bootstrap sees no spread there, and falls back on it.
     s = Scored(rng.random(50), np.zeros(50))
-    found = of_replicates(
+    found = interval_of_replicates(
         metric_named("coverage@10risk"), np.ones(100), s, cluster=None, level=0.95
     )
     assert (found.low, found.high) == (1.0, 1.0)
@@ -175,7 +175,9 @@ def test_many_coverages_at_once() -> None:
         n = int(rng.integers(1, 40))
         c = rng.integers(0, rng.integers(1, 30), n).astype(float)
         groups = Scored(c, (rng.random(n) < 0.3).astype(float)).groups
-        asked = np.concatenate((rng.random(5), [0, 0.5, 1], groups.through / groups.total))
+        asked = np.concatenate(
+            (rng.random(5), [0, 0.5, 1], groups.cumulative_weight / groups.total_weight)
+        )
         one_by_one = [quantities.vertex_at_coverage(groups, float(share)) for share in asked]
         assert quantities.vertices_at_coverages(groups, asked).tolist() == one_by_one
 
@@ -297,10 +299,10 @@ def test_a_flat_risk_leaves_every_threshold_above_the_coverage_open():
     confidence = np.arange(1000.0)
     s = Scored(confidence, ((confidence < 50) | (confidence == 999)).astype(float))
     left = metric_named("classification_quality@80cov").measurement.plausible_thresholds(s, None)
-    assert s.groups.through[left.vertex] == 950
+    assert s.groups.cumulative_weight[left.vertex] == 950
     free = left.alternatives[left.distances < 0.5]
-    assert s.groups.through[free].min() <= 800
-    assert s.groups.through[free].max() == 950
+    assert s.groups.cumulative_weight[free].min() <= 800
+    assert s.groups.cumulative_weight[free].max() == 950
     found = interval_of_metric(metric_named("classification_quality@80cov"), s, level=0.95)
     assert found.low < 0.85 < found.high
 
@@ -342,8 +344,8 @@ def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
     place = np.repeat([0, 1, 2], [801, 129, 70])
     s = Scored(-place.astype(float), (np.arange(1000) % 2 * (place > 0)).astype(float))
     left = metric_named("classification_quality@80cov").measurement.plausible_thresholds(s, None)
-    assert s.groups.through[left.vertex] == 801
-    assert left.distances[s.groups.through[left.alternatives] == 930].min() < 0.5
+    assert s.groups.cumulative_weight[left.vertex] == 801
+    assert left.distances[s.groups.cumulative_weight[left.alternatives] == 930].min() < 0.5
 
 
 @pytest.mark.parametrize("name", ["classification_quality@80cov", "rejection_quality@80cov"])
@@ -390,7 +392,7 @@ def heavy_failures(rng, n, rate):
     weight = np.where(loss > 0, 5.0, 1.0) * rng.uniform(0.5, 1.5, n)
     noise = np.sqrt(0.6) * rng.standard_normal(n) + np.sqrt(0.4) * rng.standard_normal((2, n))
     view = ClassView(np.zeros(n, int), loss.astype(int), (0, 1))
-    return [Scored(score + 1.6 * (1 - loss), loss, weight, view=view) for score in noise]
+    return [Scored(score + 1.6 * (1 - loss), loss, weight, class_view=view) for score in noise]
 
 
 @pytest.mark.slow
@@ -426,7 +428,7 @@ def test_equal_weights_leave_the_intervals_of_working_points_as_they_are() -> No
     rng = np.random.default_rng(15)
     loss = (rng.random(300) < 0.2).astype(float)
     view = ClassView(np.zeros(300, int), loss.astype(int), (0, 1))
-    plain = Scored(rng.normal(size=300) - loss, loss, view=view)
+    plain = Scored(rng.normal(size=300) - loss, loss, class_view=view)
     weighted = replace(plain, weight=np.full(300, 0.25))
     for name in ("coverage@10risk", "selective_risk@80cov", "accuracy"):
         one, other = (interval_of_metric(metric_named(name), s) for s in (plain, weighted))

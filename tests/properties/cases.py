@@ -43,12 +43,12 @@ def make(
     """Join the columns into what metrics take; `sure` is the probability of the prediction."""
     p = np.where(prediction[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None])
     view = ClassView(labels, prediction, (0, 1), p, np.log(p))
-    return Scored(confidence, loss, probability=confidence, view=view)
+    return Scored(confidence, loss, probability=confidence, class_view=view)
 
 
 def rows(s: Scored, index: np.ndarray, *, keep_confidence: bool = False) -> Scored:
     """Take rows, or hand the rows' losses and classes out over the confidences as they stand."""
-    view = s.view
+    view = s.class_view
     taken = ClassView(
         view.labels[index],
         view.prediction[index],
@@ -56,14 +56,14 @@ def rows(s: Scored, index: np.ndarray, *, keep_confidence: bool = False) -> Scor
         view.probabilities[index],
         view.log_probabilities[index],
     )
-    where = np.arange(s.n) if keep_confidence else index
+    where = np.arange(s.n_rows) if keep_confidence else index
     return replace(
         s,
         confidence=s.confidence[where],
         loss=s.loss[index],
         weight=None if s.weight is None else s.weight[index],
         probability=s.probability[where],
-        view=taken,
+        class_view=taken,
     )
 
 
@@ -71,6 +71,6 @@ def in_order(s: Scored, *, best: bool) -> Scored:
     """Hand the samples out over the confidences in the best or the worst order."""
     most_confident_first = np.argsort(-s.confidence, kind="stable")
     by_loss = np.argsort(s.loss if best else -s.loss, kind="stable")
-    index = np.empty(s.n, dtype=int)
+    index = np.empty(s.n_rows, dtype=int)
     index[most_confident_first] = by_loss
     return rows(s, index, keep_confidence=True)

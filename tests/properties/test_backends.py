@@ -20,8 +20,8 @@ from tests.properties.backends import (
 from tests.properties.on_host import ON_HOST
 
 from abstain import curves, metrics
-from abstain._foundation.foreign import carries_gradient
-from abstain._foundation.scored import scored
+from abstain._foundation.gradients import carries_gradient
+from abstain._foundation.scored import validate_samples
 from abstain.metrics import METRICS
 
 PUBLIC = {
@@ -207,8 +207,10 @@ def assert_kind(got, given, name):
 
 
 def of_data(data, *, binary=False):
-    s = scored(data.confidence, data.errors if binary else data.loss, data.weight, by_value=True)
-    return replace(s, view=with_view(s, data))
+    s = validate_samples(
+        data.confidence, data.errors if binary else data.loss, data.weight, uses_values=True
+    )
+    return replace(s, class_view=with_view(s, data))
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -225,7 +227,7 @@ def test_the_catalogue_gives_the_numbers_of_numpy(metric, binary, backend, monke
     got = metric.compute(given)
     monkeypatch.undo()
     expected = metric.compute(s)
-    assert (got.accepted, got.reason) == (expected.accepted, expected.reason)
+    assert (got.n_accepted, got.reason) == (expected.n_accepted, expected.reason)
     close(got.value, expected.value)
     flows = backend.grads and bool(metric.measurement.gradients) and not got.reason
     assert isinstance(got.value, float) != flows

@@ -69,7 +69,7 @@ def test_platt_with_a_positive_slope_changes_no_ranking_metric(
 @given(s=scored_cases(), T=st.sampled_from([0.3, 0.5, 2.0, 7.0]))
 @FEW
 def test_a_temperature_changes_no_ranking_metric_of_two_classes(s: Scored, T: float) -> None:
-    view = s.view
+    view = s.class_view
     p = ab.Predictions(logits=np.round(8 * view.log_probabilities) / 8, labels=view.labels)
     before, after = (score("msr", p, temperature=t) for t in (1.0, T))
     rank_alike(replace(s, confidence=before.values), replace(s, confidence=after.values))

@@ -60,7 +60,7 @@ def same(a: float, b: float) -> bool:
 
 @given(s=scored_cases(), data=st.data())
 def test_row_order_does_not_matter(s: Scored, data: st.DataObject) -> None:
-    shuffled = rows(s, np.array(data.draw(st.permutations(range(s.n)))))
+    shuffled = rows(s, np.array(data.draw(st.permutations(range(s.n_rows)))))
     for metric in ALL:
         assert same(value(metric, s), value(metric, shuffled)), metric.name
 
@@ -76,20 +76,20 @@ def test_only_the_order_of_the_confidences_matters(s: Scored, data: st.DataObjec
 
 @given(s=scored_cases(), data=st.data())
 def test_integer_weights_are_repetitions(s: Scored, data: st.DataObject) -> None:
-    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n, max_size=s.n)))
+    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n_rows, max_size=s.n_rows)))
     assume(times.any())
     weighted = replace(s, weight=times.astype(float))
-    repeated = rows(s, np.repeat(np.arange(s.n), times))
+    repeated = rows(s, np.repeat(np.arange(s.n_rows), times))
     for metric in ALL:
         assert same(value(metric, weighted), value(metric, repeated)), metric.name
 
 
 @given(s=scored_cases())
 def test_unit_weights_change_nothing(s: Scored) -> None:
-    weighted = replace(s, weight=np.ones(s.n))
+    weighted = replace(s, weight=np.ones(s.n_rows))
     for metric in ALL:
         assert same(value(metric, s), value(metric, weighted)), metric.name
-        assert metric.compute(s).accepted == metric.compute(weighted).accepted, metric.name
+        assert metric.compute(s).n_accepted == metric.compute(weighted).n_accepted, metric.name
 
 
 @given(s=scored_cases())
@@ -119,7 +119,7 @@ def _between_the_extremes(metric: Metric, s: Scored) -> None:
 
 @given(s=scored_cases(most=6))
 def test_duplication_leaves_the_value_or_its_limit(s: Scored) -> None:
-    repeated = {times: rows(s, np.tile(np.arange(s.n), times)) for times in (3, 64, 128)}
+    repeated = {times: rows(s, np.tile(np.arange(s.n_rows), times)) for times in (3, 64, 128)}
     for metric in ALL:
         assert metric.measurement.duplication in {"exact", "limit"}, metric.name
         if metric.measurement.duplication == "exact":
@@ -132,12 +132,12 @@ def test_duplication_leaves_the_value_or_its_limit(s: Scored) -> None:
 
 @given(s=scored_cases(unknown=True), data=st.data())
 def test_properties_hold_with_samples_of_no_known_class(s: Scored, data: st.DataObject) -> None:
-    shuffled = rows(s, np.array(data.draw(st.permutations(range(s.n)))))
-    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n, max_size=s.n)))
+    shuffled = rows(s, np.array(data.draw(st.permutations(range(s.n_rows)))))
+    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n_rows, max_size=s.n_rows)))
     assume(times.any())
     weighted, repeated = (
         replace(s, weight=times.astype(float)),
-        rows(s, np.repeat(range(s.n), times)),
+        rows(s, np.repeat(range(s.n_rows), times)),
     )
     for metric in OPEN_SET:
         v = value(metric, s)
@@ -148,13 +148,13 @@ def test_properties_hold_with_samples_of_no_known_class(s: Scored, data: st.Data
         assert same(v, value(metric, replace(s, confidence=4 * s.confidence))), metric.name
         assert same(value(metric, weighted), value(metric, repeated)), metric.name
         if metric.measurement.duplication == "exact":
-            assert same(v, value(metric, rows(s, np.tile(np.arange(s.n), 3)))), metric.name
+            assert same(v, value(metric, rows(s, np.tile(np.arange(s.n_rows), 3)))), metric.name
 
 
 @given(s=scored_cases())
 def test_inputs_stay_untouched(s: Scored) -> None:
-    s = replace(s, weight=np.ones(s.n))
-    view = s.view
+    s = replace(s, weight=np.ones(s.n_rows))
+    view = s.class_view
     arrays = (s.confidence, s.loss, s.weight, view.labels, view.prediction)
     for array in (*arrays, view.probabilities, view.log_probabilities):
         array.setflags(write=False)

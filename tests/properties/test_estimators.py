@@ -20,8 +20,8 @@ WEIGHTS = st.sampled_from([0.0, 0.25, 1.0, 2.0, 7.5])
 def graded(draw: st.DrawFn, *, ties: bool = True, weights: bool = True) -> Scored:
     """Draw any loss, and weights of any size with some of them 0."""
     s = draw(scored_cases(most=40, ties=ties))
-    loss = np.array(draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
-    weight = np.array(draw(st.lists(WEIGHTS, min_size=s.n, max_size=s.n)))
+    loss = np.array(draw(st.lists(LOSSES, min_size=s.n_rows, max_size=s.n_rows)))
+    weight = np.array(draw(st.lists(WEIGHTS, min_size=s.n_rows, max_size=s.n_rows)))
     return replace(s, loss=loss, weight=weight if weights and weight.any() else None)
 
 
@@ -33,7 +33,9 @@ def value(name: str, s: Scored) -> float:
 def test_two_sele_is_twice_augrc_and_the_risk_over_n(s: Scored) -> None:
     two_sele, risk = value("two_sele", s), s.groups.risk
     assert two_sele == pytest.approx(2 * value("sele", s), rel=1e-14)
-    assert two_sele == pytest.approx(2 * value("augrc", s) + risk / s.total, rel=1e-12, abs=1e-12)
+    assert two_sele == pytest.approx(
+        2 * value("augrc", s) + risk / s.total_weight, rel=1e-12, abs=1e-12
+    )
 
 
 @given(s=graded())
@@ -47,7 +49,7 @@ def test_plugin_is_above_log_and_above_sele(s: Scored) -> None:
 
 @given(s=graded())
 def test_a_loss_that_is_the_same_for_all_is_its_own_aurc(s: Scored) -> None:
-    s = replace(s, loss=np.full(s.n, 0.7))
+    s = replace(s, loss=np.full(s.n_rows, 0.7))
     assert value("aurc_plugin", s) == pytest.approx(0.7, rel=1e-12)
     for form in ("reweighted", "definition"):
         got = population_aurc(s.confidence, s.loss, form=form, weight=s.weight)
@@ -58,7 +60,7 @@ def test_a_loss_that_is_the_same_for_all_is_its_own_aurc(s: Scored) -> None:
 
 @given(s=graded(weights=False), data=st.data())
 def test_monte_carlo_is_a_metric_like_any_other(s: Scored, data: st.DataObject) -> None:
-    seed, order = 3, np.array(data.draw(st.permutations(range(s.n))))
+    seed, order = 3, np.array(data.draw(st.permutations(range(s.n_rows))))
     one = monte_carlo_aurc(s.confidence, s.loss, draws=3, rng=seed)
     assert one >= 0
     other = rows(s, order)
@@ -71,13 +73,13 @@ def test_population_forms_without_ties(s: Scored) -> None:
     definition = population_aurc(s.confidence, s.loss, form="definition")
     assert definition == pytest.approx(value("aurc_plugin", s), rel=1e-12, abs=1e-12)
     gap = abs(population_aurc(s.confidence, s.loss) - definition)
-    assert gap <= s.loss.max() / (2 * s.n) + 1e-12
+    assert gap <= s.loss.max() / (2 * s.n_rows) + 1e-12
 
 
 @given(s=graded())
 def test_population_forms_are_the_limit_of_repetition(s: Scored) -> None:
     # Many copies of every sample: ties keep what they are worth, and n no longer matters.
-    many = replace(s, weight=(np.ones(s.n) if s.weight is None else s.weight) * 1e9)
+    many = replace(s, weight=(np.ones(s.n_rows) if s.weight is None else s.weight) * 1e9)
     reweighted = population_aurc(s.confidence, s.loss, weight=s.weight)
     for name in ("aurc_plugin", "aurc_log"):
         assert value(name, many) == pytest.approx(reweighted, abs=1e-6)
@@ -103,7 +105,7 @@ def test_the_smallest_counterexample_is_of_four_samples() -> None:
 @given(s=graded(ties=False, weights=False))
 def test_two_sele_is_an_upper_bound_below_the_most_confident_quarter(s: Scored) -> None:
     rank = np.argsort(np.argsort(s.confidence)) + 1
-    loss = np.where(rank <= 0.75 * s.n, s.loss, 0.0)
+    loss = np.where(rank <= 0.75 * s.n_rows, s.loss, 0.0)
     below = replace(s, loss=loss)
     assert value("two_sele", below) >= value("aurc_plugin", below) - 1e-12
 

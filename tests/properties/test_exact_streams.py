@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from abstain import streaming
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.errors import UncountedError, UndefinedMetricWarning
 from abstain.metrics import METRICS
 from abstain.metrics.entry import Need
@@ -70,7 +70,7 @@ def same(a, b):
 @given(batches(), st.data())
 def test_any_partition_and_order_gives_the_numbers_of_the_batch(make, batch, data):
     c, x, parts = batch
-    state, whole = make(c, x, parts, data), scored(c, x)
+    state, whole = make(c, x, parts, data), validate_samples(c, x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         for name in SERVED:
@@ -105,7 +105,7 @@ def sample(n, seed, ties):
 @pytest.mark.parametrize("n", [300, 9000])
 def test_intervals_are_those_of_the_batch(n, ties):
     c, x = sample(n, 0, ties)
-    whole = scored(c, x)
+    whole = validate_samples(c, x)
     one = streaming.scored(streaming.update(streaming.one_pass(), c, x))
     first = streaming.update(streaming.first_pass(), c, x)
     two = streaming.scored(streaming.update(streaming.second_pass(first), c, x))

@@ -9,7 +9,7 @@ from tests.properties.backends import drawn, with_view
 
 import abstain as ab
 from abstain import curves
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.errors import InputError
 from abstain.metrics import METRICS, cwsa, ece, failure_auroc, partial_aurc, risk_coverage_areas
 
@@ -43,12 +43,12 @@ def leaf(x):
 
 def value_of(metric, given):
     data = SimpleNamespace(**given)
-    s = scored(data.confidence, data.loss, data.weight, by_value=True)
+    s = validate_samples(data.confidence, data.loss, data.weight, uses_values=True)
     if s.xp is np and not isinstance(data.probabilities, np.ndarray):
         # All arrays of a record are of one library.
         loss = data.loss.clone().requires_grad_(True)
-        s = scored(data.confidence, loss, data.weight, by_value=True).plain
-    return metric.compute(replace(s, view=with_view(s, data))).value
+        s = validate_samples(data.confidence, loss, data.weight, uses_values=True).without_gradient
+    return metric.compute(replace(s, class_view=with_view(s, data))).value
 
 
 def as_tensors(data, *, weighted):

@@ -26,14 +26,14 @@ def test_augrc_is_its_auroc_identity(s: Scored) -> None:
 def test_sele_is_augrc_plus_half_the_risk_over_n(s: Scored) -> None:
     sele = ab.aurc(s.confidence, s.loss, estimator="sele")
     assert sele == pytest.approx(
-        ab.augrc(s.confidence, s.loss) + s.loss.mean() / (2 * s.n), abs=1e-12
+        ab.augrc(s.confidence, s.loss) + s.loss.mean() / (2 * s.n_rows), abs=1e-12
     )
 
 
 @given(s=scored_cases(most=40, ties=False), data=st.data())
 def test_trapezoid_is_plugin_plus_a_boundary_term(s: Scored, data: st.DataObject) -> None:
-    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
-    boundary = (loss[s.confidence.argmax()] - loss.mean()) / (2 * s.n)
+    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n_rows, max_size=s.n_rows)))
+    boundary = (loss[s.confidence.argmax()] - loss.mean()) / (2 * s.n_rows)
     plugin = ab.aurc(s.confidence, loss, estimator="plugin")
     assert ab.aurc(s.confidence, loss) == pytest.approx(plugin + boundary, abs=1e-12)
 
@@ -49,7 +49,7 @@ def test_the_terms_of_augrc_add_up(s: Scored) -> None:
 def test_excess_aurc_is_never_negative_and_zero_for_the_oracle(
     s: Scored, data: st.DataObject
 ) -> None:
-    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
+    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n_rows, max_size=s.n_rows)))
     for estimator in ("trapezoid", "plugin", "log", "sele", "2sele"):
         assert ab.e_aurc(s.confidence, loss, estimator=estimator) >= 0
         untied = np.argsort(np.argsort(-loss, kind="stable"))
@@ -67,7 +67,7 @@ def test_the_analytic_optimum_is_the_formula(s: Scored) -> None:
 
 @given(s=scored_cases(least=2, most=40), cut=st.floats(0.01, 0.99), data=st.data())
 def test_partial_areas_add_up_inside_a_segment(s: Scored, cut: float, data: st.DataObject) -> None:
-    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
+    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n_rows, max_size=s.n_rows)))
     c = s.confidence
     augrc = ab.partial_augrc(c, loss, high=cut) + ab.partial_augrc(c, loss, low=cut)
     assert augrc == pytest.approx(ab.augrc(c, loss), abs=1e-12)
@@ -87,7 +87,7 @@ def test_contributions_add_up(s: Scored) -> None:
         whole = ab.metrics.METRICS[metric].compute(s).value
         assert parts.min() >= -1e-15
         assert parts.sum() == pytest.approx(whole, abs=1e-12)
-        grouped = ab.group_contributions(s.confidence, s.loss, s.view.labels, metric=metric)
+        grouped = ab.group_contributions(s.confidence, s.loss, s.class_view.labels, metric=metric)
         assert grouped.contribution.sum() == pytest.approx(whole, abs=1e-12)
 
 

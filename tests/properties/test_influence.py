@@ -62,14 +62,14 @@ def case(seed: int, n: int = 60, *, ties: bool, weights: bool) -> Scored:
 
 def derivative(metric: Metric, s: Scored, step: float = 1e-5) -> np.ndarray:
     """W dT/dw for each sample, less its weighted mean."""
-    out = np.zeros(s.n)
+    out = np.zeros(s.n_rows)
     for i in np.flatnonzero(s.weight):
         values = []
         for sign in (1, -1):
             weight = s.weight.copy()
             weight[i] += sign * step
             values.append(metric.compute(replace(s, weight=weight)).value)
-        out[i] = s.total * (values[0] - values[1]) / (2 * step)
+        out[i] = s.total_weight * (values[0] - values[1]) / (2 * step)
     return np.where(s.weight > 0, out - np.average(out, weights=s.weight), 0.0)
 
 
@@ -91,10 +91,10 @@ def test_counting_estimators_agree_with_one_sample_more_or_less(name: str, ties:
     metric, s = metric_named(name), case(7, ties=ties, weights=False)
     gaps = []
     for times in (1, 8):
-        repeated = rows(s, np.tile(np.arange(s.n), times))
+        repeated = rows(s, np.tile(np.arange(s.n_rows), times))
         # The copies are alike: the first of each is enough.
-        expected = np.array([one_more_or_less(metric, repeated, i) for i in range(s.n)])
-        gap = influence_of(metric, repeated)[: s.n] - (expected - expected.mean())
+        expected = np.array([one_more_or_less(metric, repeated, i) for i in range(s.n_rows)])
+        gap = influence_of(metric, repeated)[: s.n_rows] - (expected - expected.mean())
         gaps.append(np.abs(gap).max() / np.abs(expected).max())
     assert gaps[0] < 0.06
     assert gaps[1] < max(gaps[0] / 4, 1e-9)
@@ -102,9 +102,10 @@ def test_counting_estimators_agree_with_one_sample_more_or_less(name: str, ties:
 
 def one_more_or_less(metric: Metric, s: Scored, i: int) -> float:
     ends = [
-        metric.compute(replace(s, weight=s.weight + d * (np.arange(s.n) == i))) for d in (1, -1)
+        metric.compute(replace(s, weight=s.weight + d * (np.arange(s.n_rows) == i)))
+        for d in (1, -1)
     ]
-    return s.n * (ends[0].value - ends[1].value) / 2
+    return s.n_rows * (ends[0].value - ends[1].value) / 2
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -117,7 +118,7 @@ def test_the_weighted_mean_is_zero_and_samples_without_weight_have_no_influence(
     if metric.compute(s).reason:
         pytest.skip("undefined here")
     found = influence_of(metric, s)
-    assert found.shape == (s.n,)
+    assert found.shape == (s.n_rows,)
     assert abs(np.average(found, weights=s.weight)) < 1e-12 * max(1.0, np.abs(found).max())
     assert not found[s.weight == 0].any()
 
@@ -144,7 +145,7 @@ def test_a_metric_has_an_influence_or_a_reason(metric: Metric) -> None:
 def test_finite_sample_formulas_of_augrc_and_the_plugin_aurc() -> None:
     # Written out sample by sample, as in the design.
     s = case(19, 40, ties=True, weights=False)
-    c, loss, n = s.confidence, s.loss, s.n
+    c, loss, n = s.confidence, s.loss, s.n_rows
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, n + 1))))
     augrc, plugin = (METRICS[name].compute(s).value for name in ("augrc", "aurc_plugin"))
     below = np.array([(c < x).sum() + (c == x).sum() / 2 for x in c]) / n

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.properties.cases import scored_cases
 
 import abstain as ab
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import N_SPLIT_AT_ENDS, split_at_ends, with_vertex
-from abstain._foundation.scored import ClassView, Scored, scored
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import ClassView, Scored, validate_samples
+from abstain._foundation.tie_groups import N_SPLIT_AT_ENDS, split_at_ends, with_vertex_at
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influence_of, interval_of_metric
@@ -35,14 +35,17 @@ def by_groups(s: Scored) -> Scored:
     return replace(s, precomputed_groups=s.groups, precomputed_merged_groups=None)
 
 
-def assert_same(got: Measured, expected: Measured, name: str) -> None:
+def assert_same(got: MetricValue, expected: MetricValue, name: str) -> None:
     assert got.value == pytest.approx(expected.value, rel=1e-9, abs=1e-12, nan_ok=True), name
-    assert (got.accepted, got.reason) == (expected.accepted, expected.reason), name
+    assert (got.n_accepted, got.reason) == (expected.n_accepted, expected.reason), name
 
 
 @given(s=scored_cases(most=60))
 def test_every_rank_metric_needs_merged_groups_only(s: Scored) -> None:
-    assert (s.merged_groups.n, s.merged_groups.tied) == (s.groups.n, s.groups.tied)
+    assert (s.merged_groups.n_samples, s.merged_groups.n_tied) == (
+        s.groups.n_samples,
+        s.groups.n_tied,
+    )
     assert s.merged_groups.is_merged is not None
     full = by_groups(s)
     for metric in RANKED:
@@ -54,7 +57,7 @@ def test_untied_orders_need_merged_groups_only(s: Scored) -> None:
     for order in (s.with_ties_broken(best=True), s.with_ties_broken(best=False)):
         full = by_groups(replace(order, precomputed_merged_groups=None))
         assert np.array_equal(full.groups.loss, order.loss)
-        assert order.merged_groups.tied == 0
+        assert order.merged_groups.n_tied == 0
         for metric in RANKED:
             if not metric.reason_not_applicable(order):
                 assert_same(metric.compute(order), metric.compute(full), metric.name)
@@ -62,13 +65,13 @@ def test_untied_orders_need_merged_groups_only(s: Scored) -> None:
 
 @given(s=scored_cases(most=60), wanted=st.integers(1, 60))
 def test_a_vertex_within_a_merged_group(s: Scored, wanted: int) -> None:
-    wanted = min(wanted, s.n)
-    groups = with_vertex(s.merged_groups, wanted)
-    assert (groups.n, groups.tied) == (s.n, s.groups.tied)
-    assert (wanted in groups.through) == (wanted in s.groups.through)
-    if wanted in groups.through:
-        place, there = (list(x.through).index(wanted) for x in (groups, s.groups))
-        assert groups.loss_through[place] == s.groups.loss_through[there]
+    wanted = min(wanted, s.n_rows)
+    groups = with_vertex_at(s.merged_groups, wanted)
+    assert (groups.n_samples, groups.n_tied) == (s.n_rows, s.groups.n_tied)
+    assert (wanted in groups.cumulative_weight) == (wanted in s.groups.cumulative_weight)
+    if wanted in groups.cumulative_weight:
+        place, there = (list(x.cumulative_weight).index(wanted) for x in (groups, s.groups))
+        assert groups.cumulative_loss[place] == s.groups.cumulative_loss[there]
 
 
 @given(s=scored_cases(most=60), share=st.floats(0, 1), rule=st.sampled_from(["first", "expected"]))
@@ -76,11 +79,12 @@ def test_working_points_within_a_merged_group(s: Scored, share: float, rule: str
     groups = s.groups
     risk = ab.generalized_risk(s.confidence, s.loss, coverage=share, rule=rule)
     if rule == "first":
-        place = np.flatnonzero(groups.through >= share * s.n * (1 - 1e-12))[0]
-        assert risk == groups.loss_through[place] / s.n
+        place = np.flatnonzero(groups.cumulative_weight >= share * s.n_rows * (1 - 1e-12))[0]
+        assert risk == groups.cumulative_loss[place] / s.n_rows
     else:
         ends, losses = (
-            np.concatenate(([0.0], x)) / s.n for x in (groups.through, groups.loss_through)
+            np.concatenate(([0.0], x)) / s.n_rows
+            for x in (groups.cumulative_weight, groups.cumulative_loss)
         )
         assert risk == pytest.approx(np.interp(share, ends, losses), abs=1e-15)
 
@@ -112,8 +116,8 @@ def test_large_samples_to_the_last_digits(kind: str) -> None:
         confidence = confidence.astype(np.float32)
     elif kind == "saturated":
         confidence[rng.random(loss.size) < 0.55] = 1.0
-    s = scored(confidence, loss)
-    assert s.merged_groups.count.size < 0.5 * s.n
+    s = validate_samples(confidence, loss)
+    assert s.merged_groups.count.size < 0.5 * s.n_rows
     full = by_groups(s)
     for metric in RANKED:
         if not metric.reason_not_applicable(s):
@@ -132,20 +136,25 @@ def large_case(kind: str) -> Scored:
         loss = (rng.random(loss.size) < 0.5).astype(float)
     if kind == "wrong at the top":
         loss[np.argsort(confidence)[-5:]] = 1.0
-    return scored(confidence, loss)
+    return validate_samples(confidence, loss)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "rounded", "half of them wrong", "wrong at the top"])
 def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     s = large_case(kind)
-    assert s.merged_rows.n < s.split_rows.n < s.group_rows.n
-    assert s.merged_rows.total == s.split_rows.total == s.group_rows.total == s.n
+    assert s.merged_rows.n_rows < s.split_rows.n_rows < s.group_rows.n_rows
+    assert (
+        s.merged_rows.total_weight
+        == s.split_rows.total_weight
+        == s.group_rows.total_weight
+        == s.n_rows
+    )
     for metric in filter(
         lambda m: m.measurement.influence is not None and not m.reason_not_applicable(s), RANKED
     ):
         rows = metric.measurement.influence_rows(s)
         assert rows in (s.split_rows, s.merged_rows), metric.name
-        few = spread_of(influence_of(metric, rows), times=rows.times)
+        few = spread_of(influence_of(metric, rows), times=rows.row_counts)
         every = spread_of(influence_of(metric, s))
         assert (few.samples, few.units) == (every.samples, every.units)
         assert few.error == pytest.approx(every.error, rel=1e-10), metric.name
@@ -175,8 +184,8 @@ def test_of_few_samples_groups_say_what_split_groups_do(s: Scored) -> None:
         if metric.compute(s).reason:
             continue
         rows, cut = metric.measurement.influence_rows(s), metric.measurement.influence_rows(apart)
-        few = spread_of(influence_of(metric, rows), times=rows.times)
-        every = spread_of(influence_of(metric, cut), times=cut.times)
+        few = spread_of(influence_of(metric, rows), times=rows.row_counts)
+        every = spread_of(influence_of(metric, cut), times=cut.row_counts)
         same = pytest.approx(every.error, rel=1e-9, abs=1e-12, nan_ok=True)
         assert few.error == same, metric.name
 
@@ -184,7 +193,7 @@ def test_of_few_samples_groups_say_what_split_groups_do(s: Scored) -> None:
 def test_groups_stand_for_few_samples_alone() -> None:
     for more in (0, 1):
         n = 2 * N_SPLIT_AT_ENDS + more
-        s = scored(np.arange(n, 0, -1.0), np.arange(n) % 50 == 0)
+        s = validate_samples(np.arange(n, 0, -1.0), np.arange(n) % 50 == 0)
         assert (s.split_rows is s.group_rows) == (more == 0)
 
 
@@ -193,7 +202,7 @@ def test_each_row_has_the_influence_of_the_samples_it_stands_for(s: Scored) -> N
     rows = s.group_rows
     place = {(c, x): i for i, (c, x) in enumerate(zip(rows.confidence, rows.loss, strict=True))}
     own = [place[c, x] for c, x in zip(s.confidence, s.loss, strict=True)]
-    assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
+    assert np.array_equal(np.bincount(own, minlength=rows.n_rows), rows.row_counts)
     for metric in filter(
         lambda m: m.measurement.influence is not None and not m.reason_not_applicable(rows), RANKED
     ):
@@ -210,18 +219,18 @@ def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
     own = replace(known, measurement=measurement)
     assert own.measurement.influence_rows(s) is s
     found = interval_of_metric(own, s)
-    assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n))
+    assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n_rows))
 
 
 @given(s=scored_cases(most=60), seed=st.integers(0, 99))
 def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: int) -> None:
-    labels = np.random.default_rng(seed).integers(-1, 3, s.n)
-    s = replace(s, view=ClassView(labels, labels, (0, 1, 2)))
+    labels = np.random.default_rng(seed).integers(-1, 3, s.n_rows)
+    s = replace(s, class_view=ClassView(labels, labels, (0, 1, 2)))
     rows = s.class_rows
-    kept = zip(rows.confidence, rows.loss, rows.view.labels, strict=True)
+    kept = zip(rows.confidence, rows.loss, rows.class_view.labels, strict=True)
     place = {row: i for i, row in enumerate(kept)}
     own = [place[row] for row in zip(s.confidence, s.loss, labels, strict=True)]
-    assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
+    assert np.array_equal(np.bincount(own, minlength=rows.n_rows), rows.row_counts)
     for metric in (METRICS["aurc_ba"], METRICS["augrc_ba"]):
         assert metric.measurement.influence_rows(s) is rows
         few, every = influence_of(metric, rows), influence_of(metric, s)
@@ -245,7 +254,7 @@ def test_areas_between_two_coverages_need_merged_groups_only(
 
 def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
-    s = scored(rng.random(20_000).astype(np.float32).round(2), rng.random(20_000) < 0.05)
+    s = validate_samples(rng.random(20_000).astype(np.float32).round(2), rng.random(20_000) < 0.05)
     calls = []
     real = module.trapezoids
     monkeypatch.setattr(module, "trapezoid_areas", lambda *given: calls.append(0) or real(*given))

@@ -41,7 +41,7 @@ def naive(metric: Metric, samples: list[Scored]) -> np.ndarray:
 def agree(metrics: list[Metric], s: Scored, draws: Draws) -> None:
     got = replicates([s], metrics, draws)[:, 0]
     counts = np.concatenate(list(draws), axis=1)
-    samples = [rows(s, np.repeat(np.arange(s.n), count)) for count in counts.T]
+    samples = [rows(s, np.repeat(np.arange(s.n_rows), count)) for count in counts.T]
     for metric, values in zip(metrics, got, strict=True):
         expected = naive(metric, samples)
         scale = np.maximum(1.0, np.abs(np.where(np.isfinite(expected), expected, 1.0)))
@@ -53,19 +53,21 @@ def agree(metrics: list[Metric], s: Scored, draws: Draws) -> None:
 @given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
 @settings(max_examples=40)
 def test_counts_are_rows(s: Scored, seed: int, data: st.DataObject) -> None:
-    agree(ALL, s, plans(s.n, seed, data))
+    agree(ALL, s, plans(s.n_rows, seed, data))
 
 
 @given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
 @settings(max_examples=25)
 def test_counts_are_rows_with_weights(s: Scored, seed: int, data: st.DataObject) -> None:
     numbers = st.sampled_from([0, 1, 2, 3]) if data.draw(st.booleans()) else st.floats(0.1, 2)
-    weight = np.array(data.draw(st.lists(numbers, min_size=s.n, max_size=s.n)), dtype=float)
-    agree(ALL, replace(s, weight=weight), plans(s.n, seed, data))
+    weight = np.array(
+        data.draw(st.lists(numbers, min_size=s.n_rows, max_size=s.n_rows)), dtype=float
+    )
+    agree(ALL, replace(s, weight=weight), plans(s.n_rows, seed, data))
 
 
 @given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
 @settings(max_examples=25)
 def test_counts_are_rows_for_other_losses(s: Scored, seed: int, data: st.DataObject) -> None:
-    loss = np.array(data.draw(st.lists(st.floats(0, 1), min_size=s.n, max_size=s.n)))
-    agree(GRADED, replace(s, loss=loss), plans(s.n, seed, data))
+    loss = np.array(data.draw(st.lists(st.floats(0, 1), min_size=s.n_rows, max_size=s.n_rows)))
+    agree(GRADED, replace(s, loss=loss), plans(s.n_rows, seed, data))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import abstain as ab
 from abstain import streaming
-from abstain._foundation.checks import refuse_swapped
-from abstain._foundation.scored import scored
+from abstain._foundation.checks import reject_swapped_arguments
+from abstain._foundation.scored import validate_samples
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.metrics import METRICS, metric_named
 from abstain.streaming.scales import SCALES, bin_index
@@ -58,14 +58,14 @@ def streams(draw, *, scale=None, losses=("binary", "unit", "any")):
 def looks_swapped(c, x):
     """Whether metrics refuse these as a loss and a confidence; a stream sees a part of more."""
     try:
-        refuse_swapped(c, x)
+        reject_swapped_arguments(c, x)
     except InputError:
         return True
     return False
 
 
 def exact_value(name, c, x, w):
-    return metric_named(name).compute(scored(c, x, w)).value
+    return metric_named(name).compute(validate_samples(c, x, w)).value
 
 
 def held(name, state, c, x, w):

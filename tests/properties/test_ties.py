@@ -22,11 +22,11 @@ AVERAGED = [metric for metric in METRICS.values() if metric.measurement.averages
 def all_orders(s: Scored) -> list[Scored]:
     """Return the case once for each order of its tied samples, every confidence distinct."""
     orders = []
-    for order in permutations(range(s.n)):
+    for order in permutations(range(s.n_rows)):
         ranked = s.confidence[list(order)]
         if np.all(ranked[:-1] >= ranked[1:]):
-            rank = np.empty(s.n)
-            rank[list(order)] = np.arange(s.n, 0, -1)
+            rank = np.empty(s.n_rows)
+            rank[list(order)] = np.arange(s.n_rows, 0, -1)
             orders.append(replace(s, confidence=rank))
     return orders
 
@@ -59,12 +59,12 @@ def test_the_value_is_the_mean_over_all_tie_orders(s: Scored) -> None:
 def test_bounds_of_graded_and_weighted_losses_hold_every_order(
     s: Scored, data: st.DataObject
 ) -> None:
-    loss = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n, max_size=s.n)))
-    weight = np.array(data.draw(st.lists(st.integers(0, 2), min_size=s.n, max_size=s.n)))
+    loss = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n_rows, max_size=s.n_rows)))
+    weight = np.array(data.draw(st.lists(st.integers(0, 2), min_size=s.n_rows, max_size=s.n_rows)))
     assume(weight.any())
-    shuffled = np.array(data.draw(st.permutations(range(s.n))))
-    rank = np.empty(s.n)
-    rank[shuffled[np.argsort(s.confidence[shuffled], kind="stable")]] = np.arange(s.n)
+    shuffled = np.array(data.draw(st.permutations(range(s.n_rows))))
+    rank = np.empty(s.n_rows)
+    rank[shuffled[np.argsort(s.confidence[shuffled], kind="stable")]] = np.arange(s.n_rows)
     for name in ("augrc", "aurc_plugin", "sele", "two_sele"):
         bounds = ab.tie_bounds(s.confidence, loss, metric=name, weight=weight)
         value = METRICS[name].compute(Scored(rank, loss, weight.astype(float))).value

@@ -11,7 +11,7 @@ from tests.properties.records import assert_equal
 
 import abstain as ab
 from abstain import calibration, curves, metrics, streaming
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.curves.bands import risk_coverage_band
 from abstain.errors import DomainError
 from abstain.metrics import METRICS, Need, metric_named
@@ -108,11 +108,13 @@ def test_rows_of_weight_0_change_no_value_and_no_interval(metric) -> None:
     def check(seed: int) -> None:
         data = columns(seed)
         both = [data, with_ignored(data, seed, spread=True)]
-        found = [scored(d["confidence"], d["loss"], d["weight"]) for d in both]
+        found = [validate_samples(d["confidence"], d["loss"], d["weight"]) for d in both]
         if not metric.reason_not_applicable(found[0]):
             for compute in (metric.compute, lambda s: interval_of_metric(metric, s)):
-                assert_equal(*(compute(replace(s, from_rows=None)) for s in found), at=metric.name)
-        assert [s.n for s in found] == [60, 60]
+                assert_equal(
+                    *(compute(replace(s, input_row_mask=None)) for s in found), at=metric.name
+                )
+        assert [s.n_rows for s in found] == [60, 60]
 
     check()
 
@@ -189,7 +191,7 @@ def test_an_evaluation_names_samples_by_the_rows_that_were_passed() -> None:
     data = columns(5)
     more = with_ignored(data, 5, spread=True)
     passed = np.flatnonzero(more["weight"] > 0)
-    first, second = (ab.evaluate(predictions(d)).cases[0].overconfident for d in (data, more))
+    first, second = (ab.evaluate(predictions(d)).curves[0].overconfident for d in (data, more))
     assert [sample.id for sample in second] == [str(passed[int(s.id)]) for s in first]
 
 
@@ -299,7 +301,9 @@ FAMILIES = ("selective_risk@37cov", "generalized_risk@60cov", "coverage@20risk",
 def test_the_scale_of_the_weights_changes_no_value_and_no_interval(metric, scale: float) -> None:
     for seed in range(3):
         d = columns(seed, 80)
-        found = [scored(d["confidence"], d["loss"], d["weight"] * k) for k in (1.0, scale)]
+        found = [
+            validate_samples(d["confidence"], d["loss"], d["weight"] * k) for k in (1.0, scale)
+        ]
         if metric.reason_not_applicable(found[0]):
             continue
         assert_equal(*(metric.compute(s) for s in found), rtol=1e-9, at=metric.name)
@@ -311,7 +315,8 @@ def test_the_scale_of_the_weights_changes_no_value_and_no_interval(metric, scale
 def test_numbers_that_depend_on_the_number_of_samples_stay_near(metric, scale: float) -> None:
     d = columns(3, 400)
     near, far, further = (
-        scored(d["confidence"], d["loss"], d["weight"] * k) for k in (1.0, scale, scale**1.1)
+        validate_samples(d["confidence"], d["loss"], d["weight"] * k)
+        for k in (1.0, scale, scale**1.1)
     )
     assert metric.compute(far).value == pytest.approx(metric.compute(near).value, rel=0.02)
     assert_equal(metric.compute(far), metric.compute(further), rtol=1e-9)
@@ -330,7 +335,7 @@ def test_an_evaluation_is_the_same_on_every_scale(make, scale: float) -> None:
     for one, two in zip(first.results, second.results, strict=True):
         if one.metric.name in names:
             assert_equal(one, two, rtol=1e-9)
-    assert [f.message for f in first.findings] == [f.message for f in second.findings]
+    assert [f.message for f in first.notes] == [f.message for f in second.notes]
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -43,9 +43,9 @@ def test_the_limits_are_tight_on_probabilities():
 
 
 def exact_of(name, c, x):
-    from abstain._foundation.scored import scored
+    from abstain._foundation.scored import validate_samples
 
-    return ab.metrics.metric_named(name).compute(scored(c, x)).value
+    return ab.metrics.metric_named(name).compute(validate_samples(c, x)).value
 
 
 def test_bfloat16_bins_would_be_far_coarser():

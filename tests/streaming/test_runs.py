@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from abstain import streaming
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.errors import FileFormatError, InputError, UncountedError, UndefinedMetricWarning
 from abstain.metrics import METRICS
 from abstain.metrics.entry import Need
@@ -47,7 +47,7 @@ def test_all_numbers_and_intervals_are_those_of_the_batch(
     c, x, w = samples(300, 1, losses, weighted)
     # In an interval of the batch a sample of weight 0 counts as one that was seen.
     w = None if w is None else w + 1
-    whole = scored(c, x, w)
+    whole = validate_samples(c, x, w)
     state = filled(tmp_path, c, x, w, memory=1 << 20)
     assert len(state.runs) == 5
     found = streaming.scored(state)
@@ -75,7 +75,7 @@ def test_areas_are_added_up_where_memory_is_short(monkeypatch, tmp_path, losses,
     state = filled(tmp_path, c, x, w, memory=1 << 16)
     assert not state.fits_in_memory
     for name in IN_BLOCKS:
-        expected = METRICS[name].compute(scored(c, x, w)).value
+        expected = METRICS[name].compute(validate_samples(c, x, w)).value
         assert streaming.compute(state, name).value == pytest.approx(expected, rel=1e-12), name
     with pytest.raises(UncountedError, match=r"'e_aurc' needs .* MB for .* rows, but `memory` is"):
         streaming.compute(state, "e_aurc")
@@ -100,7 +100,7 @@ def test_merges_and_files_do_not_matter(tmp_path, data):
         at = data.draw(st.integers(0, len(states) - 2))
         states[at : at + 2] = [streaming.merge(states[at + 1], states[at])]
     for name in IN_BLOCKS:
-        expected = METRICS[name].compute(scored(c, x)).value
+        expected = METRICS[name].compute(validate_samples(c, x)).value
         assert streaming.compute(states[0], name).value == pytest.approx(expected, rel=1e-12)
 
 
@@ -146,7 +146,7 @@ def test_few_rows_are_held_and_no_file_stays_open(monkeypatch, tmp_path):
 
     monkeypatch.setattr(run_files.SortedRun, "read", counted)
     value = streaming.compute(state, "augrc").value
-    assert value == pytest.approx(METRICS["augrc"].compute(scored(c, x)).value, rel=1e-12)
+    assert value == pytest.approx(METRICS["augrc"].compute(validate_samples(c, x)).value, rel=1e-12)
     assert max(held) == 32
     assert sum(held) == 8000
     assert len(set(opened)) <= 2
@@ -158,7 +158,7 @@ def test_a_saved_state_goes_on_where_it_was(tmp_path):
     state = streaming.update(state, c[150:170], x[150:170])
     streaming.save(state, tmp_path / "state.npz")
     found = streaming.update(streaming.load(tmp_path / "state.npz"), c[170:], x[170:])
-    expected = METRICS["aurc"].compute(scored(c, x)).value
+    expected = METRICS["aurc"].compute(validate_samples(c, x)).value
     assert streaming.compute(found, "aurc").value == pytest.approx(expected, rel=1e-12)
     assert (found.n, found.weighted, found.binary) == (200, False, True)
     empty = streaming.sorted_runs(tmp_path / "runs")
@@ -186,7 +186,7 @@ def test_damaged_runs_are_refused_in_words(tmp_path):
 def test_a_small_batch_of_confidences_0_and_1_is_one_of_the_stream(tmp_path):
     c, x = np.array([0, 1, 0, 1, 0.5, 0.7]), np.array([0, 0.5, 0.25, 0.1, 0, 1])
     state = filled(tmp_path, c, x, parts=2)
-    expected = METRICS["augrc"].compute(scored(c, x)).value
+    expected = METRICS["augrc"].compute(validate_samples(c, x)).value
     assert streaming.compute(state).value == pytest.approx(expected, rel=1e-12)
     right = np.arange(200) % 2
     with pytest.raises(InputError, match="`confidence` must come first"):

@@ -264,7 +264,7 @@ def test_what_cannot_be_run(folder, faked, capsys, asked, said):
 
 
 def test_without_torch(folder, monkeypatch, capsys):
-    monkeypatch.setattr(COMMAND, "has", lambda name: name != "torch")
+    monkeypatch.setattr(COMMAND, "is_installed", lambda name: name != "torch")
     assert run(["benchmark", "run", "glyphs"]) == 2
     assert "pip install torch" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain_bench.data import glyphs
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt
@@ -24,7 +24,7 @@ THE_FIFTEEN = {
 #: These draw nothing.
 FIXED = {"defocus-blur", "zoom-blur", "brightness", "contrast", "pixelate", "jpeg"}
 
-needs_pillow = pytest.mark.skipif(not has("PIL"), reason="needs Pillow")
+needs_pillow = pytest.mark.skipif(not is_installed("PIL"), reason="needs Pillow")
 every = pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=needs_pillow if name == "jpeg" else ()) for name in CORRUPTIONS],

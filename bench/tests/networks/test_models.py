@@ -385,7 +385,7 @@ def test_vit_is_made_for_the_pictures_and_never_downloaded(tmp_path):
 def test_vit_without_timm_says_what_to_install(monkeypatch):
     from abstain_bench.networks import vit
 
-    monkeypatch.setattr(vit, "has", lambda _: False)
+    monkeypatch.setattr(vit, "is_installed", lambda _: False)
     with pytest.raises(MissingInputError, match="pip install timm"):
         ViT()
 

@@ -132,7 +132,12 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
                     group=places,
                 )
     direct = ab.compare(
-        splits, metrics=["augrc"], methods="method", runs="seed", clustered=True, own_weights=True
+        splits,
+        metrics=["augrc"],
+        methods="method",
+        runs="seed",
+        clustered=True,
+        per_method_weights=True,
     )
     mine = results.comparisons["augrc"]
     data = (("study", name),)
@@ -199,7 +204,7 @@ def test_the_area_under_the_mean_curve_is_the_mean_of_the_areas(store, results):
 
 
 def test_only_headline_studies_count_together(results):
-    (across,) = results.comparisons["augrc"].across
+    (across,) = results.comparisons["augrc"].mean_ranks
     assert across.blocks == 5 == len(results.headline)
     assert set(across.methods) == {own.name for own in results.methods}
 

@@ -200,7 +200,7 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
     facts, iid = told("confidnet"), store.scores(store.runs[0], "iid", logits=True)
     held = store.scores(store.runs[0], "validation", logits=True)
     best = ab.fit_score(
-        "temperature", Predictions(logits=held.logits, labels=held.labels), by="nll"
+        "temperature", Predictions(logits=held.logits, labels=held.labels), objective="nll"
     )
     p = Predictions(logits=iid.logits, labels=iid.labels)
     found = 1000 * ab.aurc(score("msr", p, temperature=facts.temperature).values, ~p.correct)

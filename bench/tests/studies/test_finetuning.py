@@ -16,7 +16,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 from abstain.tables import read_predictions  # noqa: E402
 from abstain_bench import published  # noqa: E402
 from abstain_bench.studies import STUDIES  # noqa: E402
-from abstain_bench.studies.finetuning import words  # noqa: E402
+from abstain_bench.studies.finetuning import conclusions  # noqa: E402
 from abstain_bench.studies.finetuning.experiment import (  # noqa: E402
     SHIPPED,
     changed,
@@ -182,10 +182,12 @@ def test_a_winner_of_one_seed_is_one_of_these_models_only():
             *((-0.0025, -0.0015) if seeds > 1 else (np.nan, np.nan)), 0.01, 0.01, seeds, seeds, True,
         )  # fmt: skip
 
-    said = {n: words._found([against(n)], {"mine": "Mine"}, "cross-entropy")[0] for n in (1, 5)}
+    said = {
+        n: conclusions._found([against(n)], {"mine": "Mine"}, "cross-entropy")[0] for n in (1, 5)
+    }
     assert said[1].startswith("With one seed, which compares trained models and not objectives")
     assert said[5].startswith("Lower AURC than cross-entropy")
-    rows = {n: words._short_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
+    rows = {n: conclusions._short_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
     assert rows[1]["found"] == "better (of one seed only)"
     assert rows[5]["found"] == "better"
 

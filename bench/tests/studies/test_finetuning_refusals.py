@@ -20,6 +20,7 @@ from abstain_bench.pages.study import study_document  # noqa: E402
 from abstain_bench.runs.jobs import Job, Outcome  # noqa: E402
 from abstain_bench.runs.training import Recipe  # noqa: E402
 from abstain_bench.studies import STUDIES  # noqa: E402
+from abstain_bench.studies.finetuning.conclusions import failures, told  # noqa: E402
 from abstain_bench.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
     Contender,
     DataChoice,
@@ -31,7 +32,6 @@ from abstain_bench.studies.finetuning.experiment import (  # noqa: E402  # noqa:
 )
 from abstain_bench.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker  # noqa: E402
 from abstain_bench.studies.finetuning.results import _family  # noqa: E402
-from abstain_bench.studies.finetuning.words import failures, told  # noqa: E402
 
 TWO = {"learning_rate": [0.1, 0.2]}
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import Measured
-from abstain._foundation.random import seed_of
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.random import as_seed
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.inference.bootstrap_intervals import bca, told, vary
@@ -36,7 +36,7 @@ class IntervalOptions:
     seed: int
 
     @classmethod
-    def checked(
+    def from_arguments(
         cls, interval: str, *, level: float, bootstrap: int, clustered: bool, rng: Rng
     ) -> "IntervalOptions":
         """Check the options of a caller."""
@@ -46,17 +46,17 @@ class IntervalOptions:
             raise InputError(
                 f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
             )
-        return cls(interval, level_of(level), resamples, clustered, seed_of(rng))
+        return cls(interval, level_of(level), resamples, clustered, as_seed(rng))
 
 
-def of_replicates(
+def interval_of_replicates(
     metric: Metric,
     replicates: FloatArray,
     s: Scored,
     *,
     cluster: IntArray | None,
     level: float,
-    measured: Measured | None = None,
+    measured: MetricValue | None = None,
 ) -> Interval:
     """Return the BCa interval, or the central range for a metric without influence."""
     measured = measured or metric.compute(s)

@@ -6,7 +6,7 @@ Takes arrays or a callable and knows no metric by name; `abstain.metrics` and
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 
 # At once, since their modules have the same names.
 from abstain.inference.agreement import TauSummary as TauSummary
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from abstain.inference.resampled_ranks import rank_summary as rank_summary
     from abstain.inference.resampled_ranks import rank_then_aggregate as rank_then_aggregate
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         aggregates=(
             "Aggregate",

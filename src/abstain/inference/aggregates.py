@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import ShapeError
 from abstain.inference.intervals import level_of
 from abstain.inference.quantiles import quantiles
@@ -105,7 +105,7 @@ def probability_of_improvement(
         raise ShapeError(
             f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
         )
-    drawn = _shares_of_both(a, b, draws, generator(rng))
+    drawn = _shares_of_both(a, b, draws, as_generator(rng))
     pairs = _products(drawn)
     return _improvements(a, b[None], pairs, lower_is_better=lower_is_better, level=level)[0]
 
@@ -119,7 +119,7 @@ def improvements(
     """
     if len(runs) < 2:
         return
-    pairs = _products(_shares_of_both(runs[0], runs[1], draws, generator(rng)))
+    pairs = _products(_shares_of_both(runs[0], runs[1], draws, as_generator(rng)))
     for i, first in enumerate(runs[:-1]):
         others = runs[i + 1 :]
         yield from _improvements(first, others, pairs, lower_is_better=lower_is_better, level=level)
@@ -198,7 +198,7 @@ def interquartile_means(
     runs: FloatArray, *, level: float, draws: int = 2000, rng: Rng = 0
 ) -> list[Aggregate]:
     """Return `interquartile_mean` of each method, (k, data sets, runs), drawn once for all."""
-    random, shape = generator(rng), runs.shape[1:]
+    random, shape = as_generator(rng), runs.shape[1:]
     sets = np.arange(shape[0])[:, None]
     places = [random.integers(shape[1], size=(n, *shape)) for n in _blocks(draws, runs[0].size)]
     drawn = [np.concatenate([_middle_mean(own[sets, at]) for at in places]) for own in runs]
@@ -296,7 +296,7 @@ def performance_profiles(
     rng: Rng = 0,
 ) -> Iterator[PerformanceProfile]:
     """Yield `performance_profile` of each method, (k, data sets, runs), drawn once for all."""
-    tail, random = (1 - level_of(level)) / 2, generator(rng)
+    tail, random = (1 - level_of(level)) / 2, as_generator(rng)
     blocks = _blocks(draws, runs[0].size + steps.size)
     shares = np.concatenate([_shares_of_runs(runs[0], size, random) for size in blocks])
     single = runs.shape[2] < 2

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.inference.intervals import Interval
 from abstain.inference.quantiles import quantiles
 from abstain.typing import AnyArray, BoolArray, FloatArray

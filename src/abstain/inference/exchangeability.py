@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.random import generator
+from abstain._foundation.arrays import read_only
+from abstain._foundation.random import as_generator
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Blocks of equal chance, at most.
@@ -77,13 +77,13 @@ def rank_blocks(sample: AnyArray, *, blocks: int = BLOCKS, rng: Rng = 0) -> Rank
         Empty, or values that are not finite.
     """
     values = checks.finite(checks.vector(sample, "sample"), "sample").astype(np.float64)
-    breaks = generator(rng).random(values.size)
+    breaks = as_generator(rng).random(values.size)
     order = np.lexsort((breaks, values))
     parts = min(checks.positive_int(blocks, "blocks"), values.size + 1)
     ranks = np.arange(1, parts) * (values.size + 1) // parts
     chosen = order[ranks - 1]
     gaps = np.diff(np.concatenate([[0], ranks, [values.size + 1]])).astype(np.int64)
-    return RankBlocks(sealed(values[chosen]), sealed(breaks[chosen]), sealed(gaps))
+    return RankBlocks(read_only(values[chosen]), read_only(breaks[chosen]), read_only(gaps))
 
 
 def rank_p_value(counts: IntArray, block: AnyArray, at: AnyArray) -> FloatArray:

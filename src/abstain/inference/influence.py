@@ -20,8 +20,8 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.arrays import inner
-from abstain._foundation.imports import special
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 NAN = float("nan")
@@ -54,7 +54,7 @@ class Gradient:
         constant = np.append(self.weight, 0.0)
         slope = np.append(self.loss, 0.0)
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
-        constant[:-1] -= mean / groups.total
+        constant[:-1] -= mean / groups.total_weight
         out: FloatArray = np.empty(home.size)
         # In blocks: at a million samples each array more costs as much as the sums.
         for here in blocks_of(home.size):
@@ -62,7 +62,7 @@ class Gradient:
             slope.take(home[here], out=part, mode="wrap")
             part *= loss[here]
             part += constant.take(home[here])
-            part *= groups.total
+            part *= groups.total_weight
         return out
 
 
@@ -87,7 +87,7 @@ def steps_of_vertices(
 
     `value` is the curve's from the weight and the loss mass accepted at a vertex.
     """
-    end, mass, width = groups.through, groups.loss_through, groups.width
+    end, mass, width = groups.cumulative_weight, groups.cumulative_loss, groups.last_vertex_weight
     each = groups.loss * (width / groups.weight)
     before, after = np.zeros_like(end), np.empty_like(end)
     before[1:] = value((end - width)[1:], (mass - each)[1:])

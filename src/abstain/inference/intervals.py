@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError
 from abstain.inference.differences import (
     NAN,

@@ -59,7 +59,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     p = np.array(to_numpy(p_values, "p_values"), dtype=np.float64)
     tested = ~np.isnan(p)
     bad = tested & ~((p >= 0) & (p <= 1))
-    checks.refuse("p_values", "must lie in [0, 1]", p, bad)
+    checks.reject_entries("p_values", "must lie in [0, 1]", p, bad)
     if method != "none":
         p[tested] = _steps(p[tested], holm=method == "holm")
     return p

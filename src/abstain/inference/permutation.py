@@ -14,7 +14,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import InputError, ShapeError
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
@@ -110,7 +110,7 @@ def swap_test(
     ranked, losses = _pair(first, second)
     size = checks.positive_int(permutations, "permutations")
     swaps = _Swaps.of(ranked.shape[1], cluster)
-    random = generator(rng)
+    random = as_generator(rng)
 
     def difference(swapped: BoolArray) -> float:
         c = np.where(swapped, ranked[::-1], ranked)
@@ -174,7 +174,7 @@ def swap_test_by_ranks(
     size = checks.positive_int(permutations, "permutations")
     n = ranked.shape[1]
     swaps = _Swaps.of(n, cluster)
-    random = generator(rng)
+    random = as_generator(rng)
     # Both scores in one sorted pool; a swap says which half of the pool is the first score.
     order = np.argsort(ranked.ravel(), kind="stable")
     pooled, loss = ranked.ravel()[order], losses.ravel()[order]

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError
 from abstain.inference.intervals import Interval, level_of, no_interval
 from abstain.typing import AnyArray, FloatArray

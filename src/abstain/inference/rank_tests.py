@@ -13,8 +13,8 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.imports import special
+from abstain._foundation.arrays import read_only
+from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError, ShapeError
 from abstain.inference.ranking import ROUNDING, alike, ranks, stack
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -329,7 +329,7 @@ def _signed_rank_chances(doubled: tuple[int, ...]) -> FloatArray:
         chances /= 2
         # NumPy copies where source and target overlap.
         chances[rank:] += chances[:-rank]
-    return np.asarray(sealed(chances))
+    return np.asarray(read_only(chances))
 
 
 def _friedman_tail(placed: FloatArray) -> float | None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.imports import special
-from abstain._foundation.random import generator
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
 
@@ -294,7 +294,7 @@ def rank_chances(
     eigenvalues, vectors = np.linalg.eigh(sigma)
     # The symmetric root does not depend on how the eigenvectors were chosen.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T
-    noise = root @ generator(rng).standard_normal((v.size, half))
+    noise = root @ as_generator(rng).standard_normal((v.size, half))
     drawn = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
     # The same method twice must tie in every draw, not up to the rounding of the root.
     drawn = drawn[np.argmax(_same(v, sigma, _error_of_difference(v, sigma)), axis=1)]

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.typing import FloatArray
 
 #: One number, or one for each of many.

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
 
@@ -84,7 +84,7 @@ class Wager:
         held = self.held
         for step, x in enumerate(found, self.steps + 1):
             held = played(held, x, step, self.claims, self.edges)
-        return replace(self, held=sealed(held), steps=self.steps + len(found))
+        return replace(self, held=read_only(held), steps=self.steps + len(found))
 
 
 def wager(
@@ -146,7 +146,7 @@ def wager(
     odds = claims / (1 - claims) * np.exp(moved)
     thought = odds / (1 + odds)
     edges = (thought - claims) / (claims * (1 - claims))
-    return Wager(sealed(claims), sealed(edges), sealed(np.zeros((*streams, claims.size))))
+    return Wager(read_only(claims), read_only(edges), read_only(np.zeros((*streams, claims.size))))
 
 
 def played(

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 Limits: TypeAlias = tuple[float, float]
@@ -111,7 +111,7 @@ class BinnedLimits:
     use_midpoint: bool = False
 
 
-def limits_from_sorted_losses(compute: Callable[[Scored], Measured]) -> BinnedLimits:
+def limits_from_sorted_losses(compute: Callable[[Scored], MetricValue]) -> BinnedLimits:
     """Return the limits of a metric that averages over ties, by sorting the losses in each bin."""
 
     def limits(bins: NonemptyBins) -> Limits:

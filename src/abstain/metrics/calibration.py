@@ -7,11 +7,16 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.device import weights_beside
-from abstain._foundation.foreign import numbers_beside, scalar, value_from, without_gradient
-from abstain._foundation.measurement import Measured
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.arrays import is_numpy, namespace
+from abstain._foundation.device import validate_weight_like
+from abstain._foundation.gradients import (
+    as_double_like,
+    as_scalar,
+    value_with_gradient,
+    without_gradient,
+)
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.curves.bin_sums import bin_sums
 from abstain.curves.reliability import (
     BINNINGS,
@@ -22,8 +27,8 @@ from abstain.curves.reliability import (
     reliability_of,
 )
 from abstain.errors import InputError
-from abstain.inference.draws import BLOCK, Draws
-from abstain.inference.replicates import over
+from abstain.inference.draws import BLOCK_SIZE, Draws
+from abstain.inference.resampled_areas import map_in_threads
 from abstain.metrics.classes import class_view_from_probabilities, get_class_view, get_probabilities
 from abstain.metrics.entry import (
     DisplayOptions,
@@ -40,15 +45,15 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 _BLOCK = 1 << 20
 
 
-def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
+def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Mean gap between confidence and accuracy over right-closed bins."""
     curve = reliability_of(s, bins, binning)
-    return Measured(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
+    return MetricValue(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
 
 
 def _mean_gap(weight: FloatArray, difference: FloatArray, total: float) -> Scalar:
     gap, mass = _gaps_of_nonempty_bins(weight, difference)
-    return scalar(namespace(mass).sum(gap * mass) / total)
+    return as_scalar(namespace(mass).sum(gap * mass) / total)
 
 
 def _gaps_of_nonempty_bins(
@@ -59,34 +64,36 @@ def _gaps_of_nonempty_bins(
     return namespace(weight).abs(difference[held]), weight[held]
 
 
-def compute_ece_right_open(s: Scored, bins: int) -> Measured:
+def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
     """Mean gap over bins [a, b): a confidence of 1.0 is in none, and still divided by."""
     # linspace, as the code that is reproduced: its edges decide where ties with them go. One bin
     # more than asked for takes the confidence 1.0, and is left out of the sum.
-    edges = numbers_beside(np.linspace(0.0, 1.0, bins + 1)[1:], s.shown)
+    edges = as_double_like(np.linspace(0.0, 1.0, bins + 1)[1:], s.probability_or_confidence)
     sums = bin_sums(s, edges, side="right")
     mean_p, accuracy = bin_means(sums)
     total = float(namespace(sums.weight).sum(sums.weight))
-    return Measured(_mean_gap(sums.weight[:bins], (accuracy - mean_p)[:bins], total))
+    return MetricValue(_mean_gap(sums.weight[:bins], (accuracy - mean_p)[:bins], total))
 
 
-def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
+def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Largest gap of all bins that hold a sample."""
     curve = reliability_of(s, bins, binning)
     gap, _ = _gaps_of_nonempty_bins(curve.weight, curve.accuracy - curve.confidence)
-    return Measured(scalar(s.xp.max(gap)))
+    return MetricValue(as_scalar(s.xp.max(gap)))
 
 
-def compute_classwise_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
+def compute_classwise_ece(
+    s: Scored, bins: int = 15, binning: Binning = "equal_width"
+) -> MetricValue:
     """Mean over classes of the gap between class probability and class frequency."""
     view = get_class_view(s)
     # Rounding may leave a probability a hair outside [0, 1], beyond the last bin.
     p = get_probabilities(view)
-    p = value_from(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
-    if of_numpy(p) and binning == "equal_width":
-        return Measured(_classwise_ece_equal_width(p, view.labels, s.weight, bins))
+    p = value_with_gradient(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
+    if is_numpy(p) and binning == "equal_width":
+        return MetricValue(_classwise_ece_equal_width(p, view.labels, s.weight, bins))
     each = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
-    return Measured(sum(compute_ece(one, bins, binning).value for one in each) / p.shape[1])
+    return MetricValue(sum(compute_ece(one, bins, binning).value for one in each) / p.shape[1])
 
 
 def _classwise_ece_equal_width(
@@ -138,9 +145,9 @@ def ece_replicates(
         counts = draws.counts(block)
         counts = (counts if first is None else counts[first]).astype(np.float64)
         sums = np.vstack([table @ counts for table in tables])
-        out[:, BLOCK * block : BLOCK * block + counts.shape[1]] = _ece_from_sums(sums)
+        out[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _ece_from_sums(sums)
 
-    over(work, range(draws.blocks), threads)
+    map_in_threads(work, range(draws.n_blocks), threads)
     return out
 
 
@@ -148,13 +155,13 @@ def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
     """Return what each unit adds to the gap of each bin and, in the last row, to the weight."""
     from scipy.sparse import csr_matrix
 
-    rows = np.arange(s.n) if s.weight is None else np.flatnonzero(s.weight > 0)
+    rows = np.arange(s.n_rows) if s.weight is None else np.flatnonzero(s.weight > 0)
     weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
-    p = s.shown[rows]
+    p = s.probability_or_confidence[rows]
     inner = (np.arange(1, _DEFAULT_BINS) / _DEFAULT_BINS).astype(p.dtype)
     gap = weight * (1.0 - s.loss[rows].astype(np.float64) - p.astype(np.float64))
     unit = rows if cluster is None else cluster[rows]
-    units = s.n if cluster is None else int(cluster.max()) + 1
+    units = s.n_rows if cluster is None else int(cluster.max()) + 1
     place: Array = np.concatenate((np.searchsorted(inner, p), np.full(rows.size, _DEFAULT_BINS)))
     entries = (np.concatenate((gap, weight)), (place, np.concatenate((unit, unit))))
     return csr_matrix(entries, shape=(_DEFAULT_BINS + 1, units))
@@ -176,7 +183,7 @@ _CONVENTIONS = ("right_closed", "right_open")
 def _checked_scored(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, bins: int, binning: str
 ) -> Scored:
-    s = scored(confidence, loss, weight, by_value=True)
+    s = validate_samples(confidence, loss, weight, uses_values=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     checks.positive_int(bins, "bins")
@@ -370,7 +377,7 @@ def classwise_ece(
     checks.one_of(binning, "binning", BINNINGS)
     view = class_view_from_probabilities(probabilities, labels)
     wrong = view.prediction != view.labels
-    s = Scored(wrong, wrong, weights_beside(weight, view.labels), view=view)
+    s = Scored(wrong, wrong, validate_weight_like(weight, view.labels), class_view=view)
     return value_with_warning(compute_classwise_ece(s, bins, binning), "classwise_ece")
 
 

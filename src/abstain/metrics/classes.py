@@ -5,11 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import beside, is_on_device, namespace, to_numpy
-from abstain._foundation.foreign import double, is_foreign, scalar, without_gradient
-from abstain._foundation.order import runs_of
-from abstain._foundation.passed_rows import of_samples
-from abstain._foundation.scored import ClassView, Scored, scored
+from abstain._foundation.arrays import is_on_device, move_to_library_of, namespace, to_numpy
+from abstain._foundation.gradients import (
+    as_double,
+    as_scalar,
+    is_computed_by_own_library,
+    without_gradient,
+)
+from abstain._foundation.input_rows import select_samples
+from abstain._foundation.scored import ClassView, Scored, validate_samples
+from abstain._foundation.sorting import sort_descending
 from abstain.errors import MissingInputError
 from abstain.inference.influence import tail_sums
 from abstain.metrics.influences import sample_weights
@@ -20,11 +25,11 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 def get_class_view(s: Scored) -> ClassView:
     """Return the class view of a `Scored` that meets `Need.CLASSES`."""
-    if s.view is None:
+    if s.class_view is None:
         raise MissingInputError(
             "labels and predictions are needed; got a confidence and a loss only"
         )
-    return s.view
+    return s.class_view
 
 
 def get_probabilities(view: ClassView) -> AnyArray:
@@ -53,13 +58,13 @@ def log_probability_of_true_class(view: ClassView) -> AnyArray:
 def take_at_class(values: FloatArray, labels: IntArray) -> AnyArray:
     """Return the entry of each row of x, shape (n, K), at its label, shape (n,)."""
     xp, (n, classes) = namespace(values), values.shape
-    rows = beside(np.arange(n), "rows", labels)
+    rows = move_to_library_of(np.arange(n), "rows", labels)
     return xp.take(xp.reshape(values, (-1,)), rows * classes + labels)
 
 
 def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
     """Tell of each entry of x, shape (n, K), whether it is that of the label."""
-    classes = beside(np.arange(values.shape[1]), "classes", labels)
+    classes = move_to_library_of(np.arange(values.shape[1]), "classes", labels)
     return labels[:, None] == classes[None, :]
 
 
@@ -85,9 +90,11 @@ def class_codes(x: AnyArray, name: str, *, length: int | None = None, classes: i
         return x if xp.isdtype(x.dtype, "integral") else xp.astype(x, xp.int64)
     out = checks.finite(checks.vector(x, name, length=length, like="prediction"), name)
     rule = "must be a class code, an integer from -1 (no known class) up"
-    checks.refuse(name, rule, out, (out != np.floor(out)) | (out < -1))
+    checks.reject_entries(name, rule, out, (out != np.floor(out)) | (out < -1))
     if classes:
-        checks.refuse(name, f"must be below {classes}, the number of classes", out, out >= classes)
+        checks.reject_entries(
+            name, f"must be below {classes}, the number of classes", out, out >= classes
+        )
     return out.astype(np.int64)
 
 
@@ -116,19 +123,19 @@ def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
     """Bring class codes to where `reference` is."""
     if isinstance(reference, np.ndarray):
         return to_numpy(codes, "labels")
-    return beside(codes, "labels", reference)
+    return move_to_library_of(codes, "labels", reference)
 
 
 def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
     """Validate probabilities (n, K) and class codes (n,) at the public edge."""
-    stays = is_foreign(probabilities)
+    stays = is_computed_by_own_library(probabilities)
     given = class_scores(None, probabilities, keep_library=stays)
     n, classes = given.values.shape
     truth = class_codes(labels, "labels", length=n, classes=classes)
     if not stays:
         log_p = given.log_probabilities()
         return ClassView(truth, log_p.argmax(axis=1), tuple(range(classes)), np.exp(log_p), log_p)
-    xp, p = namespace(given.values), double(given.values)
+    xp, p = namespace(given.values), as_double(given.values)
     p = p / xp.sum(p, axis=1, keepdims=True)
     guess = xp.argmax(without_gradient(p), axis=1)
     return ClassView(move_codes(truth, guess), guess, tuple(range(classes)), p)
@@ -144,27 +151,27 @@ def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray 
 
     def own(x: AnyArray, name: str) -> AnyArray:
         fixed = without_gradient(x)
-        return beside(fixed, name, c) if away else to_numpy(fixed, name)
+        return move_to_library_of(fixed, name, c) if away else to_numpy(fixed, name)
 
     labels, prediction = own(view.labels, "labels"), own(view.prediction, "prediction")
     p, log_p = view.probabilities, view.log_probabilities
-    s = scored(c, prediction != labels, weight)
+    s = validate_samples(c, prediction != labels, weight)
     held = ClassView(
-        of_samples(s, labels),
-        of_samples(s, prediction),
+        select_samples(s, labels),
+        select_samples(s, prediction),
         view.classes,
-        None if p is None else of_samples(s, own(p, "probabilities")),
-        None if log_p is None else of_samples(s, own(log_p, "probabilities")),
+        None if p is None else select_samples(s, own(p, "probabilities")),
+        None if log_p is None else select_samples(s, own(log_p, "probabilities")),
     )
-    return replace(s, view=held)
+    return replace(s, class_view=held)
 
 
 def weighted_mean(x: FloatArray, weight: FloatArray | None) -> Scalar:
     """Return the mean of x, shape (n,), under frequency weights."""
     xp = namespace(x)
     if weight is None:
-        return scalar(xp.mean(x))
-    return scalar(xp.sum(x * weight) / xp.sum(weight))
+        return as_scalar(xp.mean(x))
+    return as_scalar(xp.sum(x * weight) / xp.sum(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +214,7 @@ class ClassCells:
             np.cumsum(new_class[starts], dtype=np.int32) - 1,
             _segment_cumsum(np.add.reduceat(weight, starts), opens),
             _segment_cumsum(np.add.reduceat(mass, starts), opens),
-            _n_effective_by_class(weight, starts[opens], counted=s.counted),
+            _n_effective_by_class(weight, starts[opens], counted=s.has_unit_weights),
         )
 
     @property
@@ -262,21 +269,21 @@ class ClassCells:
 
 def class_cells(s: Scored) -> ClassCells:
     """Return the samples by class, sorted once."""
-    return s.class_rows.once(ClassCells.from_samples)
+    return s.class_rows.cached(ClassCells.from_samples)
 
 
 def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
     """Return the rows that have weight by class and confidence, and the tie group of each."""
-    if s.precomputed_home is not None:
+    if s.precomputed_group_index is not None:
         # So come the rows of `Scored.class_rows`.
-        return slice(None), s.precomputed_home
-    runs = runs_of(s.confidence, None if s.weight is None else s.weight > 0)
+        return slice(None), s.precomputed_group_index
+    runs = sort_descending(s.confidence, None if s.weight is None else s.weight > 0)
     codes = labels[runs.order]
     if 0 <= codes.min() + 1 <= codes.max() < _MAX_COUNTING_SORT:
         # Small integers are sorted by counting them.
         codes = codes.astype(np.int16)
     by = np.argsort(codes, kind="stable")
-    group = np.repeat(np.arange(runs.ends.size, dtype=np.int32), runs.count)
+    group = np.repeat(np.arange(runs.group_ends.size, dtype=np.int32), runs.group_sizes)
     return runs.order[by].astype(np.int32), group[by]
 
 
@@ -349,7 +356,7 @@ def reason_few_of_either_kind(s: Scored) -> str:
     labels, weight = view.labels[known], weight[known]
     wrong = np.asarray(view.prediction[known] != labels, np.float64)
     # A row of a stream stands for as many samples as it weighs.
-    squared = weight if s.counted else weight**2
+    squared = weight if s.has_unit_weights else weight**2
     total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * wrong, squared))
     present = total > 0
     share = failed[present] / total[present]
@@ -420,11 +427,11 @@ def _early_variance_shares(s: Scored) -> tuple[float, float]:
     cells, groups = class_cells(s), s.class_rows.groups
     loss_variance = _loss_variance_by_class(s, cells)
     accepted = cells.coverage * cells.n_effective[cells.class_of_cell]
-    coverage = groups.through[cells.group] / groups.total
+    coverage = groups.cumulative_weight[cells.group] / groups.total_weight
     width = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
     variance = 2 * loss_variance[cells.class_of_cell] * width * coverage / accepted
     is_first = np.append(True, cells.is_last_of_class[:-1])
-    start = coverage[is_first] - groups.weight[cells.group[is_first]] / groups.total
+    start = coverage[is_first] - groups.weight[cells.group[is_first]] / groups.total_weight
     unseen = loss_variance * start**2
     early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
     by_class = np.bincount(cells.class_of_cell, weights=early, minlength=cells.n_classes) + unseen
@@ -438,7 +445,7 @@ def _early_variance_shares(s: Scored) -> tuple[float, float]:
 def _failures_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the number of failures in each class."""
     rows = s.class_rows
-    count = np.ones(rows.n) if rows.times is None else rows.times
+    count = np.ones(rows.n_rows) if rows.row_counts is None else rows.row_counts
     failed = np.where(rows.loss > 0, count, 0.0)[cells.rows]
     counts = np.bincount(
         cells.class_of_cell[cells.cell_of_row], weights=failed, minlength=cells.n_classes
@@ -450,7 +457,7 @@ def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the variance of the loss in each class, with one failure and one success more."""
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)
-    weight = np.ones(rows.n) if rows.weight is None else rows.weight
+    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
     largest = float(loss[weight > 0].max())
     owner, scale = cells.class_of_cell[cells.cell_of_row], (cells.n_effective / cells.class_weight)
     first, second = (

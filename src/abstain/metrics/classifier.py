@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from abstain._foundation.array_functions import sum_by_index
 from abstain._foundation.arrays import namespace
-from abstain._foundation.device import weights_beside
-from abstain._foundation.foreign import double
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.device import validate_weight_like
+from abstain._foundation.gradients import as_double
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import ClassView, Scored
-from abstain._foundation.segments import sums_by
 from abstain.metrics.classes import (
     class_view_from_predictions,
     class_view_from_probabilities,
@@ -74,7 +74,7 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     0.5
     """
     view = class_view_from_predictions(prediction, labels)
-    return compute_accuracy(view, weights_beside(weight, view.labels)).value
+    return compute_accuracy(view, validate_weight_like(weight, view.labels)).value
 
 
 def balanced_accuracy(
@@ -118,7 +118,7 @@ def balanced_accuracy(
     0.5
     """
     view = class_view_from_predictions(prediction, labels)
-    w = weights_beside(weight, view.labels)
+    w = validate_weight_like(weight, view.labels)
     return value_with_warning(compute_balanced_accuracy(view, w), "balanced_accuracy")
 
 
@@ -167,7 +167,7 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     0.3993
     """
     view = class_view_from_probabilities(probabilities, labels)
-    return value_with_warning(compute_nll(view, weights_beside(weight, view.labels)), "nll")
+    return value_with_warning(compute_nll(view, validate_weight_like(weight, view.labels)), "nll")
 
 
 def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -212,31 +212,33 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     0.26
     """
     view = class_view_from_probabilities(probabilities, labels)
-    return value_with_warning(compute_brier(view, weights_beside(weight, view.labels)), "brier")
+    return value_with_warning(
+        compute_brier(view, validate_weight_like(weight, view.labels)), "brier"
+    )
 
 
-def compute_accuracy(view: ClassView, weight: FloatArray | None) -> Measured:
+def compute_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Share of right predictions."""
     right = (view.prediction == view.labels) & (view.labels >= 0)
-    return Measured(weighted_mean(double(right), weight))
+    return MetricValue(weighted_mean(as_double(right), weight))
 
 
-def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> Measured:
+def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean over the classes that occur of the share of each that is right."""
     known = view.labels >= 0
     truth = view.labels[known]
-    right = double(view.prediction[known] == truth)
+    right = as_double(view.prediction[known] == truth)
     w = namespace(right).ones_like(right) if weight is None else weight[known]
     if not float(namespace(w).sum(w)) > 0:
         return undefined("no sample has a known class")
     classes = int(namespace(truth).max(truth)) + 1
-    total = sums_by(truth, w, classes)
+    total = sum_by_index(truth, w, classes)
     there = total > 0
-    recall = sums_by(truth, w * right, classes)[there] / total[there]
-    return Measured(float(namespace(recall).mean(recall)))
+    recall = sum_by_index(truth, w * right, classes)[there] / total[there]
+    return MetricValue(float(namespace(recall).mean(recall)))
 
 
-def compute_nll(view: ClassView, weight: FloatArray | None) -> Measured:
+def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean negative log-probability of the true classes."""
     view, weight = _drop_zero_weights(view, weight)
     if unknown := _reason_unknown_classes(view.labels):
@@ -245,7 +247,7 @@ def compute_nll(view: ClassView, weight: FloatArray | None) -> Measured:
     impossible = int(namespace(log_p).count_nonzero(log_p == -float("inf")))
     if impossible:
         return undefined(f"it is infinite: {impossible} true classes have probability 0")
-    return Measured(weighted_mean(-log_p, weight))
+    return MetricValue(weighted_mean(-log_p, weight))
 
 
 def _drop_zero_weights(
@@ -262,26 +264,26 @@ def _reason_unknown_classes(labels: IntArray) -> str:
     return f"{count} samples have no known class" if count else ""
 
 
-def compute_brier(view: ClassView, weight: FloatArray | None) -> Measured:
+def compute_brier(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean squared distance of the class probabilities from the true class."""
     view, weight = _drop_zero_weights(view, weight)
     if unknown := _reason_unknown_classes(view.labels):
         return undefined(unknown)
-    p = double(get_probabilities(view))
+    p = as_double(get_probabilities(view))
     # The one of the true class is subtracted before anything is squared: small scores stay exact.
-    distance = p - double(is_true_class(view.labels, p))
-    return Measured(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
+    distance = p - as_double(is_true_class(view.labels, p))
+    return MetricValue(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
 
 
-def _accuracy_of_samples(s: Scored) -> Measured:
+def _accuracy_of_samples(s: Scored) -> MetricValue:
     """Share of right predictions; without labels, of samples without a loss (0/1 loss)."""
-    if s.view is not None:
-        return compute_accuracy(s.view, s.weight)
-    return Measured(weighted_mean(1.0 - double(s.loss), s.weight))
+    if s.class_view is not None:
+        return compute_accuracy(s.class_view, s.weight)
+    return MetricValue(weighted_mean(1.0 - as_double(s.loss), s.weight))
 
 
 def _accuracy_influence(s: Scored) -> FloatArray:
-    return mean_influence(s, 1.0 - s.loss if s.view is None else _correctness(s.view))
+    return mean_influence(s, 1.0 - s.loss if s.class_view is None else _correctness(s.class_view))
 
 
 def _correctness(view: ClassView) -> FloatArray:
@@ -295,14 +297,14 @@ def _balanced_influence(s: Scored) -> FloatArray:
     truth, right, w = view.labels[known], _correctness(view)[known], w[known]
     total = np.bincount(truth, weights=w)
     recall = np.bincount(truth, weights=w * right) / np.where(total > 0, total, 1.0)
-    out = np.zeros(s.n)
-    out[known] = (right - recall[truth]) * (s.total / np.count_nonzero(total)) / total[truth]
+    out = np.zeros(s.n_rows)
+    out[known] = (right - recall[truth]) * (s.total_weight / np.count_nonzero(total)) / total[truth]
     return out
 
 
 def _nll_influence(s: Scored) -> FloatArray:
     view, kept = get_class_view(s), sample_weights(s) > 0
-    each = np.zeros(s.n)
+    each = np.zeros(s.n_rows)
     each[kept] = -log_probability_of_true_class(select_rows(view, kept))
     return mean_influence(s, each)
 
@@ -315,7 +317,7 @@ def _brier_influence(s: Scored) -> FloatArray:
 
 def _loss_is_error(s: Scored) -> bool:
     """Return whether the loss is 1 exactly where the prediction is wrong."""
-    view = s.view
+    view = s.class_view
     return view is None or np.array_equal(s.loss != 0, view.prediction != view.labels)
 
 
@@ -342,7 +344,7 @@ ACCURACY = Metric(
         is_proportion=True,
         extremes=(_accuracy_from_risk, _accuracy_from_risk),
         resampled=ResampledFormula(
-            frozenset(), lambda a: 1.0 - a.risk, lambda s: s.binary and _loss_is_error(s)
+            frozenset(), lambda a: 1.0 - a.risk, lambda s: s.is_binary and _loss_is_error(s)
         ),
     ),
     DisplayOptions(narrow_title="Acc.", headline=1),

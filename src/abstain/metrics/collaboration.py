@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.foreign import double, scalar, without_gradient
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero, interpolated
+from abstain._foundation.array_functions import interpolate, prepend_zero
+from abstain._foundation.gradients import as_double, as_scalar, without_gradient
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.metrics.classes import (
     class_view_from_probabilities,
     get_class_view,
@@ -31,7 +31,7 @@ from abstain.typing import AnyArray, FloatArray
 _SOURCE = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"
 
 #: From a binary task and the share reviewed to a number.
-_Kernel = Callable[[BinaryTask, float], Measured]
+_Kernel = Callable[[BinaryTask, float], MetricValue]
 
 
 # ------------------------------------------------------------------------------------ accuracy
@@ -85,18 +85,20 @@ def oc_accuracy(
     >>> oc_accuracy([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], review=0.25)
     0.75
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
     return value_with_warning(
         _compute_oc_accuracy(s, review=checks.fraction(review, "review")), "oc_accuracy"
     )
 
 
-def _compute_oc_accuracy(s: Scored, *, review: float) -> Measured:
+def _compute_oc_accuracy(s: Scored, *, review: float) -> MetricValue:
     groups = s.merged_groups
-    at = from_zero(groups.through)[:1] + (1.0 - review) * groups.total
-    lost = interpolated(at, from_zero(groups.through), from_zero(groups.loss_through))
-    return Measured(1.0 - scalar(lost[0]) / groups.total)
+    at = prepend_zero(groups.cumulative_weight)[:1] + (1.0 - review) * groups.total_weight
+    lost = interpolate(
+        at, prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
+    )
+    return MetricValue(1.0 - as_scalar(lost[0]) / groups.total_weight)
 
 
 def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
@@ -106,17 +108,17 @@ def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
     either side: a sample alone is right or wrong. Successes around the edge are taken as accepted.
     """
     groups, share = s.groups, 1.0 - review
-    through, lost = from_zero(groups.through), from_zero(groups.loss_through)
-    reach = float(np.sqrt(share * review / groups.n))
-    ends = np.array([max(share - reach, 0.0), min(share + reach, 1.0)]) * groups.total
+    through, lost = prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
+    reach = float(np.sqrt(share * review / groups.n_samples))
+    ends = np.array([max(share - reach, 0.0), min(share + reach, 1.0)]) * groups.total_weight
     rise = np.diff(np.interp(ends, through, lost))[0]
     edge = float(rise / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.0
-    at = share * groups.total
+    at = share * groups.total_weight
     wrong = np.append(groups.loss > 0, True)
-    first = int(np.argmax(wrong & (np.append(groups.through, np.inf) > at)))
+    first = int(np.argmax(wrong & (np.append(groups.cumulative_weight, np.inf) > at)))
     at = max(at, float(through[first]))
-    kept = np.clip((at - groups.above) / groups.weight, 0.0, 1.0)
-    taken = np.append(kept, 0.0).take(s.home)
+    kept = np.clip((at - groups.weight_above) / groups.weight, 0.0, 1.0)
+    taken = np.append(kept, 0.0).take(s.group_index)
     return mean_influence(s, -taken * (s.loss - edge))
 
 
@@ -214,21 +216,25 @@ def multiclass_oc_auc(
     return value_with_warning(_mean_over_classes(s, compute_oc_auc, share), "multiclass_oc_auc")
 
 
-def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> Measured:
+def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue:
     """Mean over the classes that occur of one against the rest."""
     view = get_class_view(s)
     if reason := reason_unknown_classes(s):
         return undefined(reason)
     if len(view.classes) == 2:
-        return kernel(BinaryTask(s, double(view.labels == 1), log_odds_of_positive(view)), review)
+        return kernel(
+            BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view)), review
+        )
     log_p = view.log_probabilities
     scores = without_gradient(get_probabilities(view) if log_p is None else log_p)
     each = [
-        kernel(BinaryTask(s, double(view.labels == k), scores[:, k]), review)
+        kernel(BinaryTask(s, as_double(view.labels == k), scores[:, k]), review)
         for k in range(len(view.classes))
     ]
     known = [measured.value for measured in each if not measured.reason]
-    return Measured(sum(known) / len(known)) if known else undefined("all samples are of one class")
+    return (
+        MetricValue(sum(known) / len(known)) if known else undefined("all samples are of one class")
+    )
 
 
 def _make_multiclass_metric(

@@ -7,13 +7,18 @@ from functools import partial
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.names import coded
-from abstain._foundation.order import descending
-from abstain._foundation.passed_rows import n_passed, of_samples, on_passed_rows
-from abstain._foundation.ranks import group_index
-from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
+from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
+from abstain._foundation.input_rows import expand_to_input_rows, n_input_rows, select_samples
+from abstain._foundation.names import encode_names
+from abstain._foundation.scored import (
+    Scored,
+    output_reference,
+    validate_samples,
+    validate_samples_on_host,
+)
+from abstain._foundation.sorting import descending_order
+from abstain._foundation.tie_groups import find_group_index
 from abstain.errors import ShapeError
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import METRICS
@@ -76,8 +81,10 @@ def sample_contributions(
     >>> ab.sample_contributions([1.0, 0.75, 0.75, 0.4], [0, 1, 0, 1], metric="cwsa@0.5").tolist()
     [0.25, -0.125, 0.125, 0.0]
     """
-    s = scored(confidence, loss, weight)
-    return like(on_passed_rows(s, compute_contributions(s, metric)), kind_of(s, confidence))
+    s = validate_samples(confidence, loss, weight)
+    return as_array_like(
+        expand_to_input_rows(s, compute_contributions(s, metric)), output_reference(s, confidence)
+    )
 
 
 def compute_contributions(s: Scored, metric: str = "augrc") -> AnyArray:
@@ -104,11 +111,11 @@ def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     # Only failures contribute, and they are few: each has its group among those that hold some.
     wrong = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
-    wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
+    wrong = wrong[descending_order(s.confidence[wrong])] if wrong.size else wrong
     groups = s.merged_groups
-    place = group_index(groups, s.confidence[wrong])
-    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total
-    out = np.zeros(s.n)
+    place = find_group_index(groups, s.confidence[wrong])
+    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total_weight
+    out = np.zeros(s.n_rows)
     out[wrong] = share if s.weight is None else share * s.weight[wrong]
     return out
 
@@ -121,14 +128,14 @@ def contribution_of_failures(
     if phi is None or not confidence.size:
         return 0.0
     groups = s.merged_groups
-    place = group_index(groups, confidence.astype(groups.confidence.dtype))
-    return float(phi(groups)[place] @ count) / groups.total
+    place = find_group_index(groups, confidence.astype(groups.confidence.dtype))
+    return float(phi(groups)[place] @ count) / groups.total_weight
 
 
 def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
     """Compute the same in any library."""
-    xp, home = s.xp, s.home
-    share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total
+    xp, home = s.xp, s.group_index
+    share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total_weight
     return share if s.weight is None else share * s.weight
 
 
@@ -158,7 +165,9 @@ class GroupContributions:
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return one row a group."""
-        return of_rows({name: getattr(self, name) for name in self.__dataclass_fields__}, backend)
+        return frame_from_rows(
+            {name: getattr(self, name) for name in self.__dataclass_fields__}, backend
+        )
 
 
 def group_contributions(
@@ -212,18 +221,19 @@ def group_contributions(
     [0.15625, 0.03125]
     """
     # Names are objects of the host, so their sums are computed there.
-    s = scored_on_host(confidence, loss, weight)
+    s = validate_samples_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
-    if names.shape != (n_passed(s),):
+    if names.shape != (n_input_rows(s),):
         raise ShapeError(
-            f"`group` must have one entry for each of the {n_passed(s)} samples; got {names.shape}"
+            f"`group` must have one entry for each of the {n_input_rows(s)} samples; got "
+            f"{names.shape}"
         )
-    return contributions_by_group(s, of_samples(s, names), metric)
+    return contributions_by_group(s, select_samples(s, names), metric)
 
 
 def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:
     """Sum the contributions over the samples of each name."""
-    kinds, codes = coded(group, "group")
+    kinds, codes = encode_names(group, "group")
     counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
     parts = np.bincount(codes, compute_contributions(s, metric), len(kinds)).astype(np.float64)
     total = float(parts.sum())
@@ -231,4 +241,4 @@ def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> Gr
     shown = np.empty(len(kinds), group.dtype)
     shown[:] = kinds
     mass = np.bincount(codes, s.weight, len(kinds)).astype(np.float64)
-    return GroupContributions(shown, parts, part, counts, mass / s.total)
+    return GroupContributions(shown, parts, part, counts, mass / s.total_weight)

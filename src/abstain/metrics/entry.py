@@ -12,14 +12,14 @@ from itertools import product
 from typing import Any, Self, TypeAlias, cast
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.foreign import scalar
-from abstain._foundation.measurement import Measured
+from abstain._foundation.gradients import as_scalar
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
 from abstain.inference.influence import reach_of
 from abstain.inference.intervals import Interval
-from abstain.inference.replicates import Areas
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.binned import BinnedLimits
 from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
@@ -50,10 +50,10 @@ class Need(StrEnum):
 class ResampledFormula:
     """Formula of a metric in every resample, from areas computed for all scores at once."""
 
-    #: Required areas, among those that `abstain.inference.replicates` computes.
+    #: Required areas, among those that `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
     #: Function of these areas that returns the values, shape (scores, resamples).
-    compute: Callable[[Areas], FloatArray]
+    compute: Callable[[ResampledAreas], FloatArray]
     #: Whether the formula is exact for these samples.
     is_exact: Callable[[Scored], bool] = lambda _: True
 
@@ -63,13 +63,13 @@ class BatchableComputation:
     """A metric at one threshold or coverage, computed alone or together with others."""
 
     #: Compute this metric alone.
-    compute_one: Callable[[Scored], Measured]
+    compute_one: Callable[[Scored], MetricValue]
     #: Compute several metrics from their parameters; all metrics of a family share this function.
-    compute_batch: Callable[[Scored, Sequence[Any]], Sequence[Measured]]
+    compute_batch: Callable[[Scored, Sequence[Any]], Sequence[MetricValue]]
     #: The parameter of this metric, such as a threshold or a coverage.
     parameter: Any
 
-    def __call__(self, s: Scored) -> Measured:
+    def __call__(self, s: Scored) -> MetricValue:
         """Compute the metric alone."""
         return self.compute_one(s)
 
@@ -118,8 +118,8 @@ def _always_reliable(_: Scored) -> str:
 
 def count_failures(s: Scored) -> int:
     """Return the number of failures that have a weight."""
-    if s.counted or s.weight is None:
-        return s.failures
+    if s.has_unit_weights or s.weight is None:
+        return s.n_failures
     return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
 
 
@@ -242,7 +242,7 @@ class Measurement:
         Limits of the value for binned samples, as in a stream with bounded memory.
     """
 
-    compute: Callable[[Scored], Measured]
+    compute: Callable[[Scored], MetricValue]
     low: float = 0.0
     high: float = 1.0
     needs: frozenset[Need] = frozenset()
@@ -352,7 +352,7 @@ class Metric:
         return self.identity.lower_is_better
 
     @property
-    def compute(self) -> Callable[[Scored], Measured]:
+    def compute(self) -> Callable[[Scored], MetricValue]:
         """The function that computes the value from samples that meet the needs."""
         return self.measurement.compute
 
@@ -382,14 +382,18 @@ class Metric:
 
 
 _NEED_CHECKS: dict[Need, Callable[[Scored], bool]] = {
-    Need.BINARY_LOSS: lambda s: s.binary,
-    Need.UNIT_LOSS: lambda s: s.bounded,
-    Need.UNIT_CONFIDENCE: lambda s: s.sure,
-    Need.CLASSES: lambda s: s.view is not None,
-    Need.CORRECTNESS: lambda s: s.view is not None or s.binary,
-    Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
-    Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
-    Need.UNKNOWN_CLASSES: lambda s: s.view is not None and bool(s.xp.any(s.view.labels < 0)),
+    Need.BINARY_LOSS: lambda s: s.is_binary,
+    Need.UNIT_LOSS: lambda s: s.is_loss_bounded,
+    Need.UNIT_CONFIDENCE: lambda s: s.has_probability,
+    Need.CLASSES: lambda s: s.class_view is not None,
+    Need.CORRECTNESS: lambda s: s.class_view is not None or s.is_binary,
+    Need.PROBABILITIES: lambda s: (
+        s.class_view is not None and s.class_view.log_probabilities is not None
+    ),
+    Need.TWO_CLASSES: lambda s: s.class_view is not None and len(s.class_view.classes) == 2,
+    Need.UNKNOWN_CLASSES: lambda s: (
+        s.class_view is not None and bool(s.xp.any(s.class_view.labels < 0))
+    ),
 }
 
 
@@ -471,9 +475,9 @@ def expand_range(text: str) -> list[str]:
 METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
-def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
+def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
     """Compute metrics that apply to the samples; metrics of one family are computed together."""
-    results: dict[int, Measured] = {}
+    results: dict[int, MetricValue] = {}
     batches: dict[Any, list[int]] = {}
     for i, metric in enumerate(metrics):
         if isinstance(metric.compute, BatchableComputation):
@@ -490,10 +494,10 @@ def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
     return [results[i] for i in range(len(metrics))]
 
 
-def value_with_warning(measured: Measured, name: str) -> Scalar:
+def value_with_warning(measured: MetricValue, name: str) -> Scalar:
     """Return the value as a number; warn if it is undefined."""
     if measured.reason:
         warnings.warn(
             f"{name} is undefined: {measured.reason}", UndefinedMetricWarning, stacklevel=3
         )
-    return scalar(measured.value)
+    return as_scalar(measured.value)

@@ -5,11 +5,15 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, namespace, to_numpy
-from abstain._foundation.foreign import double, home, is_foreign, numbers_beside
-from abstain._foundation.random import generator
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import scored
+from abstain._foundation.arrays import as_array_like, namespace, to_numpy
+from abstain._foundation.gradients import (
+    as_double,
+    as_double_like,
+    is_computed_by_own_library,
+)
+from abstain._foundation.random import as_generator
+from abstain._foundation.scored import validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import DomainError
 from abstain.metrics.areas.aurc import ESTIMATORS
 from abstain.metrics.rank_weights import (
@@ -145,16 +149,16 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     [0.0, 0.6931, 4.6052]
     """
     checks.one_of(area, "area", ("aurc", "augrc"))
-    u = double(rank) if is_foreign(rank) else _rank_on_host(rank)
+    u = as_double(rank) if is_computed_by_own_library(rank) else _rank_on_host(rank)
     checks.finite(u, "rank")
     checks.unit_interval(u, "rank")
     xp = namespace(u)
     if bool(xp.any(u == 1)):
         raise DomainError("`rank` must be below 1, where the weight has no limit; got 1")
     found = u if area == "augrc" else -xp.log1p(-u)
-    if is_foreign(rank):
+    if is_computed_by_own_library(rank):
         return found
-    return float(found) if found.ndim == 0 else like(found, rank)
+    return float(found) if found.ndim == 0 else as_array_like(found, rank)
 
 
 def population_aurc(
@@ -216,7 +220,7 @@ def population_aurc(
     0.284238
     """
     phi = _POPULATION_FORMS[checks.one_of(form, "form", tuple(_POPULATION_FORMS))]
-    return rank_weighted_risk(scored(confidence, loss, weight).groups, phi)
+    return rank_weighted_risk(validate_samples(confidence, loss, weight).groups, phi)
 
 
 def _rank_on_host(rank: AnyArray) -> FloatArray:
@@ -284,7 +288,7 @@ def monte_carlo_aurc(
     0.33
     """
     times = checks.positive_int(draws, "draws")
-    groups = scored(confidence, loss, weight).groups
+    groups = validate_samples(confidence, loss, weight).groups
 
     def phi(own: TieGroups) -> AnyArray:
         return _monte_carlo_weights_of_ties(own, times, rng)
@@ -294,7 +298,7 @@ def monte_carlo_aurc(
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     """Return the drawn weights of n distinct samples, most confident first, shape (n,)."""
-    random, total = generator(rng), np.zeros(n)
+    random, total = as_generator(rng), np.zeros(n)
     # Sorted uniforms are sums of exponentials over their sum with one more: nothing is sorted.
     rows = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
     for start in range(0, draws, rows):
@@ -306,7 +310,7 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
 
 
 def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
-    through = home(groups.through)
+    through = to_numpy(groups.cumulative_weight, "values")
     if np.any(through % 1):
         raise DomainError(
             "`weight` must be whole numbers for Monte-Carlo weights, which count samples; got a "
@@ -314,4 +318,4 @@ def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> Any
         )
     sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
     at = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
-    return numbers_beside(np.diff(at), groups.weight) / groups.weight
+    return as_double_like(np.diff(at), groups.weight) / groups.weight

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero
+from abstain._foundation.array_functions import prepend_zero
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
 from abstain.metrics.influences import (
@@ -80,31 +80,31 @@ def f1_auc(
     >>> round(f1_auc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 4)
     0.575
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     allowed = checks.fraction(acceptable_loss, "acceptable_loss", high=float("inf"))
     return value_with_warning(_compute_f1_auc(s, allowed), "f1_auc")
 
 
-def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
+def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
     # 2 PR/(P + R) is 2 acceptable retained / (retained + all acceptable).
-    plain = s.xp is np and s.binary and acceptable_loss < 1
+    plain = s.xp is np and s.is_binary and acceptable_loss < 1
     if not plain and s.xp is np and s.weight is None:
         s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
     if plain:
         groups = s.merged_groups
-        right = groups.through - groups.loss_through
+        right = groups.cumulative_weight - groups.cumulative_loss
     else:
-        groups = s.regrouped(s.loss <= acceptable_loss)
-        right = groups.loss_through
+        groups = s.group_with_loss(s.loss <= acceptable_loss)
+        right = groups.cumulative_loss
     everything = float(right[-1])
     if not everything > 0:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
-    f1 = from_zero(2 * right / (groups.through + everything))
+    f1 = prepend_zero(2 * right / (groups.cumulative_weight + everything))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
-    if groups.has_vertices_within is not None:
-        here = np.flatnonzero(groups.has_vertices_within)
+    if groups.is_merged_without_unknown_ties is not None:
+        here = np.flatnonzero(groups.is_merged_without_unknown_ties)
         area[here] = _areas_of_merged_groups(groups, here, everything, f1)
-    return Measured(float(groups.xp.sum(area)) / groups.total)
+    return MetricValue(float(groups.xp.sum(area)) / groups.total_weight)
 
 
 def _areas_of_merged_groups(
@@ -115,9 +115,9 @@ def _areas_of_merged_groups(
     A share c of them is acceptable, all or none, so F1 is 2 c + 2 (P - c (a + A)) / (k + A), where
     P of all A acceptable ones are retained before it.
     """
-    b, m, loss = (x.take(here) for x in (groups.through, groups.weight, groups.loss))
+    b, m, loss = (x.take(here) for x in (groups.cumulative_weight, groups.weight, groups.loss))
     a, share = b - m, 1.0 - loss / m
-    before = a - (groups.loss_through.take(here) - loss)
+    before = a - (groups.cumulative_loss.take(here) - loss)
     falling = 2.0 * (before - share * (a + everything))
     each = 2.0 * share * m + falling * harmonic_between(a + everything, b + everything)
     return np.asarray(each + (f1.take(here) - f1.take(here + 1)) / 2)
@@ -126,20 +126,20 @@ def _areas_of_merged_groups(
 def _influence(s: Scored) -> FloatArray:
     """F1-AUC: what each sample does to it by its place and, if acceptable, by being so."""
     fine = s.loss <= 0.0
-    loss = s.groups.weight - s.groups.loss if s.binary else s.regrouped(fine).loss
+    loss = s.groups.weight - s.groups.loss if s.is_binary else s.group_with_loss(fine).loss
     right = replace(s.groups, loss=loss)
-    return _gradient(right).influence(right, s.home, fine)
+    return _gradient(right).influence(right, s.group_index, fine)
 
 
 def _gradient(right: TieGroups) -> Gradient:
     """F1 = 2 P/K at each vertex, K = x + all that is acceptable, of which P is retained."""
-    everything, n = right.loss_through[-1], right.total
-    divisor = right.through + everything
+    everything, n = right.cumulative_loss[-1], right.total_weight
+    divisor = right.cumulative_weight + everything
     area = vertex_area_weights_from_origin(right)
-    shrink = area * (2 * right.loss_through / divisor) / divisor
+    shrink = area * (2 * right.cumulative_loss / divisor) / divisor
     steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
     # Within a merged group P is K - c, and all sums are those of powers of 1/K.
-    beyond = divisor - right.loss_through
+    beyond = divisor - right.cumulative_loss
     counted = sums_within_merged_groups(right, harmonic_between, everything)
     squares = sums_within_merged_groups(right, inverse_squares_between, everything)
     bend, mean = (2 * beyond * x / n for x in curvature_within_merged_groups(right, everything))

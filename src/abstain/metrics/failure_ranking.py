@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import inner
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.metrics.areas.augrc import FROM_AUGRC, failure_auroc_of_resamples, is_binary
 from abstain.metrics.binned import limits_from_sorted_losses
@@ -46,8 +46,8 @@ _RATE_TOLERANCE = 1e-12
 def _scored_with_binary_loss(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, needed_by: str
 ) -> Scored:
-    s = scored(confidence, loss, weight)
-    checks.binary_loss(s.loss, needed_by=needed_by)
+    s = validate_samples(confidence, loss, weight)
+    checks.binary_loss(s.loss, required_by=needed_by)
     return s
 
 
@@ -98,12 +98,12 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     return value_with_warning(compute_failure_auroc(s), "failure_auroc")
 
 
-def compute_failure_auroc(s: Scored) -> Measured:
+def compute_failure_auroc(s: Scored) -> MetricValue:
     """Compute the failure AUROC, for the catalogue."""
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
-    return Measured(area_under_roc(successes, failures))
+    return MetricValue(area_under_roc(successes, failures))
 
 
 def failure_ap_success(
@@ -149,11 +149,11 @@ def failure_ap_success(
     return value_with_warning(_compute_ap_success(s), "failure_ap_success")
 
 
-def _compute_ap_success(s: Scored) -> Measured:
+def _compute_ap_success(s: Scored) -> MetricValue:
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures, s.merged_groups))
+    return MetricValue(average_precision(successes, failures, s.merged_groups))
 
 
 def failure_ap_error(
@@ -200,12 +200,12 @@ def failure_ap_error(
     return value_with_warning(_compute_ap_error(s), "failure_ap_error")
 
 
-def _compute_ap_error(s: Scored) -> Measured:
+def _compute_ap_error(s: Scored) -> MetricValue:
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(failures=failures):
         return undefined(missing)
     flip = s.merged_groups.xp.flip
-    return Measured(average_precision(flip(failures), flip(successes)))
+    return MetricValue(average_precision(flip(failures), flip(successes)))
 
 
 def fpr_at_tpr(
@@ -258,13 +258,13 @@ def fpr_at_tpr(
     return value_with_warning(_compute_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
 
 
-def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
+def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
     xp, groups = s.xp, s.merged_groups
-    accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
+    accepted, silent = (prepend_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _RATE_TOLERANCE))
     count = int(xp.sum(groups.count[:first]))
     if first and groups.is_merged is not None and groups.is_merged[first - 1]:
@@ -272,7 +272,7 @@ def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
         # Among merged successes the first that is enough.
         each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
         count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
-    return Measured(float(silent[first] / silent[-1]), count)
+    return MetricValue(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import curvature_between
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import REQUIRED_ROWS, InfluenceFunction
 from abstain.typing import FloatArray
@@ -28,7 +28,7 @@ def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
     def recall(s: Scored) -> FloatArray:
         cache: dict[InfluenceFunction, FloatArray] = s.__dict__.setdefault("_influences", {})
         if influence not in cache:
-            cache[influence] = sealed(influence(s))
+            cache[influence] = read_only(influence(s))
         return cache[influence]
 
     return recall
@@ -61,7 +61,7 @@ def _mark_required_rows(influence: InfluenceFunction, rows: str) -> InfluenceFun
 
 def influence_from_gradient(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the influence of each sample on a statistic with this gradient."""
-    return gradient.influence(s.groups, s.home, s.loss)
+    return gradient.influence(s.groups, s.group_index, s.loss)
 
 
 def make_influence_function(gradient: Callable[[TieGroups], Gradient]) -> InfluenceFunction:
@@ -81,7 +81,7 @@ def curvature_within_merged_groups(
     above, within = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
     if groups.is_merged is not None:
         mask = groups.is_merged & (groups.count > 1)
-        end, weight = groups.through[mask], groups.weight[mask]
+        end, weight = groups.cumulative_weight[mask], groups.weight[mask]
         above[mask], moment = curvature_between(end - weight + shift, end + shift)
         within[mask] = moment / weight
     return above, within
@@ -97,24 +97,24 @@ def sums_within_merged_groups(
     sums = np.zeros_like(groups.weight)
     if groups.is_merged is not None:
         mask = groups.is_merged & (groups.count > 1)
-        last = groups.through[mask] + shift - 1.0
+        last = groups.cumulative_weight[mask] + shift - 1.0
         sums[mask] = power_sum(last + 1.0 - groups.weight[mask], last)
     return sums
 
 
 def influence_on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the influence of each sample on a statistic of the best order of the losses."""
-    return gradient.influence(s.best_order, s.best_order_home, s.loss)
+    return gradient.influence(s.best_order, s.best_order_group_index, s.loss)
 
 
 def mean_loss_gradient(groups: TieGroups) -> Gradient:
     """Return the gradient of the mean loss, the risk at full coverage."""
-    return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total))
+    return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total_weight))
 
 
 def sample_weights(s: Scored) -> FloatArray:
     """Return the sample weights; ones if the samples have no weights."""
-    return np.ones(s.n) if s.weight is None else s.weight
+    return np.ones(s.n_rows) if s.weight is None else s.weight
 
 
 def mean_influence(s: Scored, values: FloatArray) -> FloatArray:

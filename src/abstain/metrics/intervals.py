@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
-from abstain._foundation.passed_rows import cluster_of, n_passed
-from abstain._foundation.scored import Scored, scored_on_host
+from abstain._foundation.input_rows import cluster_codes, n_input_rows
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.influence import STEPS
 from abstain.inference.intervals import (
@@ -97,13 +97,13 @@ def metric_interval(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0206, 0.0947)
     """
-    chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
+    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
     check_needs(chosen, s)
     return interval_of_metric(
         chosen,
         s,
         level=level_of(level),
-        cluster=cluster_of(s, group),
+        cluster=cluster_codes(s, group),
     )
 
 
@@ -169,17 +169,17 @@ def metric_difference(
     if reason := chosen.reason_without_interval:
         raise InputError(f"`metric`: {reason}.")
     pair = (
-        scored_on_host(confidence, loss, weight),
-        scored_on_host(other, loss if other_loss is None else other_loss, weight),
+        validate_samples_on_host(confidence, loss, weight),
+        validate_samples_on_host(other, loss if other_loss is None else other_loss, weight),
     )
-    if n_passed(pair[0]) != n_passed(pair[1]):
-        lengths = [n_passed(s) for s in pair]
+    if n_input_rows(pair[0]) != n_input_rows(pair[1]):
+        lengths = [n_input_rows(s) for s in pair]
         raise ShapeError(
             f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         )
     for s in pair:
         check_needs(chosen, s)
-    cluster = cluster_of(pair[0], group)
+    cluster = cluster_codes(pair[0], group)
     return difference_of_metric(chosen, pair, level=level_of(level), cluster=cluster)
 
 
@@ -197,7 +197,7 @@ def interval_of_metric(
     *,
     level: float = 0.95,
     cluster: IntArray | None = None,
-    measured: Measured | None = None,
+    measured: MetricValue | None = None,
 ) -> Interval:
     """Return the analytic interval of a metric that applies; NaN ends and a note without one.
 
@@ -250,7 +250,7 @@ def error_influence_of(
 def _interval_from_influence(
     metric: Metric,
     s: Scored,
-    measured: Measured,
+    measured: MetricValue,
     rows: Scored,
     held: PlausibleThresholds | None,
     *,
@@ -264,9 +264,9 @@ def _interval_from_influence(
     if influence is None:
         return no_interval(level, metric.reason_without_interval)
     if metric.measurement.is_proportion and 0 < measured.value < 1:
-        if s.counted and cluster is None:
+        if s.has_unit_weights and cluster is None:
             # In a stream a row stands for many samples.
-            return wilson(measured.value * s.samples, s.samples, level=level)
+            return wilson(measured.value * s.n_samples, s.n_samples, level=level)
         weight = sample_weights(s)
         return proportion_interval(measured.value, influence, weight, level=level, cluster=cluster)
     found = interval_from(
@@ -280,7 +280,7 @@ def _interval_from_influence(
         expected=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
-        times=rows.times,
+        times=rows.row_counts,
     )
     return found if np.isnan(found.low) else _add_note(found, metric.measurement.caution)
 
@@ -300,7 +300,7 @@ def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> Failures | No
 
 def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
     """Return the range of a metric for these data; declared ranges are for losses in [0, 1]."""
-    if not s.bounded and metric.measurement.low == 0 and metric.lower_is_better:
+    if not s.is_loss_bounded and metric.measurement.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
     return metric.measurement.low, metric.measurement.high
 
@@ -308,7 +308,7 @@ def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
 def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
     """Return the same for differences: a loss of any size stretches the declared range."""
     if metric.measurement.low == 0 and metric.lower_is_better:
-        most = max((float(s.loss.max()) for s in scored_sets if not s.bounded), default=1.0)
+        most = max((float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded), default=1.0)
         return 0.0, metric.measurement.high * most
     return metric.measurement.low, metric.measurement.high
 
@@ -345,9 +345,9 @@ def fixed_threshold_influences(
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     if metric.compute(s).reason:
-        return np.full(s.n, np.nan)
+        return np.full(s.n_rows, np.nan)
     found = error_influence_of(metric, s, cluster)
-    return np.full(s.n, np.nan) if found is None else found
+    return np.full(s.n_rows, np.nan) if found is None else found
 
 
 def difference_of_metric(

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.foreign import double
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.gradients import as_double
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import covariance, error_of, shares, tail_sums
 from abstain.inference.intervals import Interval, no_interval
@@ -115,18 +115,18 @@ def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
     )
 
 
-def _compute_oscr(s: Scored) -> Measured:
+def _compute_oscr(s: Scored) -> MetricValue:
     right, unknown = _correct_and_unknown(s)
-    found, passed = (s.regrouped(double(x)).loss for x in (right, unknown))
+    found, passed = (s.group_with_loss(as_double(x)).loss for x in (right, unknown))
     if not has_nonzero(passed):
         return undefined(_NO_UNKNOWN_SAMPLE)
-    known = weighted_mean(double(~unknown), s.weight)
+    known = weighted_mean(as_double(~unknown), s.weight)
     if not float(known) > 0:
         return undefined("no sample is of a known class")
     if not has_nonzero(found):
-        return Measured(0.0)
-    share = weighted_mean(double(right), s.weight) / known
-    return Measured(float(share) * area_under_roc(found, passed))
+        return MetricValue(0.0)
+    share = weighted_mean(as_double(right), s.weight) / known
+    return MetricValue(float(share) * area_under_roc(found, passed))
 
 
 def _count_unknown(s: Scored) -> int:
@@ -148,18 +148,20 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
     right, unknown = _correct_and_unknown(s)
     w = sample_weights(s)
     n_known, n_right, n_unknown = (float(w[kind].sum()) for kind in (~unknown, right, unknown))
-    right_mass, unknown_mass = (s.regrouped(x.astype(np.float64)).loss for x in (right, unknown))
-    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.home)
-    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.home)
+    right_mass, unknown_mass = (
+        s.group_with_loss(x.astype(np.float64)).loss for x in (right, unknown)
+    )
+    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
+    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.group_index)
     accuracy = n_right / n_known
     if n_right == 0:
-        return _OscrFactors(0.0, 0.0, np.zeros(s.n), np.zeros(s.n))
+        return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
     auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
     of_accuracy = ~unknown * (right - accuracy) / n_known
     of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
     of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
     has_weight = w > 0
-    scale = has_weight * s.total
+    scale = has_weight * s.total_weight
     return _OscrFactors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
 
 
@@ -191,7 +193,7 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         return auroc
     accuracy = proportion_interval(
         factors.accuracy,
-        factors.accuracy_influence * (weight[~unknown].sum() / s.total),
+        factors.accuracy_influence * (weight[~unknown].sum() / s.total_weight),
         weight * ~unknown,
         level=level,
         cluster=cluster,
@@ -293,16 +295,16 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     cost = checks.fraction(outlier_cost, "outlier_cost")
     x = checks.unit_interval(checks.loss(loss), "loss")
     outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
-    checks.refuse("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
-    return like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
+    checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
+    return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
 
 
 def _with_scod_loss(s: Scored, cost: float) -> Scored:
     """Return the samples with the losses of these costs."""
-    plain, unknown = s.plain, get_class_view(s).labels < 0
-    loss = (1.0 - cost) * double(plain.loss)
+    plain, unknown = s.without_gradient, get_class_view(s).labels < 0
+    loss = (1.0 - cost) * as_double(plain.loss)
     loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
-    return Scored(plain.confidence, loss, s.weight, view=s.view)
+    return Scored(plain.confidence, loss, s.weight, class_view=s.class_view)
 
 
 def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
@@ -318,7 +320,7 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
     if c > 1:
         return None
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         if not s.xp.any(_correct_and_unknown(s)[1]):
             return undefined(_NO_UNKNOWN_SAMPLE)
         return base.compute(_with_scod_loss(s, c))

@@ -15,12 +15,11 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from abstain._foundation.arrays import inner, sealed
+from abstain._foundation.array_functions import reverse_cumulative_sum
+from abstain._foundation.arrays import inner, read_only
 from abstain._foundation.augrc import augrc_from_rank_sum
-from abstain._foundation.foreign import scalar, value_from
-from abstain._foundation.ranks import GroupsWithLoss, TieGroups
+from abstain._foundation.gradients import as_scalar, value_with_gradient
 from abstain._foundation.scored import Scored
-from abstain._foundation.segments import still_to_come
 from abstain._foundation.special import (
     first_of_series,
     harmonic,
@@ -28,6 +27,7 @@ from abstain._foundation.special import (
     log_factorial,
     stirling_tail,
 )
+from abstain._foundation.tie_groups import GroupsWithLoss, TieGroups
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
 from abstain.typing import AnyArray, BoolArray, FloatArray, Scalar
 
@@ -36,23 +36,25 @@ RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
 def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean of phi(rank) x loss over all samples."""
-    xp, total = groups.xp, groups.total
+    xp, total = groups.xp, groups.total_weight
     # Weights that depend on ranks only are needed only for groups with a loss.
-    with_loss = cast("TieGroups", groups.with_loss) if phi in RANK_ONLY_WEIGHTS else groups
+    with_loss = cast("TieGroups", groups.groups_with_loss) if phi in RANK_ONLY_WEIGHTS else groups
     if phi is augrc_weight:
-        doubled_ranks = xp.sum(with_loss.loss * (with_loss.above + with_loss.through))
-        return scalar(augrc_from_rank_sum(total, xp.sum(with_loss.loss), doubled_ranks))
-    return scalar(xp.sum(phi(with_loss) * with_loss.loss) / total)
+        doubled_ranks = xp.sum(
+            with_loss.loss * (with_loss.weight_above + with_loss.cumulative_weight)
+        )
+        return as_scalar(augrc_from_rank_sum(total, xp.sum(with_loss.loss), doubled_ranks))
+    return as_scalar(xp.sum(phi(with_loss) * with_loss.loss) / total)
 
 
 def cached_rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     """Return the rank-weighted risk of samples, cached because several metrics use it."""
-    return s.once(_rank_weighted_risk, phi)
+    return s.cached(_rank_weighted_risk, phi)
 
 
 def _rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     if phi is trapezoid_weight:
-        return trapezoid_area(s.merged_groups, s.merged_groups.loss_through)
+        return trapezoid_area(s.merged_groups, s.merged_groups.cumulative_loss)
     return rank_weighted_risk(s.merged_groups, phi)
 
 
@@ -67,9 +69,9 @@ def rank_weighted_risk_in_blocks(
     weight_before, loss_before, area = 0.0, 0.0, 0.0
     risk_before: float | None = None
     for groups in blocks:
-        through = weight_before + groups.through
+        through = weight_before + groups.cumulative_weight
         if phi is trapezoid_weight:
-            risk = (loss_before + groups.loss_through) / through
+            risk = (loss_before + groups.cumulative_loss) / through
             left_risk = np.append(risk[0] if risk_before is None else risk_before, risk[:-1])
             area += float(inner(groups.weight, risk + left_risk)) / 2
             risk_before = float(risk[-1])
@@ -79,7 +81,7 @@ def rank_weighted_risk_in_blocks(
             )
             area += float(inner(phi(cast("TieGroups", shifted_groups)), groups.loss))
         weight_before = float(through[-1])
-        loss_before += float(groups.loss_through[-1])
+        loss_before += float(groups.cumulative_loss[-1])
     return area / total
 
 
@@ -89,17 +91,17 @@ def trapezoid_area(groups: TieGroups, accepted_loss: AnyArray) -> Scalar:
     The curve is constant from the first vertex to coverage 0. Within a group of merged successes,
     after F failures, the vertices have the risk F/k.
     """
-    return scalar(groups.xp.sum(trapezoid_areas(groups, accepted_loss))) / groups.total
+    return as_scalar(groups.xp.sum(trapezoid_areas(groups, accepted_loss))) / groups.total_weight
 
 
 def trapezoid_areas(groups: TieGroups, accepted_loss: AnyArray) -> AnyArray:
     """Return the area over the width of each group, times the weight of all samples."""
-    xp, through = groups.xp, groups.through
+    xp, through = groups.xp, groups.cumulative_weight
     risk = accepted_loss / through
     risk_before = xp.concat((risk[:1], risk[:-1]))
     areas = groups.weight * (risk + risk_before) / 2
-    if groups.has_vertices_within is not None:
-        merged = np.flatnonzero(groups.has_vertices_within & (accepted_loss > 0))
+    if groups.is_merged_without_unknown_ties is not None:
+        merged = np.flatnonzero(groups.is_merged_without_unknown_ties & (accepted_loss > 0))
         # The accepted loss is nondecreasing, so merged groups after a failure come last.
         harmonic_sums = harmonic_sums_of_merged_groups(groups)
         harmonic_sums = harmonic_sums[harmonic_sums.size - merged.size :]
@@ -122,7 +124,7 @@ def excess_above_optimum(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     excess = value - optimum
     if excess < _EXCESS_TOLERANCE * s.merged_groups.risk:
         # A zero that keeps the gradient.
-        return value_from(excess, excess * 0.0 + 0.0)
+        return value_with_gradient(excess, excess * 0.0 + 0.0)
     return excess
 
 
@@ -134,7 +136,7 @@ def cached_on_groups(phi: RankWeight) -> RankWeight:
         # Like cached_property: write to __dict__, because the record is frozen.
         cache: dict[RankWeight, FloatArray] = groups.__dict__.setdefault("_phi", {})
         if phi not in cache:
-            cache[phi] = sealed(phi(groups))
+            cache[phi] = read_only(phi(groups))
         return cache[phi]
 
     return recall
@@ -142,12 +144,16 @@ def cached_on_groups(phi: RankWeight) -> RankWeight:
 
 def augrc_weight(groups: TieGroups) -> AnyArray:
     """Return (r - 1/2)/n, the weight of the trapezoid area under the generalized risk."""
-    return (groups.total - groups.through + groups.weight / 2) / groups.total
+    return (
+        groups.total_weight - groups.cumulative_weight + groups.weight / 2
+    ) / groups.total_weight
 
 
 def sele_weight(groups: TieGroups) -> AnyArray:
     """Return r/n, the weight of SELE."""
-    return (groups.total - groups.through + (groups.weight + 1) / 2) / groups.total
+    return (
+        groups.total_weight - groups.cumulative_weight + (groups.weight + 1) / 2
+    ) / groups.total_weight
 
 
 def two_sele_weight(groups: TieGroups) -> AnyArray:
@@ -158,25 +164,25 @@ def two_sele_weight(groups: TieGroups) -> AnyArray:
 @cached_on_groups
 def plugin_weight(groups: TieGroups) -> AnyArray:
     """Return H_n - H_{n-r}, which is H_n - H_{k-1} at position k: the plug-in weight."""
-    a, b, m = groups.above, groups.through, groups.weight
+    a, b, m = groups.weight_above, groups.cumulative_weight, groups.weight
     # The sum of H_{k-1} over k in (a, b] is b H_b - a H_a - m. Its mean over the group is computed
     # from the difference H_b - H_a, because b H_b - a H_a would lose digits by cancellation.
     mean_harmonic = harmonic(b) + a * harmonic_between(a, b) / m - 1.0
-    return harmonic(groups.total) - mean_harmonic
+    return harmonic(groups.total_weight) - mean_harmonic
 
 
 @cached_on_groups
 def log_weight(groups: TieGroups) -> AnyArray:
     """Return -ln(1 - r/(n + 1)), which is ln(n + 1) - ln k at position k."""
-    return float(np.log(groups.total + 1.0)) - _mean_log_position(groups)
+    return float(np.log(groups.total_weight + 1.0)) - _mean_log_position(groups)
 
 
 @cached_on_groups
 def harmonic_sums_of_merged_groups(groups: TieGroups) -> AnyArray:
     """Return the sum of 1/k over the positions k of each merged group."""
-    is_merged = groups.has_vertices_within
+    is_merged = groups.is_merged_without_unknown_ties
     merged = np.zeros(0, np.int64) if is_merged is None else np.flatnonzero(is_merged)
-    return harmonic_between(groups.above.take(merged), groups.through.take(merged))
+    return harmonic_between(groups.weight_above.take(merged), groups.cumulative_weight.take(merged))
 
 
 #: Weights of a group that depend only on its positions, not on the other groups.
@@ -188,11 +194,13 @@ RANK_ONLY_WEIGHTS = frozenset(
 @cached_on_groups
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
     """Return the weight of the trapezoid area under the selective risk, constant to coverage 0."""
-    if groups.has_vertices_within is not None:
+    if groups.is_merged_without_unknown_ties is not None:
         return trapezoid_weight_with_merged_groups(
-            groups.through, groups.weight, groups.has_vertices_within
+            groups.cumulative_weight, groups.weight, groups.is_merged_without_unknown_ties
         )
-    return still_to_come(vertex_area_weights(groups) * (groups.total / groups.through))
+    return reverse_cumulative_sum(
+        vertex_area_weights(groups) * (groups.total_weight / groups.cumulative_weight)
+    )
 
 
 def trapezoid_weight_with_merged_groups(
@@ -220,7 +228,7 @@ def trapezoid_weight_with_merged_groups(
     inner_mean[:1] += first_half
     last_vertex = (width + width_after) / (2.0 * through)
     all_vertices = inner_vertices + last_vertex
-    later_vertices = still_to_come(all_vertices) - all_vertices
+    later_vertices = reverse_cumulative_sum(all_vertices) - all_vertices
     return np.asarray(later_vertices + inner_mean + last_vertex)
 
 
@@ -233,7 +241,7 @@ def vertex_area_weights(groups: TieGroups) -> AnyArray:
     """
     if groups.is_merged is not None:
         return _last_vertex_area_weights(groups, is_flat=True)
-    return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
+    return linear_weights(groups.cumulative_weight / groups.total_weight, 0.0, 1.0, flat=True)
 
 
 @cached_on_groups
@@ -241,22 +249,22 @@ def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
     """Return the weights of `vertex_area_weights` for a curve that starts at the origin."""
     if groups.is_merged is not None:
         return _last_vertex_area_weights(groups, is_flat=False)
-    return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=False)
+    return linear_weights(groups.cumulative_weight / groups.total_weight, 0.0, 1.0, flat=False)
 
 
 def _last_vertex_area_weights(groups: TieGroups, *, is_flat: bool) -> AnyArray:
-    width = groups.width
+    width = groups.last_vertex_weight
     area = (width + np.append(width[1:], 0.0)) / 2
     area[:1] += width[:1] / 2 if is_flat else 0.0
-    return area / groups.total
+    return area / groups.total_weight
 
 
 def partial_trapezoid_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
     """Return vertex weights of the accepted loss: trapezoid area under the selective risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        area = linear_weights(groups.through / groups.total, low, high, flat=True)
-        return area * (groups.total / groups.through)
+        area = linear_weights(groups.cumulative_weight / groups.total_weight, low, high, flat=True)
+        return area * (groups.total_weight / groups.cumulative_weight)
 
     return vertex_weights
 
@@ -265,7 +273,7 @@ def partial_hyperbolic_weights(low: float, high: float) -> Callable[[TieGroups],
     """Return vertex weights of the accepted loss for the exact area under the selective risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        return hyperbolic_weights(groups.through / groups.total, low, high)
+        return hyperbolic_weights(groups.cumulative_weight / groups.total_weight, low, high)
 
     return vertex_weights
 
@@ -274,14 +282,14 @@ def partial_generalized_weights(low: float, high: float) -> Callable[[TieGroups]
     """Return vertex weights of the accepted loss for the area under the generalized risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        return linear_weights(groups.through / groups.total, low, high, flat=False)
+        return linear_weights(groups.cumulative_weight / groups.total_weight, low, high, flat=False)
 
     return vertex_weights
 
 
 def sample_threshold_weights(groups: TieGroups) -> AnyArray:
     """Return vertex weights of the accepted loss for the mean risk at the thresholds of samples."""
-    return groups.weight / groups.through
+    return groups.weight / groups.cumulative_weight
 
 
 def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray]) -> RankWeight:
@@ -290,12 +298,12 @@ def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray])
     A sample is accepted at its vertex and at all vertices of lower confidence, so its weight is the
     sum of their weights.
     """
-    return lambda groups: still_to_come(vertex_weights(groups))
+    return lambda groups: reverse_cumulative_sum(vertex_weights(groups))
 
 
 def _mean_log_position(groups: TieGroups) -> AnyArray:
     """Return the mean of ln k over the positions k of each group: ln(b!/a!)/m."""
-    xp, a, b, m = groups.xp, groups.above, groups.through, groups.weight
+    xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
     n_small = first_of_series(a)
     small = (log_factorial(b[:n_small]) - log_factorial(a[:n_small])) / m[:n_small]
     x, y, width = a[n_small:], b[n_small:], m[n_small:]

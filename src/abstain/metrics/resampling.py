@@ -13,10 +13,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.passed_rows import cluster_of, n_passed
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import ClassView, Scored, scored_on_host
+from abstain._foundation.arrays import read_only
+from abstain._foundation.input_rows import cluster_codes, n_input_rows
+from abstain._foundation.scored import ClassView, Scored, validate_samples_on_host
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
     Scale,
@@ -29,7 +29,12 @@ from abstain.inference.bootstrap_intervals import (
 )
 from abstain.inference.draws import Draws, bootstrap
 from abstain.inference.intervals import Interval, level_of
-from abstain.inference.replicates import Ordered, ordered, over, resampled_areas
+from abstain.inference.resampled_areas import (
+    SortedSamples,
+    map_in_threads,
+    resampled_areas,
+    sort_samples,
+)
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
@@ -50,11 +55,13 @@ def replicates(
     `threads` work at a time; the processors available, at most two, by default.
     """
     for s in scored_sets:
-        if s.n != draws.n:
+        if s.n_rows != draws.n:
             raise ShapeError(
-                f"every score needs the {draws.n} samples that are drawn from; got {s.n}"
+                f"every score needs the {draws.n} samples that are drawn from; got {s.n_rows}"
             )
-    presorted = over(lambda s: ordered(s.confidence, s.loss, s.weight), scored_sets, threads)
+    presorted = map_in_threads(
+        lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
+    )
     formulas = [metric.measurement.resampled for metric in metrics]
     quick = np.array([[f is not None and f.is_exact(s) for s in scored_sets] for f in formulas])
     out = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
@@ -63,7 +70,7 @@ def replicates(
     )
     some = [int(i) for i in np.flatnonzero(quick.any(axis=0))]
     if some:
-        areas = resampled_areas([presorted[i] for i in some], draws, wanted, threads=threads)
+        areas = resampled_areas([presorted[i] for i in some], draws, wanted, n_threads=threads)
         for m, formula in enumerate(formulas):
             if formula is not None and quick[m].any():
                 out[m, quick[m]] = formula.compute(areas)[quick[m, some]]
@@ -75,7 +82,7 @@ def replicates(
 
 
 def _replicates_by_counts(
-    s: Scored, presorted: Ordered, metrics: Sequence[Metric], draws: Draws
+    s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
 ) -> FloatArray:
     """Compute metrics from the counts, one resample at a time, shape (metrics, resamples)."""
     whole = s.weight is None or not np.any(s.weight % 1)
@@ -91,7 +98,7 @@ def _replicates_by_counts(
     return bootstrap(of_block, draws)
 
 
-def weighted_resample(s: Scored, presorted: Ordered, count: Array) -> Scored | None:
+def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
     """Return the resample as frequency weights; None if nothing of it has a weight."""
     weight = count.astype(np.float64)
     if s.weight is not None:
@@ -104,10 +111,10 @@ def weighted_resample(s: Scored, presorted: Ordered, count: Array) -> Scored | N
 
 
 def _groups_of_resample(
-    s: Scored, presorted: Ordered, weight: FloatArray, count: Array
+    s: Scored, presorted: SortedSamples, weight: FloatArray, count: Array
 ) -> TieGroups:
     """Group the drawn samples without sorting them again."""
-    starts, order = presorted.starts, presorted.order
+    starts, order = presorted.group_starts, presorted.order
     ranked = weight[order]
     mass = np.add.reduceat(ranked, starts)
     held = mass > 0
@@ -122,7 +129,7 @@ def _groups_of_resample(
 
 def _repeated_rows(s: Scored, count: Array) -> Scored | None:
     """Return the resample as rows: weights that are no integers are no repetitions."""
-    index = np.repeat(np.arange(s.n), count)
+    index = np.repeat(np.arange(s.n_rows), count)
     if s.weight is not None and not s.weight[index].any():
         return None
     same = s.probability is s.confidence
@@ -132,7 +139,7 @@ def _repeated_rows(s: Scored, count: Array) -> Scored | None:
         s.loss[index],
         None if s.weight is None else s.weight[index],
         probability=confidence if same or s.probability is None else s.probability[index],
-        view=None if s.view is None else _class_rows(s.view, index),
+        class_view=None if s.class_view is None else _class_rows(s.class_view, index),
     )
 
 
@@ -260,7 +267,7 @@ def metric_bootstrap(
     'bootstrap, percentile, 1000 resamples'
     """
     checks.one_of(interval, "interval", INTERVAL_KINDS)
-    chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
+    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
     _check_metric(chosen, s, interval)
     draws = _make_draws(s, resamples, group, rng)
     level, value = level_of(level), float(chosen.compute(s).value)
@@ -271,12 +278,12 @@ def metric_bootstrap(
         found = bca(drawn, value, _influence_shares(chosen, s, draws.cluster), level=level)
     else:
         found = _studentized_interval(chosen, s, draws, drawn, level)
-    units = None if draws.cluster is None else draws.units
+    units = None if draws.cluster is None else draws.n_units
     found = told(found, few_clusters(units), bounds=value_bounds(chosen, s))
     kept = drawn[np.isfinite(drawn)]
     error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
     bias = float(kept.mean()) - value if kept.size else float("nan")
-    return BootstrapResult(value, sealed(drawn), found, error, bias, draws.seed)
+    return BootstrapResult(value, read_only(drawn), found, error, bias, draws.seed)
 
 
 def percentile_interval(
@@ -305,17 +312,17 @@ def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: 
             f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
         )
     if isinstance(resamples, Draws):
-        if resamples.n != s.n:
+        if resamples.n != s.n_rows:
             raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are {s.n}"
-                f"{' of weight above 0' if s.n < n_passed(s) else ''}"
+                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}"
+                f"{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
             )
         if group is not None:
             raise InputError(
                 "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
             )
         return resamples
-    return Draws(s.n, resamples, rng=rng, cluster=cluster_of(s, group))
+    return Draws(s.n_rows, resamples, rng=rng, cluster=cluster_codes(s, group))
 
 
 def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
@@ -323,7 +330,9 @@ def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> Fl
     influence = influence_of(metric, s)
     if influence is None:
         return np.zeros(0)
-    share = influence / s.total if s.weight is None else influence * s.weight / s.total
+    share = (
+        influence / s.total_weight if s.weight is None else influence * s.weight / s.total_weight
+    )
     if cluster is None:
         return share
     return np.bincount(cluster, weights=share).astype(np.float64)
@@ -332,9 +341,9 @@ def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> Fl
 def _studentized_interval(
     metric: Metric, s: Scored, draws: Draws, drawn: FloatArray, level: float
 ) -> Interval:
-    presorted = ordered(s.confidence, s.loss, s.weight)
+    presorted = sort_samples(s.confidence, s.loss, s.weight)
     error = partial(_standard_error_of_resample, metric, s, draws.cluster)
-    own = error(s, np.ones(s.n))
+    own = error(s, np.ones(s.n_rows))
     errors = [
         error(weighted_resample(s, presorted, count), count)
         for counts in draws
@@ -353,7 +362,7 @@ def _standard_error_of_resample(
         influence = influence_of(metric, again)
     if again is None or influence is None:
         return float("nan")
-    share = influence / again.total
+    share = influence / again.total_weight
     if s.weight is not None:
         share = share * s.weight
     times = count.astype(np.float64)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import beside, is_on_device, namespace
-from abstain._foundation.device import floats, sound, weights_beside
-from abstain._foundation.foreign import double, without_gradient
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import group_ties
+from abstain._foundation.arrays import is_on_device, move_to_library_of, namespace
+from abstain._foundation.device import as_numpy_float, is_valid, validate_weight_like
+from abstain._foundation.gradients import as_double, without_gradient
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import ClassView, Scored
-from abstain._foundation.weights import counted
+from abstain._foundation.tie_groups import group_ties
+from abstain._foundation.weights import drop_zero_weights
 from abstain.metrics.classes import get_class_view, get_probabilities
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.metrics.roc import area_under_roc, average_precision, clip_negative, has_nonzero
@@ -66,11 +66,11 @@ def split_at_coverage(task: BinaryTask, coverage: float) -> SplitWeights:
 def _accepted_share(s: Scored, coverage: float) -> AnyArray:
     """Share of each sample that is among the `coverage` most confident, shape (n,)."""
     groups = s.groups
-    xp, share = s.xp, (coverage * groups.total - groups.above) / groups.weight
+    xp, share = s.xp, (coverage * groups.total_weight - groups.weight_above) / groups.weight
     share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
     share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
-    held = xp.take(share, xp.clip(s.home, 0, None))
-    return xp.where(s.home >= 0, held, xp.zeros_like(held))
+    held = xp.take(share, xp.clip(s.group_index, 0, None))
+    return xp.where(s.group_index >= 0, held, xp.zeros_like(held))
 
 
 def binary_task(
@@ -83,10 +83,10 @@ def binary_task(
             return task
     c = checks.confidence(confidence)
     y = checks.finite(checks.vector(labels, "labels", length=c.size, like="confidence"), "labels")
-    checks.refuse("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
+    checks.reject_entries("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
     score = checks.vector(positive_score, "positive_score", length=c.size, like="confidence")
     score = checks.finite(score, "positive_score")
-    _, w, c, y, score = counted(checks.weight(weight, length=c.size), c, y, score)
+    _, w, c, y, score = drop_zero_weights(checks.weight(weight, length=c.size), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)
 
 
@@ -95,23 +95,23 @@ def _binary_task_on_device(
 ) -> BinaryTask | None:
     """Do the same on the device of the confidence; None if the host has something to say."""
     y, score = (
-        beside(x if is_on_device(x) else checks.vector(x, name), name, confidence)
+        move_to_library_of(x if is_on_device(x) else checks.vector(x, name), name, confidence)
         for x, name in ((labels, "labels"), (positive_score, "positive_score"))
     )
     xp = namespace(confidence)
-    if not (sound(xp, confidence, y) and sound(xp, score, y) and xp.all((y == 0) | (y == 1))):
+    if not (is_valid(xp, confidence, y) and is_valid(xp, score, y) and xp.all((y == 0) | (y == 1))):
         return None
-    c, y, score = floats(confidence), double(y), floats(score)
-    _, w, c, y, score = counted(weights_beside(weight, y), c, y, score)
+    c, y, score = as_numpy_float(confidence), as_double(y), as_numpy_float(score)
+    _, w, c, y, score = drop_zero_weights(validate_weight_like(weight, y), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)
 
 
-def binary_task_of_samples(s: Scored) -> BinaryTask | Measured:
+def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
     """Return the task of a `Scored` that meets `Need.TWO_CLASSES`, or why there is none."""
     if reason := reason_unknown_classes(s):
         return undefined(reason)
     view = get_class_view(s)
-    return BinaryTask(s, double(view.labels == 1), log_odds_of_positive(view))
+    return BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view))
 
 
 def reason_unknown_classes(s: Scored) -> str:
@@ -196,12 +196,12 @@ def oc_auc(
     )
 
 
-def compute_oc_auc(task: BinaryTask, review: float) -> Measured:
+def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
     """ROC AUC with the least confident share put right."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("all samples are of one class")
-    return Measured(area_under_roc(positive, negative))
+    return MetricValue(area_under_roc(positive, negative))
 
 
 def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
@@ -267,12 +267,12 @@ def oc_ap(
     )
 
 
-def compute_oc_ap(task: BinaryTask, review: float) -> Measured:
+def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
     """Average precision of the positive class likewise."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive):
         return undefined("there are no positives")
-    return Measured(average_precision(positive, negative))
+    return MetricValue(average_precision(positive, negative))
 
 
 def accepted_auroc(
@@ -333,21 +333,23 @@ def accepted_auroc(
     return value_with_warning(_compute_accepted_auroc(task, share), "accepted_auroc")
 
 
-def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> Measured:
+def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
     split = split_at_coverage(task, coverage)
     if not has_nonzero(split.positive) or not has_nonzero(split.negative):
         return undefined("the accepted samples do not hold both classes")
-    reached = task.scored.groups.above < coverage * task.scored.groups.total * (1 - _ROUNDING)
+    reached = task.scored.groups.weight_above < coverage * task.scored.groups.total_weight * (
+        1 - _ROUNDING
+    )
     count = int(task.scored.xp.sum(task.scored.groups.count[reached]))
-    return Measured(area_under_roc(split.positive, split.negative), count)
+    return MetricValue(area_under_roc(split.positive, split.negative), count)
 
 
 def _compute_on_samples(
-    kernel: Callable[[BinaryTask, float], Measured], share: float
-) -> Callable[[Scored], Measured]:
-    def compute(s: Scored) -> Measured:
+    kernel: Callable[[BinaryTask, float], MetricValue], share: float
+) -> Callable[[Scored], MetricValue]:
+    def compute(s: Scored) -> MetricValue:
         task = binary_task_of_samples(s)
-        return task if isinstance(task, Measured) else kernel(task, share)
+        return task if isinstance(task, MetricValue) else kernel(task, share)
 
     return compute
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from abstain._foundation.arrays import namespace
-from abstain._foundation.foreign import without_gradient
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.gradients import without_gradient
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.metrics.rank_weights import harmonic_sums_of_merged_groups
 from abstain.typing import AnyArray, FloatArray
 
@@ -32,9 +32,9 @@ def average_precision(
     found = xp.cumulative_sum(positive)
     taken = xp.cumulative_sum(positive + negative)
     precise = positive * found / xp.where(taken > 0, taken, 1.0)
-    if groups is not None and groups.has_vertices_within is not None:
+    if groups is not None and groups.is_merged_without_unknown_ties is not None:
         # Rank k finds k - N, N the negatives before the group: 1 - N/k, summed over k.
-        here, before = np.flatnonzero(groups.has_vertices_within), taken - found
+        here, before = np.flatnonzero(groups.is_merged_without_unknown_ties), taken - found
         precise[here] = positive.take(here) - before.take(here) * harmonic_sums_of_merged_groups(
             groups
         )

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.names import distinct, in_order
-from abstain._foundation.weights import positive_rows
+from abstain._foundation.arrays import read_only
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.names import distinct_names, sort_names
+from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
@@ -81,7 +81,7 @@ class SelectiveConfusion:
             },
             schema_overrides={"prediction": pl.String},
         )
-        return in_library(cells, backend)
+        return convert_frame(cells, backend)
 
 
 def selective_confusion_matrix(
@@ -153,14 +153,14 @@ def selective_confusion_matrix(
     guess = _check_length(names(prediction, "prediction"), truth.size)
     taken = _accepted_mask(accepted, truth.size)
     w = checks.weight(weight, length=truth.size)
-    rows = positive_rows(w)
+    rows = positive_weight_mask(w)
     if w is not None and rows is not None:
         w, truth, guess, taken = w[rows], truth[rows], guess[rows], taken[rows]
     known = _observed_classes(truth, guess[taken]) if classes is None else class_names(classes)
     counts = _counts(
         _codes(truth, known, "labels"), _column_of_samples(guess, taken, known), len(known), w
     )
-    return SelectiveConfusion(known, sealed(_normalized(counts, normalize)), normalize)
+    return SelectiveConfusion(known, read_only(_normalized(counts, normalize)), normalize)
 
 
 def _check_length(prediction: Array, n: int) -> Array:
@@ -174,22 +174,22 @@ def _check_length(prediction: Array, n: int) -> Array:
 
 def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
     given = checks.vector(accepted, "accepted", length=n, like="labels")
-    checks.refuse("accepted", "must be True or False", given, (given != 0) & (given != 1))
+    checks.reject_entries("accepted", "must be True or False", given, (given != 0) & (given != 1))
     return given.astype(np.bool_)
 
 
 def _observed_classes(truth: Array, guess: Array) -> tuple[Hashable, ...]:
-    found = {*distinct(truth, "labels"), *distinct(guess, "prediction")}
+    found = {*distinct_names(truth, "labels"), *distinct_names(guess, "prediction")}
     if len({isinstance(name, str) for name in found}) > 1:
         raise DomainError(
             "`labels` and `prediction` must name classes in the same way; got texts and "
             f"{type(next(name for name in found if not isinstance(name, str))).__name__}"
         )
-    return tuple(in_order(found))
+    return tuple(sort_names(found))
 
 
 def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
-    alien = [kind for kind in distinct(values, name) if kind not in classes]
+    alien = [kind for kind in distinct_names(values, name) if kind not in classes]
     if alien:
         known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
         raise DomainError(f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation.arrays import inner
-from abstain._foundation.measurement import Measured
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
 from abstain.inference.intervals import Interval, clopper_pearson, interval_from, wilson
 from abstain.inference.small_samples import Expected, few_clusters
@@ -47,22 +47,22 @@ class AcceptedSamples(NamedTuple):
 def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> AcceptedSamples:
     """Return the statistics for a test of this risk."""
     groups = s.groups
-    size = groups.through
-    attained, zero = groups.loss_through / size, np.zeros(size.size)
-    everyone = np.full(size.size, groups.total)
-    is_plain = s.counted and cluster is None
-    if is_plain and s.binary:
+    size = groups.cumulative_weight
+    attained, zero = groups.cumulative_loss / size, np.zeros(size.size)
+    everyone = np.full(size.size, groups.total_weight)
+    is_plain = s.has_unit_weights and cluster is None
+    if is_plain and s.is_binary:
         return AcceptedSamples(attained, np.ones(size.size), size, everyone, zero)
     rows = AcceptedRows.from_samples(s, cluster)
     events = LossEvents.from_rows(rows)
     if is_plain:
         return AcceptedSamples(attained, events.loss, size, everyone, zero)
     n_for_risk = size / events.mean_weight(risk)
-    share = size / groups.total
+    share = size / groups.total_weight
     alone = rows.sum_through(rows.weight**2)
     square, ends = (alone, alone) if cluster is None else rows.squared_weight_of_clusters(alone)
     spread = np.maximum(square - 2 * share * ends + share**2 * square[-1], 1e-300)
-    n_for_coverage = np.maximum(share * (1 - share) * groups.total**2 / spread, 1.0)
+    n_for_coverage = np.maximum(share * (1 - share) * groups.total_weight**2 / spread, 1.0)
     if cluster is not None:
         apart, together = rows.squared_residuals(attained, alone, square)
         inflation = np.divide(together, apart, out=np.ones_like(apart), where=apart > 0)
@@ -82,10 +82,10 @@ def event_probability(loss: FloatArray, risk: float) -> FloatArray:
 
 def n_effective(s: Scored, risk: float) -> float:
     """Return how many samples of equal weight are worth as much as all, for a test of this risk."""
-    if s.counted:
-        return float(s.samples)
+    if s.has_unit_weights:
+        return float(s.n_samples)
     events = LossEvents.from_rows(AcceptedRows.from_samples(s, None))
-    return float(s.groups.total / events.mean_weight(risk)[-1])
+    return float(s.groups.total_weight / events.mean_weight(risk)[-1])
 
 
 #: Pseudo-observations added to the accepted samples of each threshold, of the mean loss and weight
@@ -160,8 +160,8 @@ class AcceptedRows:
     @classmethod
     def from_samples(cls, s: Scored, cluster: IntArray | None) -> "AcceptedRows":
         """Take the samples that have a weight."""
-        kept = s.home >= 0
-        home, loss = s.home[kept], s.loss[kept].astype(np.float64)
+        kept = s.group_index >= 0
+        home, loss = s.group_index[kept], s.loss[kept].astype(np.float64)
         weight: FloatArray = np.ones(home.size) if s.weight is None else s.weight[kept]
         if cluster is None:
             return cls(home, weight, loss, np.zeros(home.size), np.zeros(home.size), weight)
@@ -214,10 +214,10 @@ def _sum_before_in_cluster(x: FloatArray, unit: IntArray, order: IntArray) -> Fl
 
 
 def interval_without_variation(
-    metric: Metric, s: Scored, measured: Measured, *, level: float, cluster: IntArray | None
+    metric: Metric, s: Scored, measured: MetricValue, *, level: float, cluster: IntArray | None
 ) -> Interval | None:
     """Return an interval where nothing varies, or None when there is none to be had."""
-    if not s.binary:
+    if not s.is_binary:
         return None
     n = n_independent(s, cluster)
     if s.merged_groups.risk in {0.0, 1.0}:
@@ -231,9 +231,9 @@ def interval_without_variation(
 
 def n_independent(s: Scored, cluster: IntArray | None) -> float:
     """Return the number of independent samples that weights and clusters leave."""
-    if s.counted and cluster is None:
-        return float(s.samples)
-    weight = np.ones(s.n) if s.weight is None else s.weight
+    if s.has_unit_weights and cluster is None:
+        return float(s.n_samples)
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
     if cluster is not None:
         weight = np.bincount(cluster, weights=weight).astype(np.float64)
     return float(weight.sum() ** 2 / np.square(weight).sum())
@@ -241,7 +241,9 @@ def n_independent(s: Scored, cluster: IntArray | None) -> float:
 
 def _n_with_weight(s: Scored) -> int:
     """Return the number of samples that have a weight."""
-    return s.samples if s.counted or s.weight is None else int(np.count_nonzero(s.weight))
+    return (
+        s.n_samples if s.has_unit_weights or s.weight is None else int(np.count_nonzero(s.weight))
+    )
 
 
 def _interval_without_both_kinds(
@@ -287,7 +289,7 @@ def _interval_without_overlap(
 
 
 def _interval_of_zero_risk(
-    metric: Metric, measured: Measured, n: float, level: float
+    metric: Metric, measured: MetricValue, n: float, level: float
 ) -> Interval | None:
     """Risk 0 at a working point: exact limit for the accepted, the threshold as it was found."""
     if metric.measurement.upper_limit_of_zero is None or measured.value != 0:
@@ -303,7 +305,7 @@ def _interval_of_zero_risk(
 
 def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
     """Return the most degrees of freedom that the fewer of failures and successes allow."""
-    if not metric.measurement.is_two_sample or not s.binary:
+    if not metric.measurement.is_two_sample or not s.is_binary:
         return float("inf")
     failed = count_failures(s)
     kept = _n_with_weight(s)
@@ -325,7 +327,7 @@ def expected_variance(
     """
     # Where the error rate counts too, a model of the AUROC is none of the value.
     from_auroc = metric.measurement.from_auroc
-    if from_auroc is None or not metric.measurement.is_two_sample or not s.binary:
+    if from_auroc is None or not metric.measurement.is_two_sample or not s.is_binary:
         return None
     failures, successes = _n_effective_of_each_kind(s, cluster)
     # The line goes through 1 where the AUROC is 1.
@@ -346,7 +348,7 @@ def unbiased_influence(
     successes: their spread is then DeLong's variance. Of one failure there is no spread to correct.
     """
     from_auroc = metric.measurement.from_auroc
-    if from_auroc is None or not metric.measurement.is_two_sample or not s.binary:
+    if from_auroc is None or not metric.measurement.is_two_sample or not s.is_binary:
         return influence
     failed = s.loss > 0
     in_all = _bias_correction(_n_clusters_of_kind(s, np.ones_like(failed), cluster))
@@ -365,17 +367,17 @@ def _bias_correction(n: float) -> float:
 
 def _n_clusters_of_kind(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
     """Return how many samples, or clusters that hold such samples, are of this kind."""
-    if s.times is not None:
-        return float(s.times[kind].sum())
+    if s.row_counts is not None:
+        return float(s.row_counts[kind].sum())
     counts = kind if s.weight is None else kind & (s.weight > 0)
     return float(np.count_nonzero(counts) if cluster is None else np.unique(cluster[counts]).size)
 
 
 def _n_effective_of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
     """Return how many independent failures and successes there are."""
-    if s.counted and cluster is None:
-        return float(s.failures), float(s.samples - s.failures)
-    weight = np.ones(s.n) if s.weight is None else s.weight
+    if s.has_unit_weights and cluster is None:
+        return float(s.n_failures), float(s.n_samples - s.n_failures)
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
     kinds = s.loss > 0, s.loss <= 0
     failures, successes = (kish_sample_size(weight * kind, cluster) for kind in kinds)
     return failures, successes

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import sum_by_index
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.foreign import without_gradient
-from abstain._foundation.measurement import Measured
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import sums_by
+from abstain._foundation.gradients import without_gradient
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.typing import AnyArray, FloatArray
@@ -73,7 +73,7 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     >>> round(smooth_ece([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0]), 4)
     0.1249
     """
-    s = scored(confidence, loss, weight, by_value=True)
+    s = validate_samples(confidence, loss, weight, uses_values=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     return value_with_warning(_compute_smooth_ece(s), "smooth_ece")
@@ -90,13 +90,13 @@ class _SmoothedResiduals:
     def from_samples(cls, s: Scored) -> "_SmoothedResiduals":
         p, loss = (
             to_numpy(without_gradient(x), name).astype(np.float64)
-            for x, name in ((s.shown, "confidence"), (s.loss, "loss"))
+            for x, name in ((s.probability_or_confidence, "confidence"), (s.loss, "loss"))
         )
         cell = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
         part, residual = p * _CELLS - cell, 1.0 - loss - p
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
-        mass = sums_by(cell, w * residual * (1.0 - part), _CELLS + 1)
-        mass = mass + sums_by(cell + 1, w * residual * part, _CELLS + 1)
+        mass = sum_by_index(cell, w * residual * (1.0 - part), _CELLS + 1)
+        mass = mass + sum_by_index(cell + 1, w * residual * part, _CELLS + 1)
         return cls(_cosine_sums(mass) / w.sum())
 
     def smoothed(self, width: float) -> FloatArray:
@@ -174,9 +174,9 @@ def _solve_width(smoothed: _SmoothedResiduals) -> float:
     return width
 
 
-def _compute_smooth_ece(s: Scored) -> Measured:
+def _compute_smooth_ece(s: Scored) -> MetricValue:
     smoothed = _SmoothedResiduals.from_samples(s)
-    return Measured(smoothed.error(_solve_width(smoothed)))
+    return MetricValue(smoothed.error(_solve_width(smoothed)))
 
 
 ENTRIES = (

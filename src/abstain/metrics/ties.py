@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import InputError
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, Need, value_with_warning
@@ -77,7 +77,7 @@ def tie_bounds(
     >>> ab.tie_bounds([0.9, 0.5, 0.5, 0.1], [0, 1, 0, 0])
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
-    entry, s = metric_named(metric), scored(confidence, loss, weight).plain
+    entry, s = metric_named(metric), validate_samples(confidence, loss, weight).without_gradient
     if not has_exact_tie_bounds(entry) or entry.reason_not_applicable(s):
         raise InputError(f"`metric` must be a rank metric of confidence and loss; got {metric!r}")
     if not has_exact_tie_bounds(entry, s):
@@ -87,7 +87,7 @@ def tie_bounds(
         )
     low, high = BrokenTies(s).bounds(entry)
     value = value_with_warning(entry.compute(s), metric)
-    return TieBounds(low, value, high, s.merged_groups.tied / s.samples)
+    return TieBounds(low, value, high, s.merged_groups.n_tied / s.n_samples)
 
 
 def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
@@ -97,7 +97,10 @@ def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
     """
     only_losses = metric.measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
     has_equal_weights = (
-        s is None or s.counted or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
+        s is None
+        or s.has_unit_weights
+        or s.weight is None
+        or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
     )
     ordered = metric.measurement.rank_based and metric.measurement.monotone and only_losses
     return ordered and (has_equal_weights or metric.measurement.averages_ties)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 

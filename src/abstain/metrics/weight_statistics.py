@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.arrays import as_array_like, to_numpy
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, FloatArray
 
@@ -300,7 +300,7 @@ def weight_mse_given_rank(
 
     r, size = _check_integers(sample_rank, "sample_rank"), _check_integers(n, "n")
     r, size = _broadcast_with_n(r, size, "sample_rank")
-    checks.refuse("sample_rank", "must be at most `n`", r, r > size)
+    checks.reject_entries("sample_rank", "must be at most `n`", r, r > size)
     return _like_input(mse_given_sample_rank(r, size, estimator, draws), sample_rank)
 
 
@@ -359,7 +359,7 @@ def _statistic(
 
 def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
     u = _check_numbers(rank, "rank")
-    checks.refuse("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
+    checks.reject_entries("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
     return _broadcast_with_n(u, _check_integers(n, "n"), "rank")
 
 
@@ -378,7 +378,7 @@ def _broadcast_with_n(
 def _check_integers(x: AnyArray, name: str) -> FloatArray:
     found = _check_numbers(x, name)
     wrong = (found < 1) | (found % 1 != 0)
-    checks.refuse(name, "must be an integer of at least 1", found, wrong)
+    checks.reject_entries(name, "must be an integer of at least 1", found, wrong)
     return found
 
 
@@ -392,4 +392,4 @@ def _check_numbers(x: AnyArray, name: str) -> FloatArray:
 
 def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:
     """Return a float for a number, else an array of the caller's kind."""
-    return float(found) if found.ndim == 0 else like(found, rank)
+    return float(found) if found.ndim == 0 else as_array_like(found, rank)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays
@@ -26,7 +26,7 @@ _NAN: Final = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
-class Monitor(InNotebook):
+class Monitor(NotebookDisplay):
     """A decision rule in use: what is watched, what was seen, and which alarms were given.
 
     Made by `start`; `update`, `labels` and `reset` return another one.
@@ -264,7 +264,7 @@ class Monitor(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
 
-json_records.ARCHIVES[KIND] = Monitor.from_arrays
+json_records.ARCHIVE_READERS[KIND] = Monitor.from_arrays

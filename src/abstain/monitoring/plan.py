@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.inference.confidence_sequence import anytime_limits
 from abstain.inference.wager import Wager, wager
 from abstain.monitoring.reference import Reference, spread_of

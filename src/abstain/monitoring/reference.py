@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.pools import rising_blocks
+from abstain._foundation.arrays import read_only
+from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain.errors import ShapeError
 from abstain.inference.exchangeability import RankBlocks, rank_blocks
 from abstain.typing import AnyArray, FloatArray
@@ -93,7 +93,7 @@ def reference_of(
     losses = checks.unit_interval(checks.loss(loss, length=values.size), "calibration loss")
     home = blocks.home(values, np.full(values.size, 0.5))
     risk = _falling(home, losses.astype(np.float64), blocks.gaps.size)
-    return Reference(blocks, sealed(risk), float(spread_of(risk[home[answered]]).mean()))
+    return Reference(blocks, read_only(risk), float(spread_of(risk[home[answered]]).mean()))
 
 
 def spread_of(risk: FloatArray) -> FloatArray:
@@ -105,7 +105,7 @@ def _falling(home: AnyArray, loss: FloatArray, count: int) -> FloatArray:
     """Return the risk of each block, with one sample of the mean risk added to it."""
     weight: FloatArray = np.bincount(home, minlength=count).astype(np.float64) + 1
     mass: FloatArray = np.bincount(home, weights=loss, minlength=count) + loss.mean()
-    ends = rising_blocks(mass[::-1].copy(), weight[::-1].copy())
+    ends = isotonic_block_ends(mass[::-1].copy(), weight[::-1].copy())
     starts = np.concatenate([[0], ends[:-1] + 1])
     mean = np.add.reduceat(mass[::-1], starts) / np.add.reduceat(weight[::-1], starts)
     return np.repeat(mean, np.diff(np.concatenate([starts, [count]])))[::-1].copy()

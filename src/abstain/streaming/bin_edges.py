@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.streaming.scales import bin_index
 from abstain.streaming.value_counts import count_at_most, next_floats
 from abstain.typing import Array, FloatArray, IntArray
@@ -32,7 +32,7 @@ def bin_starts(scale: str, bins: int, dtype: np.dtype[Any]) -> Array:
         is_in_bin = (index >= bin_number) | (value > maximum)
         high = np.where(is_in_bin & (low < high), middle, high)
         low = np.where(is_in_bin | (low >= high), low, middle + 1)
-    starts: Array = sealed(_rank_to_float(low, dtype))
+    starts: Array = read_only(_rank_to_float(low, dtype))
     return starts
 
 

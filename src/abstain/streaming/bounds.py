@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import raise_uncounted
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.tie_groups import raise_uncounted
 from abstain.errors import DomainError, InputError, UncountedError
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.binned import BinnedLimits, Limits
@@ -148,11 +148,11 @@ def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
     )
 
 
-def _compute_exact(state: Exact, entry: Metric) -> Measured:
+def _compute_exact(state: Exact, entry: Metric) -> MetricValue:
     if isinstance(state, SortedRuns) and not state.fits_in_memory:
         return _compute_in_blocks(state, entry)
     s = scored(state)
-    if not s.samples:
+    if not s.n_samples:
         return undefined("there are no samples")
     if Need.UNIT_CONFIDENCE in entry.measurement.needs and s.probability is None:
         raise_uncounted(f"the metric {entry.name!r} ")
@@ -164,10 +164,10 @@ def _compute_exact(state: Exact, entry: Metric) -> Measured:
         raise UncountedError(f"the metric {entry.name!r} {error}") from None
 
 
-def _compute_in_blocks(state: SortedRuns, entry: Metric) -> Measured:
+def _compute_in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
     phi = entry.measurement.rank_weight
     if phi in RANK_ONLY_WEIGHTS or phi is trapezoid_weight:
-        return Measured(rank_weighted_risk_in_blocks(state.groups, phi, state.total))
+        return MetricValue(rank_weighted_risk_in_blocks(state.groups, phi, state.total))
     try:
         return entry.compute(state.scored)
     except UncountedError as error:
@@ -176,7 +176,7 @@ def _compute_in_blocks(state: SortedRuns, entry: Metric) -> Measured:
 
 def _value_and_limits(
     state: Histogram, entry: Metric, binned: BinnedLimits
-) -> tuple[Measured, Limits | None]:
+) -> tuple[MetricValue, Limits | None]:
     if not state.n:
         return undefined("there are no samples"), None
     unmet = [

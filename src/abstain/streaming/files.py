@@ -10,7 +10,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.archives import Archive
-from abstain._foundation.files import writing
+from abstain._foundation.files import open_atomically
 from abstain.errors import FileFormatError, InputError
 from abstain.streaming.groups import GroupCounts
 from abstain.streaming.histogram import Histogram
@@ -83,7 +83,7 @@ def save(state: State, path: str | Path) -> None:
     path = _check_path(path)
     header = {"kind": np.array(type(state).__name__), "version": np.array(VERSION)}
     arrays: dict[str, Any] = header | _arrays(state)
-    with writing(path) as file:
+    with open_atomically(path) as file:
         np.savez(file, **arrays)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.counts import scored_from_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError
 from abstain.streaming.value_counts import ValueCounts, empty_value_counts
 from abstain.typing import AnyArray, Array, BoolArray
@@ -34,10 +34,10 @@ class BinaryBatch(NamedTuple):
             raise InputError(
                 f"`weight` must be None for a state that counts samples; {_USE_SORTED_RUNS}"
             )
-        checks.refuse_swapped(c, x)
+        checks.reject_swapped_arguments(c, x)
         is_failure = x != 0
         if x.dtype.kind != "b" and not (x[is_failure] == 1).all():
-            checks.binary_loss(x, needed_by=f"a state that counts failures ({_USE_SORTED_RUNS})")
+            checks.binary_loss(x, required_by=f"a state that counts failures ({_USE_SORTED_RUNS})")
         return cls(c, is_failure)
 
 

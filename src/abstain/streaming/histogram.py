@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.weights import scale_of
+from abstain._foundation.arrays import read_only
+from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError
 from abstain.metrics.binned import NonemptyBins
 from abstain.streaming.bin_edges import bin_starts, count_sorted_values
@@ -70,7 +70,7 @@ class Histogram:
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
         for name in ("count", "weight", "loss", "min_confidence", "max_confidence"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def bins(self) -> int:
@@ -99,7 +99,7 @@ class Histogram:
         """Return the state with a batch added; see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size, part=True)
+        w = checks.weight(weight, length=c.size, is_batch=True)
         if w is not None:
             has_weight = w > 0
             c, x, w = c[has_weight], x[has_weight], w[has_weight]
@@ -242,7 +242,7 @@ def _sum_by_bin(index: IntArray, values: FloatArray, bins: int) -> FloatArray:
 def nonempty_bins(state: Histogram) -> NonemptyBins:
     """Return the bins that contain samples, most confident first."""
     indices = np.flatnonzero(state.count)[::-1]
-    scale = scale_of(float(state.weight.sum()), state.n)
+    scale = weight_scale(float(state.weight.sum()), state.n)
     return NonemptyBins(
         state.min_confidence[indices],
         state.max_confidence[indices],

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain._foundation.counts import scored_from_merged_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.groups import BinaryBatch
 from abstain.streaming.value_counts import (
@@ -166,7 +166,7 @@ class CutCounts:
             "n_successes_at_cut",
             "n_successes_between_cuts",
         ):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @cached_property
     def finalized(self) -> "CutCounts":

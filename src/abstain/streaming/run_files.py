@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.files import make_folder, writing
-from abstain._foundation.input_files import digest, plain_words, readable
+from abstain._foundation.files import make_folder, open_atomically
+from abstain._foundation.input_files import (
+    input_sha256,
+    library_errors_as_format_errors,
+    os_errors_as_input_errors,
+)
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 
@@ -83,19 +87,22 @@ class SortedRun:
         """Write sorted rows to a new file."""
         make_folder(folder)
         path = folder / f"run-{secrets.token_hex(8)}.npy"
-        with writing(path) as file:
+        with open_atomically(path) as file:
             np.lib.format.write_array(file, rows, allow_pickle=False)
-        return cls(path, rows.size, digest(path))
+        return cls(path, rows.size, input_sha256(path))
 
     def open(self) -> "RunRows":
         """Open the file for reading in blocks; raise an error if its checksum has changed."""
         name = self.path.name
-        with readable(name, self.path):
+        with os_errors_as_input_errors(name, self.path):
             status = self.path.stat()
         state = (status.st_ino, status.st_size, status.st_mtime_ns)
         if _sha256(self.path, state) != self.sha256:
             raise FileFormatError(self._changed_message)
-        with readable(name, self.path), plain_words(name, "npy"):
+        with (
+            os_errors_as_input_errors(name, self.path),
+            library_errors_as_format_errors(name, "npy"),
+        ):
             rows: Any = np.load(self.path, mmap_mode="r", allow_pickle=False)
         if rows.dtype.names != FIELDS or rows.shape != (self.n_rows,):
             raise FileFormatError(self._changed_message)
@@ -103,7 +110,7 @@ class SortedRun:
 
     def read(self, dtype: np.dtype[Any], offset: int, count: int) -> Array:
         """Read rows from a byte offset of the file."""
-        with readable(self.path.name, self.path):
+        with os_errors_as_input_errors(self.path.name, self.path):
             rows = np.fromfile(self.path, dtype, count, offset=offset)
         if rows.size != count:
             raise FileFormatError(self._changed_message)
@@ -121,7 +128,7 @@ def _sha256(path: Path, state: tuple[int, int, int]) -> str:
     Every metric opens the run again.
     """
     del state
-    return digest(path)
+    return input_sha256(path)
 
 
 @dataclass(frozen=True)

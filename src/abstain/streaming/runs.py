@@ -9,9 +9,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.counts import scored_from_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.weights import scale_of
+from abstain._foundation.tie_groups import TieGroups
+from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.run_files import (
     BLOCK,
@@ -81,14 +81,14 @@ class SortedRuns:
         """Return the state with a batch added; see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size, part=True)
+        w = checks.weight(weight, length=c.size, is_batch=True)
         self._check_weighting(weighted=w is not None)
         bits = 8 * c.dtype.itemsize
         if w is not None:
-            checks.weighable(x, w)
+            checks.finite_weighted_sum(x, w)
             has_weight = w > 0
             c, x, w = c[has_weight], x[has_weight], w[has_weight]
-        checks.refuse_swapped(c, x, part=True)
+        checks.reject_swapped_arguments(c, x, is_batch=True)
         return replace(
             self,
             pending=append_pending(self.pending, make_rows(c, x, w)),
@@ -163,7 +163,7 @@ class SortedRuns:
     @property
     def _scale(self) -> float:
         """The factor that rescales extreme weights; it depends on their total over all batches."""
-        return scale_of(self.total, self.n)
+        return weight_scale(self.total, self.n)
 
     @property
     def groups(self) -> Iterator[TieGroups]:
@@ -190,7 +190,7 @@ class SortedRuns:
             no_groups = TieGroups(empty.astype(dtype), empty, empty, empty.astype(np.int64))
             groups = _concat_groups([no_groups, *map(_tie_groups_of_rows, self.blocks())])
             # Each sample has weight 1, so the weight of a group is its number of samples.
-            return scored_from_groups(replace(groups, number=None))
+            return scored_from_groups(replace(groups, unweighted_count=None))
         rows = concat_rows(list(self.blocks()))
         # Sort ties too, so that sums do not depend on the files to the last bit.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
@@ -301,7 +301,7 @@ def _rechunk_groups(chunks: Iterator[TieGroups]) -> Iterator[TieGroups]:
 
 
 def _slice_groups(groups: TieGroups, rows: slice) -> TieGroups:
-    number = None if groups.number is None else groups.number[rows]
+    number = None if groups.unweighted_count is None else groups.unweighted_count[rows]
     return TieGroups(groups.confidence[rows], groups.weight[rows], groups.loss[rows], number)
 
 

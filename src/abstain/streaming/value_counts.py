@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
-from abstain._foundation.extras import compiled
+from abstain._foundation.arrays import read_only
+from abstain._foundation.optional_packages import load_kernels
 from abstain.errors import InputError
 from abstain.typing import Array, IntArray
 
@@ -31,8 +31,8 @@ class ValueCounts:
 
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
-        object.__setattr__(self, "value", sealed(self.value))
-        object.__setattr__(self, "count", sealed(self.count))
+        object.__setattr__(self, "value", read_only(self.value))
+        object.__setattr__(self, "count", read_only(self.count))
 
     @cached_property
     def finalized(self) -> "ValueCounts":
@@ -140,9 +140,9 @@ def next_floats(values: Array, towards: float) -> Array:
 def count_at_most(points: Array, values: Array) -> IntArray:
     """Return the number of values that are at most each point; both arrays are ascending."""
     is_large = points.size + values.size >= _MIN_COMPILED and points.dtype == values.dtype
-    kernels = compiled("abstain._foundation.compiled") if is_large else None
+    kernels = load_kernels("abstain._foundation.compiled") if is_large else None
     if kernels is None:
         return np.searchsorted(values, points, side="right")
     infinity = values.dtype.type(np.inf)
-    n_at_most: IntArray = kernels.n_up_to(points, np.append(values, infinity))
+    n_at_most: IntArray = kernels.count_up_to(points, np.append(values, infinity))
     return n_at_most

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.weights import counted
+from abstain._foundation.weights import drop_zero_weights
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.inference.influence import standard_error
@@ -64,12 +64,12 @@ def sample(
     """Validate losses (None without labels) and weights of samples with known decisions."""
     w = checks.weight(weight, length=accepted.size)
     if loss is None:
-        rows, w, accepted = counted(w, accepted)
+        rows, w, accepted = drop_zero_weights(w, accepted)
         return AcceptedLosses(None, accepted, w, level, is_binary=True, from_rows=rows)
     x = checks.loss(loss, length=accepted.size).astype(np.float64)
-    rows, w, x, accepted = counted(w, x, accepted)
+    rows, w, x, accepted = drop_zero_weights(w, x, accepted)
     if w is not None:
-        checks.summable(w * x, "weight * loss")
+        checks.finite_sum(w * x, "weight * loss")
     return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
 
 

@@ -125,7 +125,7 @@ class DownloadSource:
 CHECKS = ("sha256", "md5", "size", "archive")
 
 #: Every published data set by name, as downloads.toml has it.
-SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", listed="data list")
+SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", list_command="data list")
 
 for _name, _entry in tomllib.loads(
     (resources.files(__package__) / "downloads.toml").read_text(encoding="utf-8")

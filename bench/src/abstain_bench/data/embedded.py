@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import InputError
 from abstain.typing import Array, FloatArray, Rng
 from abstain_bench.data.entry import DataSet
@@ -183,7 +183,7 @@ def textures(
     ((1, 48, 48), {-1})
     """
     count, width = checks.positive_int(n, "n"), checks.positive_int(side, "side")
-    planes, draw = checks.positive_int(channels, "channels"), generator(rng)
+    planes, draw = checks.positive_int(channels, "channels"), as_generator(rng)
     line = (np.arange(width) + 0.5) / width * 2 - 1
     y, x = np.meshgrid(line, line, indexing="ij")
     pixels = np.empty((count, planes, width, width), np.uint8)

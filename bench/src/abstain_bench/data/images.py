@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import Array, IntArray, Rng
 
@@ -159,7 +159,7 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
             )
     if sum(sizes) > data.n:
         raise InputError(f"the parts need {sum(sizes):,} pictures, and there are {data.n:,}")
-    order = _interleaved(data.labels, generator(rng))
+    order = _interleaved(data.labels, as_generator(rng))
     ends = np.cumsum(sizes)
     starts = [0, *ends[:-1]]
     return tuple(data.subset(np.sort(order[a:b])) for a, b in zip(starts, ends, strict=True))
@@ -192,7 +192,7 @@ def held_out_classes(
     if classes is None:
         checks.fraction(share, "share")
         out = min(max(1, round(share * count)), count - 2)
-        return np.sort(generator(rng).choice(count, out, replace=False)).astype(np.int64)
+        return np.sort(as_generator(rng).choice(count, out, replace=False)).astype(np.int64)
     chosen = np.unique(np.asarray(classes))
     if chosen.dtype.kind not in "iu" or not chosen.size or chosen[0] < 0 or chosen[-1] >= count:
         raise InputError(f"`classes` must be numbers from 0 to {count - 1}; got {list(classes)}")

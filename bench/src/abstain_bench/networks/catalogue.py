@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from abstain._foundation.archives import verify_archive
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench._torch import torch
 from abstain_bench.networks.backbone import Backbone, Tensor
@@ -200,7 +200,7 @@ def load_weights(backbone: Backbone, path: str | Path) -> None:
 
 
 def _safetensors(path: Path) -> dict[str, Tensor]:
-    if not has("safetensors"):
+    if not is_installed("safetensors"):
         raise MissingInputError(f"{str(path)!r} is read with safetensors: pip install safetensors")
     safetensors: Any = import_module("safetensors")
     try:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain_bench.networks.backbone import Backbone, Tensor, dropped
 
@@ -68,7 +68,7 @@ class ViT(Backbone):
 
 
 def _timm() -> Any:
-    if not has("timm"):
+    if not is_installed("timm"):
         raise MissingInputError("the model 'vit-b16' comes with timm: pip install timm")
     try:
         timm: Any = import_module("timm")

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
@@ -58,7 +58,7 @@ def extremes_of(
 ) -> Iterator[Extreme]:
     """Return the most confident failures and the least confident successes of one run."""
     s, scores = samples.scored(run, method), samples.scores[run.name]
-    counts = np.ones(s.n, bool) if s.weight is None else s.weight > 0
+    counts = np.ones(s.n_rows, bool) if s.weight is None else s.weight > 0
     failed = np.asarray(s.loss) > 0
     prediction = scores.predicted(averages_of(method))
     starts = np.cumsum([0, *(part.n for part in parts)])

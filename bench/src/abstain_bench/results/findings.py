@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from abstain.evaluation import Note
-from abstain.evaluation.comparison import Unit
+from abstain.evaluation.comparison import ScoredRun
 from abstain_bench.results.scope import ComparableRuns
 from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
@@ -97,9 +97,11 @@ def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
         )
 
 
-def about_failures(units: Sequence[Unit]) -> Iterator[Note]:
+def about_failures(units: Sequence[ScoredRun]) -> Iterator[Note]:
     """Yield a warning if a study has too few failures for reliable values."""
-    fewest = min(unit.counted(method)[1] for unit in units for method in unit.scored)
+    fewest = min(
+        unit.count_samples_and_failures(method)[1] for unit in units for method in unit.scored
+    )
     if fewest < FEW_FAILURES:
         data = units[0].data
         failures = "1 failure" if fewest == 1 else f"{fewest} failures"

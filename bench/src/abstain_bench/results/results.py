@@ -8,7 +8,7 @@ from typing import Any
 from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan
-from abstain.evaluation.records import ordered
+from abstain.evaluation.records import warnings_first
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import Rng
 from abstain_bench.results.findings import (
@@ -123,7 +123,9 @@ def results_of(
     >>> results = results_of(Store.read("runs"), metrics=["augrc"])  # doctest: +SKIP
     >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
     """
-    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
+    plan = Plan.from_options(
+        level=level, bootstrap=bootstrap, rng=rng, published_test=True, skip_slow=True
+    )
     options = RuleOptions(
         risk=checks.fraction(risk, "risk"),
         delta=checks.fraction(delta, "delta"),
@@ -202,7 +204,7 @@ def _assemble(
         curves=tables.curves,
         extremes=tuple(tables.extremes),
         left_out={**reasons_without_scores, **_left_out(runs_by_metric, names)},
-        findings=ordered(notes),
+        findings=warnings_first(notes),
         calibration=tuple(tables.calibration),
         undefined=tables.undefined,
         level=tables.plan.level,
@@ -250,7 +252,7 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
         results,
         published=numbers,
         published_orders=tuple(order for order, _ in orders_and_numbers if order is not None),
-        findings=ordered((*results.findings, *columns.findings(numbers))),
+        findings=warnings_first((*results.findings, *columns.findings(numbers))),
     )
 
 

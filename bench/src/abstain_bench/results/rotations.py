@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.evaluation import Note
-from abstain.evaluation.comparison import Plan, Unit
-from abstain.evaluation.records import ordered
+from abstain.evaluation.comparison import Plan, ScoredRun
+from abstain.evaluation.records import warnings_first
 from abstain.metrics import Metric
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import IntArray, Rng
@@ -97,7 +97,9 @@ def rotated_results(
     """
     if len(stores) < 2:
         raise InputError(f"rotations must be at least two folders of runs; got {len(stores)}")
-    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
+    plan = Plan.from_options(
+        level=level, bootstrap=bootstrap, rng=rng, published_test=True, skip_slow=True
+    )
     asked = select_metrics(stores[0], metrics)
     columns = _common_studies(stores, studies)
     found = _Together(
@@ -174,7 +176,7 @@ class _Together:
             curves=self.curves,
             extremes=(),
             left_out=_left_out(self.rotations, every),
-            findings=ordered(said),
+            findings=warnings_first(said),
             undefined=self.undefined,
             level=self.plan.level,
         )
@@ -233,7 +235,7 @@ class _Rotation:
             return joined
         return np.concatenate([part + i * _APART for i, part in enumerate(parts)])
 
-    def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> Unit:
+    def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
         """Return the methods in one seed, with the pictures named as in every folder."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
         unit = self.samples.unit(seed, runs, calibrated=on_probabilities(metric))

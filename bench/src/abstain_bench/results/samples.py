@@ -12,7 +12,7 @@ from abstain._foundation.scored import ClassView, Scored
 from abstain.calibration import fit_platt
 from abstain.errors import AbstainError, FileFormatError, InputError, MissingInputError
 from abstain.evaluation import CalibratedScore, calibrate
-from abstain.evaluation.comparison import Unit
+from abstain.evaluation.comparison import ScoredRun
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
@@ -177,20 +177,20 @@ class StudySamples:
         *,
         calibrated: bool = False,
         named: Study | None = None,
-    ) -> Unit:
+    ) -> ScoredRun:
         """Return all methods on these samples in one seed, perhaps as part of another study."""
         first = self.scores[next(iter(methods.values())).name]
-        return Unit(
+        return ScoredRun(
             data=(("study", (named or self.study).name),),
             run=str(seed),
             scored={m: self._made(run, m, calibrated=calibrated) for m, run in methods.items()},
-            names=None,
+            sample_names=None,
             labels=first.labels,
             cluster=self._cluster,
             group=first.places,
             # They are rows of the same files.
-            matched="name",
-            own_weights=self.study.errors == "removed",
+            matched_by="name",
+            per_method_weights=self.study.errors == "removed",
         )
 
     def part(self, study: Study, rows: slice) -> "StudySamples":
@@ -200,7 +200,7 @@ class StudySamples:
 
     def forget(self) -> None:
         """Forget what was sorted, where it is much: metrics then sort anew."""
-        if sum(s.n for s in self._scored.values()) > _MOST:
+        if sum(s.n_rows for s in self._scored.values()) > _MOST:
             self._scored.clear()
 
     @cached_property
@@ -221,6 +221,6 @@ class StudySamples:
                 counted.loss,
                 counted.weight,
                 probability=chance,
-                view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
+                class_view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
             )
         return self._scored[place]

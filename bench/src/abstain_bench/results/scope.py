@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from abstain._foundation.catalogue import spelled_as
+from abstain._foundation.catalogue import match_spelling
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
 from abstain_bench.results.samples import StoredScores, averages_of
@@ -56,7 +56,7 @@ def select_methods(choices: Sequence[Chosen], names: Sequence[str] | None) -> tu
     if names is None:
         return tuple(choices)
     available = [choice.method for choice in choices]
-    requested = [spelled_as(name, available) for name in _as_list(names)]
+    requested = [match_spelling(name, available) for name in _as_list(names)]
     _check_names(requested, available, "method", "methods")
     return tuple(choice for choice in choices if choice.method in requested)
 
@@ -70,7 +70,7 @@ def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
 def methods_without_scores(store: Store, choices: Sequence[Chosen]) -> Iterator[tuple[str, str]]:
     """Yield the methods of the configuration without a score in any run, with the reason."""
     scored = {choice.method for choice in choices}
-    configured = (spelled_as(name, METHODS) for name in store.config.get("methods", ()))
+    configured = (match_spelling(name, METHODS) for name in store.config.get("methods", ()))
     missing = [name for name in configured if name not in scored]
     reasons: dict[str, str] = {}
     if missing:

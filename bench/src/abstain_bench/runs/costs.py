@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import fields
+from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import Receipt, receipts_in
 from abstain_bench.runs.methods import by_method
@@ -227,7 +227,11 @@ def _parts(receipt: Receipt) -> dict[tuple[str, str], float]:
 def _of_report(folder: Path) -> dict[str, float]:
     """Return what the last report took; nothing where there was none, or the file is damaged."""
     with suppress(InputError, OSError, TypeError, ValueError):
-        found = {part: float(own) for part, own in fields(folder / _FILE).items() if part in PARTS}
+        found = {
+            part: float(own)
+            for part, own in read_json_object(folder / _FILE).items()
+            if part in PARTS
+        }
         return {part: own for part, own in found.items() if isfinite(own) and own >= 0}
     return {}
 

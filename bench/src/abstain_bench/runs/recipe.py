@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
-from abstain._foundation.records import Fraction, NotNegative, Positive, between, hold
+from abstain._foundation.records import Fraction, NonNegative, Positive, between, check_unconverted
 from abstain.errors import InputError
 
 #: What the learning rate does over the steps.
@@ -80,18 +80,18 @@ class Recipe:
     learning_rate: Positive = 5e-3
     batch_size: _Count = 128
     momentum: Fraction = 0.9
-    weight_decay: NotNegative = 5e-4
+    weight_decay: NonNegative = 5e-4
     nesterov: bool = False
     schedule: Schedule = "step"
     every: _Count = 30
     divide_by: Positive = 5.0
     steps: _Steps = 0
     warm_up_steps: _Steps = 0
-    clip: NotNegative = 0.0
+    clip: NonNegative = 0.0
     stage_schedule: Literal["same", Schedule] = "same"
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_unconverted(self)
         if self.nesterov and self.momentum == 0:
             raise InputError("`nesterov` needs a `momentum` above 0; got 0")
 

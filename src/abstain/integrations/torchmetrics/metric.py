@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from abstain import streaming
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, double
@@ -206,7 +206,7 @@ class SelectiveMetric(StreamState):
 
     def _scored(self, samples: BatchTensors) -> Scored:
         weighted = samples.weight.is_floating_point()
-        s = scored(samples.confidence, samples.loss, samples.weight if weighted else None)
+        s = validate_samples(samples.confidence, samples.loss, samples.weight if weighted else None)
         if self._score_entry is None:
             return s
         means = self._score_entry.to_probability

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
-from abstain.inference.replicates import Areas
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.binned import limits_from_sorted_losses
 from abstain.metrics.entry import (
     DisplayOptions,
@@ -85,18 +85,20 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.1875
     """
-    return value_with_warning(compute_augrc(scored(confidence, loss, weight)), "augrc")
+    return value_with_warning(compute_augrc(validate_samples(confidence, loss, weight)), "augrc")
 
 
-def compute_augrc(s: Scored) -> Measured:
+def compute_augrc(s: Scored) -> MetricValue:
     """Compute the AUGRC, for the catalogue."""
-    return Measured(cached_rank_weighted_risk(s, augrc_weight))
+    return MetricValue(cached_rank_weighted_risk(s, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
     """AUGRC: a sample pushes those less confident down by one rank, half of its own group."""
     loss_below = tail_sums(groups.loss) - groups.loss / 2
-    return Gradient(-loss_below / groups.total**2, augrc_weight(groups) / groups.total)
+    return Gradient(
+        -loss_below / groups.total_weight**2, augrc_weight(groups) / groups.total_weight
+    )
 
 
 @accepts_merged_rows
@@ -152,11 +154,13 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.0625
     """
-    return value_with_warning(_compute_excess(scored(confidence, loss, weight)), "excess_augrc")
+    return value_with_warning(
+        _compute_excess(validate_samples(confidence, loss, weight)), "excess_augrc"
+    )
 
 
-def _compute_excess(s: Scored) -> Measured:
-    return Measured(excess_above_optimum(augrc_optimum(s), compute_augrc(s).value, s))
+def _compute_excess(s: Scored) -> MetricValue:
+    return MetricValue(excess_above_optimum(augrc_optimum(s), compute_augrc(s).value, s))
 
 
 def _excess_influence(s: Scored) -> FloatArray:
@@ -202,7 +206,7 @@ def augrc_terms(
     >>> ab.augrc_terms([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     (0.0625, 0.125)
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     return _compute_excess(s).value, augrc_optimum(s)
 
 
@@ -247,15 +251,15 @@ def prediction_rejection_ratio(
     0.5
     """
     return value_with_warning(
-        _compute_prr(scored(confidence, loss, weight)), "prediction_rejection_ratio"
+        _compute_prr(validate_samples(confidence, loss, weight)), "prediction_rejection_ratio"
     )
 
 
-def _compute_prr(s: Scored) -> Measured:
+def _compute_prr(s: Scored) -> MetricValue:
     random, best = s.merged_groups.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
-    return Measured((random - compute_augrc(s).value) / (random - best))
+    return MetricValue((random - compute_augrc(s).value) / (random - best))
 
 
 def _prr_influence(s: Scored) -> FloatArray:
@@ -272,9 +276,9 @@ def divide_or_nan(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
 
 
-def failure_auroc_of_resamples(a: Areas) -> FloatArray:
+def failure_auroc_of_resamples(a: ResampledAreas) -> FloatArray:
     """Return the failure AUROC of every resample of a 0/1 loss."""
-    return 1.0 - divide_or_nan(a.of["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
+    return 1.0 - divide_or_nan(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
 
 
 #: What is computed of every resample for the metrics that follow from the AUGRC.
@@ -286,14 +290,14 @@ AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 def is_binary(s: Scored) -> bool:
     """Tell whether the loss is 0/1."""
-    return s.binary
+    return s.is_binary
 
 
 def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
     """Return the measurement of a mean of rank-weighted losses that averages over ties."""
 
-    def compute(s: Scored) -> Measured:
-        return Measured(cached_rank_weighted_risk(s, phi))
+    def compute(s: Scored) -> MetricValue:
+        return MetricValue(cached_rank_weighted_risk(s, phi))
 
     return Measurement(
         compute=compute,
@@ -320,7 +324,7 @@ AUGRC = Metric(
         rank_weighted_measurement(augrc_weight, _augrc_influence),
         high=0.5,
         extremes=AUGRC_EXTREMES,
-        resampled=ResampledFormula(FROM_AUGRC, lambda a: a.of["augrc"]),
+        resampled=ResampledFormula(FROM_AUGRC, lambda a: a.by_name["augrc"]),
     ),
     DisplayOptions(per_thousand=True, headline=2),
 )
@@ -343,7 +347,7 @@ _EXCESS = Metric(
         from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
         extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
         resampled=ResampledFormula(
-            FROM_AUGRC, lambda a: np.maximum(0.0, a.of["augrc"] - a.risk**2 / 2), is_binary
+            FROM_AUGRC, lambda a: np.maximum(0.0, a.by_name["augrc"] - a.risk**2 / 2), is_binary
         ),
     ),
     DisplayOptions(per_thousand=True),
@@ -373,7 +377,7 @@ CLASSIFIER_TERM = Metric(
         function="augrc_terms(confidence, loss)[1]",
     ),
     Measurement(
-        compute=lambda s: Measured(augrc_optimum(s)),
+        compute=lambda s: MetricValue(augrc_optimum(s)),
         high=0.5,
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
 from abstain.inference.influence import Gradient, of_cumulated, steps_of_vertices, tail_sums
-from abstain.inference.replicates import Areas
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.areas.augrc import (
     AUGRC_EXTREMES,
     FROM_AUGRC,
@@ -130,7 +130,7 @@ def aurc(
     0.333333
     """
     phi = _rank_weight_of_estimator(estimator)
-    return cached_rank_weighted_risk(scored(confidence, loss, weight), phi)
+    return cached_rank_weighted_risk(validate_samples(confidence, loss, weight), phi)
 
 
 def _rank_weight_of_estimator(estimator: str) -> RankWeight:
@@ -179,21 +179,23 @@ def area_under_accuracy_rejection(
     >>> round(ab.area_under_accuracy_rejection([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.729167
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss")
     return 1.0 - cached_rank_weighted_risk(s, trapezoid_weight)
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
     """AURC, plug-in, as the finite difference that one more sample makes."""
-    at = special.digamma(groups.through + 1.0)
+    at = special.digamma(groups.cumulative_weight + 1.0)
     return _harmonic_gradient(groups, plugin_weight(groups), at, float(at[-1]))
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
     """AURC, log estimator: its derivative is the plug-in's with another first term."""
-    at = special.digamma(groups.through + 1.0)
-    return _harmonic_gradient(groups, log_weight(groups), at, float(np.log(groups.total + 1.0)))
+    at = special.digamma(groups.cumulative_weight + 1.0)
+    return _harmonic_gradient(
+        groups, log_weight(groups), at, float(np.log(groups.total_weight + 1.0))
+    )
 
 
 def _harmonic_gradient(
@@ -204,12 +206,12 @@ def _harmonic_gradient(
     steps = np.diff(at, prepend=special.digamma(1.0))
     below = tail_sums(mean_loss * steps) - mean_loss * steps
     own = mean_loss * (whole - at - phi)
-    return Gradient((own - below) / groups.total, phi / groups.total)
+    return Gradient((own - below) / groups.total_weight, phi / groups.total_weight)
 
 
 def _sele_gradient(groups: TieGroups) -> Gradient:
     """SELE: the same, with its own weights."""
-    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total)
+    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total_weight)
 
 
 def _two_sele_gradient(groups: TieGroups) -> Gradient:
@@ -220,14 +222,14 @@ def _two_sele_gradient(groups: TieGroups) -> Gradient:
 
 def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
-    risk = groups.loss_through / groups.through
+    risk = groups.cumulative_loss / groups.cumulative_weight
     area = vertex_area_weights(groups)
     steps = steps_of_vertices(groups, lambda x, loss: loss / x, flat=True)
-    moved = steps / groups.total - area * risk / groups.through
-    fails = groups.loss_through / groups.total
+    moved = steps / groups.total_weight - area * risk / groups.cumulative_weight
+    fails = groups.cumulative_loss / groups.total_weight
     before, mean = curvature_within_merged_groups(groups)
     place = tail_sums(moved + fails * before) + fails * (mean - before)
-    return Gradient(place, trapezoid_weight(groups) / groups.total)
+    return Gradient(place, trapezoid_weight(groups) / groups.total_weight)
 
 
 @accepts_split_rows
@@ -283,8 +285,8 @@ def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
     return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
 
 
-def _sele_of_resamples(a: Areas) -> FloatArray:
-    return a.of["augrc"] + divide_or_nan(a.risk, 2.0 * a.total)
+def _sele_of_resamples(a: ResampledAreas) -> FloatArray:
+    return a.by_name["augrc"] + divide_or_nan(a.risk, 2.0 * a.total)
 
 
 def worst_population_aurc(error_rate: float) -> float:
@@ -327,7 +329,7 @@ AURC = Metric(
     replace(
         _aurc_measurement("trapezoid", trapezoid_influence),
         averages_ties=False,
-        resampled=ResampledFormula(_FROM_AURC, lambda a: a.of["aurc"]),
+        resampled=ResampledFormula(_FROM_AURC, lambda a: a.by_name["aurc"]),
         binned=BinnedLimits(_trapezoid_limits),
     ),
     DisplayOptions(per_thousand=True, headline=3),
@@ -352,7 +354,9 @@ PLUG_IN = Metric(
     replace(
         _aurc_measurement("plugin", accepts_merged_rows(make_influence_function(plugin_gradient))),
         resampled=ResampledFormula(
-            frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
+            frozenset({"aurc_plugin"}),
+            lambda a: a.by_name["aurc_plugin"],
+            lambda s: s.weight is None,
         ),
     ),
     DisplayOptions(per_thousand=True),
@@ -421,13 +425,13 @@ AUARC = Metric(
         violated_requirements=("R2", "R3"),
     ),
     Measurement(
-        compute=lambda s: Measured(1.0 - cached_rank_weighted_risk(s, trapezoid_weight)),
+        compute=lambda s: MetricValue(1.0 - cached_rank_weighted_risk(s, trapezoid_weight)),
         needs=frozenset({Need.UNIT_LOSS}),
         duplication="limit",
         influence=accepts_split_rows(lambda s: -trapezoid_influence(s)),
         heavy_tailed=True,
         extremes=(lambda r: 1 - worst_population_aurc(r), lambda r: 1 - best_population_aurc(r)),
-        resampled=ResampledFormula(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
+        resampled=ResampledFormula(_FROM_AURC, lambda a: 1.0 - a.by_name["aurc"]),
         binned=BinnedLimits(_accuracy_limits, rounding_scale=1.0),
     ),
 )
@@ -471,25 +475,25 @@ def achievable_aurc(
     >>> round(ab.achievable_aurc([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]), 6)
     0.356159
     """
-    return compute_achievable_aurc(scored(confidence, loss, weight)).value
+    return compute_achievable_aurc(validate_samples(confidence, loss, weight)).value
 
 
-def compute_achievable_aurc(s: Scored) -> Measured:
+def compute_achievable_aurc(s: Scored) -> MetricValue:
     """Area under the hull with hyperbolic segments, for the catalogue."""
     hull = take(s.merged_groups, hull_vertices(s.merged_groups))
-    return Measured(
+    return MetricValue(
         rank_weighted_risk(hull, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)))
     )
 
 
 def _achievable_gradient(hull: TieGroups) -> Gradient:
     """Exact area below the hyperbolas through the vertices of the hull."""
-    right, total = hull.through, hull.total
+    right, total = hull.cumulative_weight, hull.total_weight
     left = np.concatenate(([0.0], right[:-1]))
     # The first segment starts at the origin, where the hyperbola is a constant.
     log_ratio = np.log(right / np.where(left > 0, left, right))
     slope = hull.loss / hull.weight
-    intercept = hull.loss_through - slope * right
+    intercept = hull.cumulative_loss - slope * right
     end = left * slope / hull.weight * log_ratio + intercept / right
     start = -right * slope / hull.weight * log_ratio
     start[1:] -= intercept[1:] / left[1:]
@@ -507,7 +511,7 @@ def _achievable_influence(s: Scored) -> FloatArray:
     vertices = hull_vertices(s.groups)
     segment = np.append(np.searchsorted(vertices, np.arange(s.groups.loss.size)), -1)
     gradient = _achievable_gradient(take(s.groups, vertices))
-    return gradient.influence(take(s.groups, vertices), segment[s.home], s.loss)
+    return gradient.influence(take(s.groups, vertices), segment[s.group_index], s.loss)
 
 
 ACHIEVABLE = Metric(

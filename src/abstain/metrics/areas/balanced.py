@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.arrays import beside, inner, is_on_device, namespace
-from abstain._foundation.foreign import double, scalar
-from abstain._foundation.measurement import Measured
-from abstain._foundation.names import codes_of
-from abstain._foundation.passed_rows import n_passed, of_samples
-from abstain._foundation.ranks import group_index, group_ties
-from abstain._foundation.scored import ClassView, Scored, scored
-from abstain._foundation.segments import distinct, still_to_come, sums_by
+from abstain._foundation.array_functions import reverse_cumulative_sum, sorted_unique, sum_by_index
+from abstain._foundation.arrays import inner, is_on_device, move_to_library_of, namespace
+from abstain._foundation.gradients import as_double, as_scalar
+from abstain._foundation.input_rows import n_input_rows, select_samples
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.names import validate_codes
+from abstain._foundation.scored import ClassView, Scored, validate_samples
+from abstain._foundation.tie_groups import find_group_index, group_ties
 from abstain.inference.influence import tail_sums, trapezoid_steps
 from abstain.metrics.classes import (
     ClassCells,
@@ -83,28 +83,30 @@ def balanced_aurc(
 def _scored_with_classes(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, labels: AnyArray
 ) -> Scored:
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     codes = _label_codes(labels, s)
-    return replace(s, view=ClassView(codes, codes, ()))
+    return replace(s, class_view=ClassView(codes, codes, ()))
 
 
 def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
     """Return a code for each label; names of any type are read on the host, once."""
-    if is_on_device(labels) and tuple(labels.shape) == (n_passed(s),):
-        return of_samples(s, namespace(labels).unique_inverse(labels)[1])
-    codes = codes_of(labels, "labels", n_passed(s))
-    return of_samples(s, codes if s.xp is np else beside(codes, "labels", s.confidence))
+    if is_on_device(labels) and tuple(labels.shape) == (n_input_rows(s),):
+        return select_samples(s, namespace(labels).unique_inverse(labels)[1])
+    codes = validate_codes(labels, "labels", n_input_rows(s))
+    return select_samples(
+        s, codes if s.xp is np else move_to_library_of(codes, "labels", s.confidence)
+    )
 
 
-def _compute_balanced_aurc(s: Scored) -> Measured:
+def _compute_balanced_aurc(s: Scored) -> MetricValue:
     area = vertex_area_weights(s.groups)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
     xp = s.xp
-    to_come = xp.concat((still_to_come(area), xp.zeros_like(area[:1])))
+    to_come = xp.concat((reverse_cumulative_sum(area), xp.zeros_like(area[:1])))
     if xp is np:
         by_class = class_cells(s)
-        return Measured(
+        return MetricValue(
             inner(by_class.risk, by_class.difference_to_next(to_come)) / by_class.n_classes
         )
     labels = get_class_view(s).labels
@@ -117,20 +119,20 @@ def _compute_balanced_aurc(s: Scored) -> Measured:
         _class_area(s, order[int(bounds[k]) : int(ends[k])], to_come)
         for k in range(present.shape[0])
     )
-    return Measured(total / present.shape[0])
+    return MetricValue(total / present.shape[0])
 
 
 def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
-    return distinct(labels if s.weight is None else labels[s.weight > 0])
+    return sorted_unique(labels if s.weight is None else labels[s.weight > 0])
 
 
 def _class_area(s: Scored, rows: IntArray, to_come: IntArray) -> Scalar:
     take = s.xp.take
     weight = None if s.weight is None else take(s.weight, rows)
     own = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
-    start = take(to_come, group_index(s.groups, own.confidence))
+    start = take(to_come, find_group_index(s.groups, own.confidence))
     end = s.xp.concat((start[1:], s.xp.zeros_like(start[:1])))
-    return scalar(s.xp.sum(own.loss_through / own.through * (start - end)))
+    return as_scalar(s.xp.sum(own.cumulative_loss / own.cumulative_weight * (start - end)))
 
 
 def balanced_augrc(
@@ -179,26 +181,26 @@ def balanced_augrc(
     return value_with_warning(_compute_balanced_augrc(s), "balanced_augrc")
 
 
-def _compute_balanced_augrc(s: Scored) -> Measured:
+def _compute_balanced_augrc(s: Scored) -> MetricValue:
     xp = s.xp
     if xp is np:
         by_class = class_cells(s)
         phi = augrc_weight(s.groups)[by_class.group]
-        return Measured(inner(phi, by_class.loss * by_class.balance_factor) / s.total)
+        return MetricValue(inner(phi, by_class.loss * by_class.balance_factor) / s.total_weight)
     labels = get_class_view(s).labels
     present = _present_classes(s, labels)
     classes = present.shape[0]
     place = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
     # A class of which no sample has weight is not among those present.
-    there = double(xp.take(present, place) == labels)
+    there = as_double(xp.take(present, place) == labels)
     weight = there if s.weight is None else there * s.weight
-    balance = s.total / (classes * sums_by(place, weight, classes))
+    balance = s.total_weight / (classes * sum_by_index(place, weight, classes))
     mass = weight * s.loss * xp.take(balance, place)
     # Only the losses differ from the groups at hand.
     kept = xp.nonzero(weight > 0)[0]
-    home = group_index(s.groups, xp.take(s.confidence, kept))
-    loss = sums_by(home, xp.take(mass, kept), s.groups.loss.shape[0])
-    return Measured(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
+    home = find_group_index(s.groups, xp.take(s.confidence, kept))
+    loss = sum_by_index(home, xp.take(mass, kept), s.groups.loss.shape[0])
+    return MetricValue(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 
 @accepts_class_rows
@@ -208,7 +210,7 @@ def _aurc_influence(s: Scored) -> FloatArray:
     Three effects of one more sample: the risk of its class at all thresholds below it, the coverage
     at which the curves bend, and the coverage at which the curve of its class starts.
     """
-    groups, by_class = s.groups, s.once(ClassCells.from_samples)
+    groups, by_class = s.groups, s.cached(ClassCells.from_samples)
     width = by_class.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
     risk = by_class.risk
     per_weight = width / by_class.through
@@ -219,10 +221,10 @@ def _aurc_influence(s: Scored) -> FloatArray:
     on_weight += _start_influence(by_class, width * risk)
     opens = np.append(True, by_class.is_last_of_class[:-1])
     rises = risk - np.where(opens, 0.0, np.append(0.0, risk[:-1]))
-    value = np.cumsum(sums_by(by_class.group, rises, groups.loss.size))
-    moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total
+    value = np.cumsum(sum_by_index(by_class.group, rises, groups.loss.size))
+    moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total_weight
     on_weight += moved[by_class.group]
-    scale = s.total / by_class.n_classes
+    scale = s.total_weight / by_class.n_classes
     return _influence_of_samples(s, by_class, scale * on_weight, scale * on_loss)
 
 
@@ -246,14 +248,14 @@ def _start_influence(by_class: ClassCells, area: FloatArray) -> FloatArray:
 @accepts_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
-    groups, by_class = s.groups, s.once(ClassCells.from_samples)
+    groups, by_class = s.groups, s.cached(ClassCells.from_samples)
     factor = by_class.balance_factor
     balanced = by_class.loss * factor
-    of_groups = sums_by(by_class.group, balanced, groups.loss.size)
+    of_groups = sum_by_index(by_class.group, balanced, groups.loss.size)
     pushed = tail_sums(of_groups) - of_groups / 2
     phi = augrc_weight(groups)[by_class.group]
     of_class = np.bincount(by_class.class_of_cell, weights=phi * balanced) / by_class.class_weight
-    on_weight = -pushed[by_class.group] / groups.total - of_class[by_class.class_of_cell]
+    on_weight = -pushed[by_class.group] / groups.total_weight - of_class[by_class.class_of_cell]
     return _influence_of_samples(s, by_class, on_weight, phi * factor)
 
 
@@ -261,7 +263,7 @@ def _influence_of_samples(
     s: Scored, by_class: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
     """Return the influence of each sample from those of weight and loss mass of its cell."""
-    out = np.zeros(s.n)
+    out = np.zeros(s.n_rows)
     each = on_loss[by_class.cell_of_row]
     each *= s.loss[by_class.rows]
     each += on_weight[by_class.cell_of_row]

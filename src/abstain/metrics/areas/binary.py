@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from abstain._foundation.arrays import beside, namespace
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import move_to_library_of, namespace
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
@@ -159,17 +159,19 @@ class _RankedSamples:
         s, xp = task.scored, task.scored.xp
         by_score = Scored(task.score, task.positive, s.weight)
         # Samples without weight are of no group, and come first.
-        order = xp.argsort(by_score.home)[int(xp.count_nonzero(by_score.home < 0)) :]
-        home, place, positive = (xp.take(x, order) for x in (s.home, by_score.home, task.positive))
+        order = xp.argsort(by_score.group_index)[int(xp.count_nonzero(by_score.group_index < 0)) :]
+        home, place, positive = (
+            xp.take(x, order) for x in (s.group_index, by_score.group_index, task.positive)
+        )
         ends = xp.nonzero(place[1:] != place[:-1])[0]
-        shares = beside(np.arange(1, COVERAGES + 1) / COVERAGES, "coverage", positive)
+        shares = move_to_library_of(np.arange(1, COVERAGES + 1) / COVERAGES, "coverage", positive)
         return cls(
-            xp.take(s.groups.above, home),
+            xp.take(s.groups.weight_above, home),
             xp.take(s.groups.weight, home),
             xp.ones_like(positive) if s.weight is None else xp.take(s.weight, order),
             positive,
-            shares * s.groups.total,
-            xp.concat((ends, beside(np.array([place.shape[0] - 1]), "places", ends))),
+            shares * s.groups.total_weight,
+            xp.concat((ends, move_to_library_of(np.array([place.shape[0] - 1]), "places", ends))),
         )
 
     def score_blocks(self) -> Iterator[tuple[slice, IntArray]]:
@@ -177,7 +179,7 @@ class _RankedSamples:
         xp, count = namespace(self.last_row_of_score), self.positive.shape[0]
         done, scores = 0, 0
         while done < count:
-            aim = beside(np.array([done + _ROWS - 1]), "places", self.last_row_of_score)
+            aim = move_to_library_of(np.array([done + _ROWS - 1]), "places", self.last_row_of_score)
             whole = int(xp.searchsorted(self.last_row_of_score, aim, side="right")[0])
             until = max(whole, scores + 1)
             end = int(self.last_row_of_score[until - 1]) + 1
@@ -234,24 +236,24 @@ def _divide_or_nan(x: FloatArray, y: FloatArray) -> AnyArray:
     return xp.where(y > 0, x / xp.where(y > 0, y, 1.0), xp.full_like(x, float("nan")))
 
 
-def _mean(values: FloatArray, kinds: str) -> Measured:
+def _mean(values: FloatArray, kinds: str) -> MetricValue:
     """Mean over the coverages at which the accepted hold these kinds."""
     xp = namespace(values)
     known = ~xp.isnan(values)
     if not xp.any(known):
         return undefined(f"the accepted hold {kinds} at no coverage")
-    return Measured(float(xp.mean(values[known])))
+    return MetricValue(float(xp.mean(values[known])))
 
 
-def _auroc_and_ap_of_samples(s: Scored) -> tuple[FloatArray, FloatArray] | Measured:
+def _auroc_and_ap_of_samples(s: Scored) -> tuple[FloatArray, FloatArray] | MetricValue:
     task = binary_task_of_samples(s)
-    return task if isinstance(task, Measured) else _auroc_and_ap_at_coverages(task)
+    return task if isinstance(task, MetricValue) else _auroc_and_ap_at_coverages(task)
 
 
-def _compute_retention(s: Scored, *, index: int) -> Measured:
+def _compute_retention(s: Scored, *, index: int) -> MetricValue:
     # One pass is enough for both.
-    found = s.once(_auroc_and_ap_of_samples)
-    return found if isinstance(found, Measured) else _mean(found[index], _KINDS[index])
+    found = s.cached(_auroc_and_ap_of_samples)
+    return found if isinstance(found, MetricValue) else _mean(found[index], _KINDS[index])
 
 
 def _entry(identity: Identity, index: int) -> Metric:

@@ -5,13 +5,18 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import (
+    interpolate,
+    lexicographic_order,
+    prepend_zero,
+    undo_cumulative_sum,
+)
 from abstain._foundation.arrays import inner
-from abstain._foundation.foreign import scalar, without_gradient
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
+from abstain._foundation.gradients import as_scalar, without_gradient
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between
+from abstain._foundation.tie_groups import TieGroups, one_group_per_sample, with_vertex_at
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.areas.aurc import (
     ESTIMATORS,
@@ -92,21 +97,21 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     >>> round(ause([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.25
     """
-    return value_with_warning(_compute_ause(scored(confidence, loss, weight)), "ause")
+    return value_with_warning(_compute_ause(validate_samples(confidence, loss, weight)), "ause")
 
 
-def _compute_ause(s: Scored) -> Measured:
+def _compute_ause(s: Scored) -> MetricValue:
     risk = s.merged_groups.risk
     if not bool(risk > 0):
         return undefined("nothing is lost, so there is no unit to measure in")
-    return Measured(compute_excess_aurc(s).value / risk)
+    return MetricValue(compute_excess_aurc(s).value / risk)
 
 
 def _ause_influence(s: Scored) -> FloatArray:
     """Excess AURC over the risk, by the rule for quotients."""
     if s.best_order.loss.size == 1:
         # No order of equal losses has an excess; rounding has no range here to be small beside.
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     risk = s.groups.risk
     value = compute_excess_aurc(s).value / risk
     return (
@@ -120,8 +125,8 @@ _AUSE = Metric(
         title="AUSE",
         family="area",
         lower_is_better=True,
-        meaning="Averaged over the share taken away, the mean loss of the rest is {value} mean "
-        "losses above the best order's.",
+        meaning="Averaged over the removed share, the mean loss of the remaining samples is {value} "
+        "times the mean loss of all samples above that of the best order.",
         source=_SOURCE,
         convention="selective risk over the risk of all, trapezoid",
         function="ause(confidence, loss)",
@@ -145,20 +150,20 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
-    return s.once(_trapezoid_optimum)
+    return s.cached(_trapezoid_optimum)
 
 
 def _trapezoid_optimum(s: Scored) -> Scalar:
-    if s.weight is None and s.xp is np and not s.binary:
+    if s.weight is None and s.xp is np and not s.is_binary:
         return _optimum_of_unweighted_samples(s)
     return min(_untied_optimum(s), _optimum_over_ties(s))
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
     """Return the least value over the score's own ties."""
-    if s.binary and s.counted and s.xp is np:
-        right = int(s.merged_groups.total - s.merged_groups.loss_through[-1])
-        return _area_with_failures_last(with_vertex(s.merged_groups, right), right)
+    if s.is_binary and s.has_unit_weights and s.xp is np:
+        right = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
+        return _area_with_failures_last(with_vertex_at(s.merged_groups, right), right)
     best = _loss_in_best_order(s.merged_groups, s.best_order)
     return trapezoid_area(s.merged_groups, best)
 
@@ -166,24 +171,24 @@ def _optimum_over_ties(s: Scored) -> Scalar:
 def _optimum_of_unweighted_samples(s: Scored) -> float:
     """Return the optimum where each sample counts as one: the least losses, one after the other."""
     through = np.cumsum(np.sort(s.loss.astype(np.float64)))
-    risk = through / np.arange(1, s.n + 1)
-    distinct = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n)
-    if s.groups.loss.size == s.n:
+    risk = through / np.arange(1, s.n_rows + 1)
+    distinct = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n_rows)
+    if s.groups.loss.size == s.n_rows:
         return distinct
-    best = through.take(s.groups.count_through - 1)
+    best = through.take(s.groups.cumulative_count - 1)
     return min(distinct, float(trapezoid_area(s.groups, best)))
 
 
 def _area_with_failures_last(groups: TieGroups, n_successes: int) -> float:
     """Return the trapezoid area with the failures after all that is right."""
     # Weights follow from what comes later, and nothing is wrong before.
-    wrong = slice(int(np.searchsorted(groups.through, n_successes, side="right")), None)
-    through, weight = groups.through[wrong], groups.weight[wrong]
+    wrong = slice(int(np.searchsorted(groups.cumulative_weight, n_successes, side="right")), None)
+    through, weight = groups.cumulative_weight[wrong], groups.weight[wrong]
     is_merged = (
         np.zeros(weight.size, np.bool_) if groups.is_merged is None else groups.is_merged[wrong]
     )
     phi = trapezoid_weight_with_merged_groups(through, weight, is_merged)
-    return inner(phi, np.minimum(weight, through - n_successes)) / groups.total
+    return inner(phi, np.minimum(weight, through - n_successes)) / groups.total_weight
 
 
 def _untied_optimum(s: Scored) -> Scalar:
@@ -191,33 +196,38 @@ def _untied_optimum(s: Scored) -> Scalar:
         # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
         # since it needs no vertex for each sample, so that integer weights equal repetition.
         least = s.best_order.loss[0] / s.best_order.weight[0]
-        boundary = (least - s.best_order.risk) / (2 * s.best_order.total)
-        return rank_weighted_risk(s.best_order, plugin_weight) + scalar(boundary)
+        boundary = (least - s.best_order.risk) / (2 * s.best_order.total_weight)
+        return rank_weighted_risk(s.best_order, plugin_weight) + as_scalar(boundary)
     # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
     order = _order_by_loss_and_weight(s, s.weight)
-    groups = one_by_one(s.loss[order], s.weight[order])
-    return trapezoid_area(groups, groups.loss_through)
+    groups = one_group_per_sample(s.loss[order], s.weight[order])
+    return trapezoid_area(groups, groups.cumulative_loss)
 
 
 def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
     """Return the samples that have weight by their loss, of equal ones the heaviest first."""
     if s.xp is not np:
-        every = ordered_by(without_gradient(s.loss), -weight)
+        every = lexicographic_order(without_gradient(s.loss), -weight)
         return every[weight[every] > 0]
-    runs = s.loss_runs
+    runs = s.sorted_losses
     order = runs.order.copy()
     # Among samples without loss any order is the best.
-    places = np.flatnonzero(np.repeat((runs.count > 1) & (runs.value < 0), runs.count))
+    places = np.flatnonzero(
+        np.repeat((runs.group_sizes > 1) & (runs.distinct_values < 0), runs.group_sizes)
+    )
     if places.size:
         rows = order[places]
-        order[places] = rows[ordered_by(s.loss[rows], -weight[rows])]
+        order[places] = rows[lexicographic_order(s.loss[rows], -weight[rows])]
     return order
 
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
     """Return the loss mass down to each group when losses are handed out in the best order."""
-    through, loss_through = from_zero(best_order.through), from_zero(best_order.loss_through)
-    return interpolated(groups.through, through, loss_through)
+    through, loss_through = (
+        prepend_zero(best_order.cumulative_weight),
+        prepend_zero(best_order.cumulative_loss),
+    )
+    return interpolate(groups.cumulative_weight, through, loss_through)
 
 
 def e_aurc(
@@ -273,18 +283,18 @@ def e_aurc(
     0.0
     """
     phi = ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
-        checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        return cached_rank_weighted_risk(s.plain, phi) - best_population_aurc(
-            s.plain.merged_groups.risk
+        checks.binary_loss(s.loss, required_by="the analytic optimum")
+        return cached_rank_weighted_risk(s.without_gradient, phi) - best_population_aurc(
+            s.without_gradient.merged_groups.risk
         )
     return compute_excess_aurc(s, estimator).value
 
 
-def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
+def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
-    return Measured(_excess(s, estimator, aurc_optimum(s, estimator)))
+    return MetricValue(_excess(s, estimator, aurc_optimum(s, estimator)))
 
 
 def _excess(s: Scored, estimator: str, best: Scalar) -> Scalar:
@@ -341,17 +351,18 @@ def normalized_aurc(
     """
     checks.one_of(estimator, "estimator", tuple(ESTIMATORS))
     return value_with_warning(
-        compute_normalized_aurc(scored(confidence, loss, weight), estimator), "normalized_aurc"
+        compute_normalized_aurc(validate_samples(confidence, loss, weight), estimator),
+        "normalized_aurc",
     )
 
 
-def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
+def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
     """Excess AURC over the excess of a random score, for the catalogue."""
     if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.merged_groups.risk * _mean_rank_weight(s.merged_groups.total, estimator)
-    return Measured(_excess(s, estimator, best) / (random - best))
+    random = s.merged_groups.risk * _mean_rank_weight(s.merged_groups.total_weight, estimator)
+    return MetricValue(_excess(s, estimator, best) / (random - best))
 
 
 def _mean_rank_weight(total: float, estimator: str) -> float:
@@ -378,14 +389,16 @@ def _normalized_influence(s: Scored) -> FloatArray:
 @cached_influence
 def _optimum_influence(s: Scored) -> FloatArray:
     """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
-    if s.groups.tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
+    if s.groups.n_tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
         return _optimum_influence_over_ties(s)
     if s.weight is not None and np.any(s.weight % 1 != 0):
         # The plug-in estimator takes the total weight for the number of samples.
-        s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total))
+        s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total_weight))
     best = influence_on_best_order(s, plugin_gradient(s.best_order))
     # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
-    return best - influence_on_best_order(s, mean_loss_gradient(s.best_order)) / (2 * s.total)
+    return best - influence_on_best_order(s, mean_loss_gradient(s.best_order)) / (
+        2 * s.total_weight
+    )
 
 
 def _optimum_influence_over_ties(s: Scored) -> FloatArray:
@@ -396,10 +409,13 @@ def _optimum_influence_over_ties(s: Scored) -> FloatArray:
     vertex stands between two losses, the mean of both directions counts.
     """
     groups, best_order = s.groups, s.best_order
-    best = replace(groups, loss=steps(_loss_in_best_order(groups, best_order)))
+    best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
     each = best_order.loss / best_order.weight
-    sides = (groups.through * (1 - 1e-12), groups.through * (1 + 1e-12))
-    places = [np.searchsorted(best_order.through, side).clip(max=each.size - 1) for side in sides]
+    sides = (groups.cumulative_weight * (1 - 1e-12), groups.cumulative_weight * (1 + 1e-12))
+    places = [
+        np.searchsorted(best_order.cumulative_weight, side).clip(max=each.size - 1)
+        for side in sides
+    ]
     return np.asarray(
         np.mean([_influence_with_next_loss(s, best, each[place]) for place in places], axis=0)
     )
@@ -409,13 +425,15 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     """Return it where each vertex has this loss next in line; a merged group has one within it."""
     area, own = vertex_area_weights(best), best.loss / best.weight
     on_mass, inside = (
-        area / best.through,
-        sums_within_merged_groups(best, harmonic_between) / best.total,
+        area / best.cumulative_weight,
+        sums_within_merged_groups(best, harmonic_between) / best.total_weight,
     )
     steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
-    moved = steps / best.total + on_mass * (next_loss - best.loss_through / best.through)
+    moved = steps / best.total_weight + on_mass * (
+        next_loss - best.cumulative_loss / best.cumulative_weight
+    )
     before, mean = curvature_within_merged_groups(best)
-    beyond = (best.loss_through - own * best.through) / best.total
+    beyond = (best.cumulative_loss - own * best.cumulative_weight) / best.total_weight
     place = tail_sums(moved + beyond * before) + beyond * (mean - before)
     loss = s.loss.astype(np.float64)
     pushed = _displaced_loss(loss, next_loss, on_mass) + _displaced_loss(loss, own, inside)
@@ -423,7 +441,9 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     if s.weight is not None:
         pushed[s.weight == 0] = 0.0
     gradient = Gradient(place, np.zeros_like(area))
-    out: FloatArray = gradient.influence(best, s.home, np.zeros(s.n)) + best.total * pushed
+    out: FloatArray = (
+        gradient.influence(best, s.group_index, np.zeros(s.n_rows)) + best.total_weight * pushed
+    )
     return out
 
 

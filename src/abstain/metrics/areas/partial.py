@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups, split_merged_groups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
 from abstain.inference.influence import Gradient, of_cumulated
@@ -93,7 +93,7 @@ def partial_aurc(
     low, high = _check_coverage_interval(low, high)
     kinds = {"linear": selective_risk_area, "hyperbolic": hyperbolic_risk_area}
     area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
-    area = area_of(scored(confidence, loss, weight).merged_groups, low, high)
+    area = area_of(validate_samples(confidence, loss, weight).merged_groups, low, high)
     return area / (high - low) if mean else area
 
 
@@ -116,20 +116,20 @@ def generalized_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
 
 def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the trapezoid area under the selective risk between two coverages."""
-    if groups.has_vertices_within is None:
+    if groups.is_merged_without_unknown_ties is None:
         return rank_weighted_risk(
             groups, rank_weight_from_vertices(partial_trapezoid_weights(low, high))
         )
-    ends = np.array([low, high]) * groups.total
+    ends = np.array([low, high]) * groups.total_weight
     around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
     groups = split_merged_groups(groups, np.unique(around))
-    accepted, through, above = groups.loss_through, groups.through, groups.above
-    right, left = linear_segments(through / groups.total, low, high, flat=True)
+    accepted, through, above = groups.cumulative_loss, groups.cumulative_weight, groups.weight_above
+    right, left = linear_segments(through / groups.total_weight, low, high, flat=True)
     risk = accepted / through
     area = right * risk + left * np.append(risk[:1], risk[:-1])
     # The two segments in which the interval ends are straight lines; between them all is whole.
-    whole = (groups.width < groups.weight) & (above >= ends[0]) & (through <= ends[1])
-    area[whole] = trapezoid_areas(groups, accepted)[whole] / groups.total
+    whole = (groups.last_vertex_weight < groups.weight) & (above >= ends[0]) & (through <= ends[1])
+    area[whole] = trapezoid_areas(groups, accepted)[whole] / groups.total_weight
     return float(area.sum())
 
 
@@ -184,7 +184,9 @@ def partial_augrc(
     0.15625
     """
     low, high = _check_coverage_interval(low, high)
-    area = generalized_risk_area(scored(confidence, loss, weight).merged_groups, low, high)
+    area = generalized_risk_area(
+        validate_samples(confidence, loss, weight).merged_groups, low, high
+    )
     return area / (high - low) if mean else area
 
 
@@ -195,16 +197,16 @@ def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) ->
     moves the curve in it by its slope, as much as the vertex counts there.
     """
     groups = s.groups
-    coverage = groups.through / groups.total
-    divisor = groups.through if selective else groups.total
-    value = groups.loss_through / divisor
+    coverage = groups.cumulative_weight / groups.total_weight
+    divisor = groups.cumulative_weight if selective else groups.total_weight
+    value = groups.cumulative_loss / divisor
     right, left = linear_segments(coverage, *coverages, flat=selective)
     # From the origin, or flat from the first vertex on, whose place then does not matter.
     before = np.concatenate((value[:1] if selective else [0.0], value[:-1]))
     slope = (value - before) / np.diff(coverage, prepend=0.0)
     counts = right + np.append(left[1:], 0.0)
     moved = -slope * right - np.append((slope * left)[1:], 0.0)
-    through = moved / groups.total - (counts * value / divisor if selective else 0.0)
+    through = moved / groups.total_weight - (counts * value / divisor if selective else 0.0)
     found = of_cumulated(through, counts / divisor)
     width = coverages[1] - coverages[0]
     return influence_from_gradient(s, Gradient(found.weight / width, found.loss / width))
@@ -240,8 +242,8 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
     if not between[0] < between[1] <= 1:
         return None
 
-    def compute(s: Scored) -> Measured:
-        return Measured(kind.area(s.merged_groups, *between) / (between[1] - between[0]))
+    def compute(s: Scored) -> MetricValue:
+        return MetricValue(kind.area(s.merged_groups, *between) / (between[1] - between[0]))
 
     return Metric(
         Identity(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import brain_bits
+from abstain._foundation.arrays import bfloat16_bits
 from abstain._foundation.augrc import augrc_from_rank_sum
-from abstain._foundation.device import stays, validated
+from abstain._foundation.device import is_computed_on_device, validate_on_device
 from abstain._foundation.packed import (
     BRAIN_INFINITY,
     COUNT_FROM,
@@ -15,10 +15,10 @@ from abstain._foundation.packed import (
     PackedKeys,
     brain_floats,
     count_failures,
-    pack,
+    pack_and_sort,
 )
-from abstain._foundation.ranks import TieGroups, group_ties
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
+from abstain._foundation.tie_groups import TieGroups, group_ties
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, trapezoid_area
 from abstain.typing import AnyArray
 
@@ -87,21 +87,21 @@ def risk_coverage_areas(
     >>> round(areas.aurc, 6), areas.augrc, areas.tied
     (0.1875, 0.15625, 2)
     """
-    if stays(confidence, loss):
-        samples = validated(confidence, loss, weight)
+    if is_computed_on_device(confidence, loss):
+        samples = validate_on_device(confidence, loss, weight)
         groups = group_ties(*samples[:3])
         n_failures = int(groups.xp.count_nonzero(samples.loss))
         return _areas_from_groups(groups, n_failures, int(samples.confidence.shape[0]))
     areas = _areas_without_order(confidence, loss) if weight is None else None
     if areas is None:
-        s = scored(confidence, loss, weight)
-        areas = _areas_from_groups(s.groups, s.failures, s.n)
+        s = validate_samples(confidence, loss, weight)
+        areas = _areas_from_groups(s.groups, s.n_failures, s.n_rows)
     return areas
 
 
 def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAreas | None:
     """Compute the areas from sorted keys or counts; None for other input, also for invalid one."""
-    brain = brain_bits(confidence)
+    brain = bfloat16_bits(confidence)
     x = checks.vector(confidence if brain is None else brain, "confidence")
     y = checks.vector(loss, "loss", length=x.size, like="confidence")
     half = brain is None and x.dtype == np.float16
@@ -115,19 +115,21 @@ def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAr
         x = x.astype(np.float32)
     elif brain is not None:
         x = brain_floats(x)
-    keys = pack(x, y)
+    keys = pack_and_sort(x, y)
     return None if keys is None else areas_from_keys(keys)
 
 
 def areas_from_keys(keys: PackedKeys) -> RiskCoverageAreas:
     """Compute the areas in one pass over sorted keys."""
     n = keys.keys.size
-    n_failures, doubled_ranks, selective, n_tied = keys.run.sweep(keys.keys, keys.split)
+    n_failures, doubled_ranks, selective, n_tied = keys.kernels.sum_areas(
+        keys.keys, keys.n_nonnegative
+    )
     augrc = augrc_from_rank_sum(n, n_failures, doubled_ranks)
     return RiskCoverageAreas(selective / (2 * n), augrc, n_failures / n, n, n_failures, n_tied)
 
 
 def _areas_from_groups(groups: TieGroups, n_failures: int, n: int) -> RiskCoverageAreas:
-    aurc = trapezoid_area(groups, groups.loss_through)
+    aurc = trapezoid_area(groups, groups.cumulative_loss)
     augrc = rank_weighted_risk(groups, augrc_weight)
-    return RiskCoverageAreas(aurc, augrc, groups.risk, n, n_failures, groups.tied)
+    return RiskCoverageAreas(aurc, augrc, groups.risk, n, n_failures, groups.n_tied)

@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.foreign import double, joined, scalar
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.measurement import Measured
-from abstain._foundation.scored import Scored, kind_of
+from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.gradients import as_double, as_scalar, stack_scalars
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, output_reference
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
@@ -35,7 +35,7 @@ from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
 def area_measurement(
-    compute: Callable[..., Measured], influence: Callable[..., FloatArray], *, plus: bool
+    compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
 ) -> Measurement:
     """Return the measurement of an area under CWSA, or CWSA+ with `plus`, against coverage.
 
@@ -85,7 +85,7 @@ class CwsaSweep:
         import polars as pl
 
         columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
-        return in_library(pl.DataFrame(columns, nan_to_null=True), backend)
+        return convert_frame(pl.DataFrame(columns, nan_to_null=True), backend)
 
     def __len__(self) -> int:
         """Count the thresholds."""
@@ -192,8 +192,8 @@ def cwsa_sweep(
     if not sweep.accepted.all():
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
-    reference = kind_of(s, confidence)
-    arrays = {f.name: like(getattr(sweep, f.name), reference) for f in fields(sweep)}
+    reference = output_reference(s, confidence)
+    arrays = {f.name: as_array_like(getattr(sweep, f.name), reference) for f in fields(sweep)}
     return CwsaSweep(**arrays)
 
 
@@ -205,17 +205,17 @@ def sweep_thresholds(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"])
     right = [sums.successes / sums.weight if sums.weight > 0 else float("nan") for sums in at]
     return CwsaSweep(
         threshold=swept,
-        coverage=weight / s.total,
+        coverage=weight / s.total_weight,
         accepted=np.array([sums.count for sums in at], dtype=np.int64),
-        selective_accuracy=joined(right),
-        cwsa=joined([sums.cwsa("all").value for sums in at]),
-        cwsa_plus=joined([sums.cwsa_plus("accepted").value for sums in at]),
+        selective_accuracy=stack_scalars(right),
+        cwsa=stack_scalars([sums.cwsa("all").value for sums in at]),
+        cwsa_plus=stack_scalars([sums.cwsa_plus("accepted").value for sums in at]),
     )
 
 
 def _check_thresholds(x: AnyArray) -> FloatArray:
     given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
-    checks.refuse("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
+    checks.reject_entries("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
     return given.astype(np.float64)
 
 
@@ -306,12 +306,12 @@ def cwsa_plus_area(
     )
 
 
-def _compute_area(s: Scored, *, plus: bool) -> Measured:
+def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
     """Area over coverage, by the trapezoid rule between the distinct confidences."""
     xp, factor = s.xp, 1.0 if plus else 2.0
     area, away, last = 0.0, 0.0, None
     for block in s.probability_vertices():
-        below_one = 1.0 - double(block.confidence)
+        below_one = 1.0 - as_double(block.confidence)
         # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
         # limit from below is 1, and only the first group can be there: nothing is away then.
         missing = xp.cumulative_sum((block.weight - factor * block.loss) * below_one) + away
@@ -319,13 +319,13 @@ def _compute_area(s: Scored, *, plus: bool) -> Measured:
         if not below_one[0] > 0:
             below_one = xp.concat((xp.ones_like(below_one[:1]), below_one[1:]))
         missing = missing / below_one
-        reached = block.through - factor * block.loss_through - missing
-        value = reached / (block.through if plus else s.total)
+        reached = block.cumulative_weight - factor * block.cumulative_loss - missing
+        value = reached / (block.cumulative_weight if plus else s.total_weight)
         # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted and has no such end.
         before = last if last is not None else value[:1] * float(plus)
         area = area + xp.sum(block.weight * (value + xp.concat((before, value[:-1]))))
         last = value[-1:]
-    return Measured(scalar(area) / (2.0 * s.total))
+    return MetricValue(as_scalar(area) / (2.0 * s.total_weight))
 
 
 def _influence(s: Scored, *, plus: bool) -> FloatArray:
@@ -336,15 +336,15 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     score = groups.weight - factor * groups.loss
     inverse = np.divide(1.0, below_one, out=np.zeros_like(below_one), where=below_one > 0)
     reached = np.cumsum(score) - np.cumsum(score * below_one) * inverse
-    by = groups.through if plus else np.full_like(score, groups.total)
+    by = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
     value = reached / by
     area = vertex_area_weights(groups) if plus else vertex_area_weights_from_origin(groups)
-    moved = trapezoid_steps(value, flat=plus) / groups.total
+    moved = trapezoid_steps(value, flat=plus) / groups.total_weight
     if plus:
         moved = moved - area * value / by
     on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)
     gradient = Gradient(tail_sums(moved) + on_score, -factor * on_score)
-    return gradient.influence(groups, s.probability_home, s.loss)
+    return gradient.influence(groups, s.probability_group_index, s.loss)
 
 
 #: The thresholds of the paper's tables and released code.
@@ -439,12 +439,12 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     )
 
 
-def _compute_auc_mcc(s: Scored, *, plus: bool) -> Measured:
+def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
     sums = _sums_where_defined(s, plus=plus)
     values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
     # Scalars of the caller's library, so that gradients reach confidences and losses.
-    return Measured(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
+    return MetricValue(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
 
 
 def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
@@ -456,7 +456,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
     """
     sums = _sums_where_defined(s, plus=plus)
     if not sums:
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
     value = np.array([_value_at(at_threshold, plus=plus) for at_threshold in sums])
     by_coverage, by_score = _slopes_by_coverage(value), _trapezoid_widths(coverage)
@@ -471,7 +471,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
             by_score * thresholds / (1 - thresholds),
         )
     )
-    p = s.shown
+    p = s.probability_or_confidence
     n_accepting = np.searchsorted(thresholds.astype(p.dtype), p, side="right")
     score = 1.0 - (1.0 if plus else 2.0) * s.loss
     ramps = slope[n_accepting] * p.astype(np.float64) - intercept[n_accepting]

@@ -10,17 +10,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.foreign import (
-    double,
-    numbers_beside,
-    scalar,
-    value_from,
+from abstain._foundation.arrays import is_numpy, namespace
+from abstain._foundation.gradients import (
+    as_double,
+    as_double_like,
+    as_scalar,
+    value_with_gradient,
     without_gradient,
 )
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import reached
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.bin_sums import BLOCK, Cells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins
@@ -58,7 +58,7 @@ _HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank
 
 def scored_probabilities(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
     """Validate at the public edge: confidence and loss in [0, 1]."""
-    s = scored(confidence, loss, weight, by_value=True)
+    s = validate_samples(confidence, loss, weight, uses_values=True)
     check_unit_interval(s)
     return s
 
@@ -107,36 +107,38 @@ class AcceptedSums:
     #: Number of samples accepted.
     count: int
 
-    def cwsa(self, normalize: str) -> Measured:
+    def cwsa(self, normalize: str) -> MetricValue:
         """Return the CWSA."""
         return self._normalize(self.weighted_difference, normalize)
 
-    def cwsa_plus(self, normalize: str) -> Measured:
+    def cwsa_plus(self, normalize: str) -> MetricValue:
         """Return the CWSA+."""
         return self._normalize(self.weighted_successes, normalize)
 
-    def _normalize(self, score: Scalar, normalize: str) -> Measured:
+    def _normalize(self, score: Scalar, normalize: str) -> MetricValue:
         if normalize == "all":
-            return Measured(score / self.total, self.count)
+            return MetricValue(score / self.total, self.count)
         if self.count == 0:
             return undefined("no sample reaches the threshold")
-        return Measured(score / self.weight, self.count)
+        return MetricValue(score / self.weight, self.count)
 
 
 def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     """Sum over the samples whose confidence reaches the threshold: one pass, in any order."""
-    if s.groups_given is not None:
-        groups = s.groups_given
-        k = int(reached(groups, threshold))
+    if s.precomputed_value_groups is not None:
+        groups = s.precomputed_value_groups
+        k = int(n_accepted_groups(groups, threshold))
         count = int(groups.xp.sum(groups.count[:k]))
         held = _Accepted(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
-        return _sum_accepted(held, groups.total, threshold, ramp)
+        return _sum_accepted(held, groups.total_weight, threshold, ramp)
     # A ramp of the user's sees all that is accepted at once.
-    blocks = of_numpy(s.shown) and ramp in RAMPS.values()
-    step, pick = (_BLOCK, _zero_weight_of_rejected) if blocks else (s.n, _select_accepted)
+    blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
+    step, pick = (_BLOCK, _zero_weight_of_rejected) if blocks else (s.n_rows, _select_accepted)
     parts = [
-        _sum_accepted(pick(s, slice(start, start + step), threshold), s.total, threshold, ramp)
-        for start in range(0, s.n, step)
+        _sum_accepted(
+            pick(s, slice(start, start + step), threshold), s.total_weight, threshold, ramp
+        )
+        for start in range(0, s.n_rows, step)
     ]
     return parts[0] if len(parts) == 1 else _add_blocks(parts)
 
@@ -165,9 +167,9 @@ class _Accepted:
 
 def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
     """Return samples, not groups: each has its own gradient, tied or not."""
-    p, loss = s.shown[rows], double(s.loss[rows])
+    p, loss = s.probability_or_confidence[rows], as_double(s.loss[rows])
     fixed = without_gradient(p)
-    taken = fixed >= s.xp.astype(numbers_beside(threshold, fixed), fixed.dtype)
+    taken = fixed >= s.xp.astype(as_double_like(threshold, fixed), fixed.dtype)
     if s.weight is None:
         loss = loss[taken]
         return _Accepted(p[taken], s.xp.ones_like(loss), loss, int(loss.shape[0]))
@@ -179,7 +181,7 @@ def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
 
 def _zero_weight_of_rejected(s: Scored, rows: slice, threshold: float) -> _Accepted:
     """Return all samples, those that are not accepted without weight: none has to be moved."""
-    p = s.shown[rows]
+    p = s.probability_or_confidence[rows]
     taken = p >= p.dtype.type(threshold)
     if s.weight is not None:
         taken &= s.weight[rows] > 0
@@ -189,16 +191,16 @@ def _zero_weight_of_rejected(s: Scored, rows: slice, threshold: float) -> _Accep
 
 def _sum_accepted(held: _Accepted, everything: float, threshold: float, ramp: Ramp) -> AcceptedSums:
     p, weight, loss = held.probability, held.weight, held.loss
-    above = double(p) - threshold
+    above = as_double(p) - threshold
     # A float32 0.9 reaches the threshold 0.9, from a hair below it.
-    above = value_from(above, clip_negative(without_gradient(above)))
+    above = value_with_gradient(above, clip_negative(without_gradient(above)))
     worth = apply_ramp(ramp, above / (1.0 - threshold))
     total, good = namespace(above).sum, weight - loss
-    correct, wrong = scalar(total(worth * good)), scalar(total(worth * loss))
+    correct, wrong = as_scalar(total(worth * good)), as_scalar(total(worth * loss))
     return AcceptedSums(
         weighted_difference=correct - wrong,
         weighted_successes=correct,
-        successes=scalar(total(good)),
+        successes=as_scalar(total(good)),
         weight=float(total(weight)),
         total=everything,
         count=held.count,
@@ -211,11 +213,11 @@ def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> An
     Linear ramp. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
     """
     check_unit_interval(s)
-    xp, p, loss = s.xp, without_gradient(s.shown), double(s.loss)
-    is_accepted = p >= xp.astype(numbers_beside(threshold, p), p.dtype)
+    xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
+    is_accepted = p >= xp.astype(as_double_like(threshold, p), p.dtype)
     weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
-    worth = clip_negative(double(p) - threshold) / (1.0 - threshold)
-    total = float(xp.sum(weight)) if plus else s.total
+    worth = clip_negative(as_double(p) - threshold) / (1.0 - threshold)
+    total = float(xp.sum(weight)) if plus else s.total_weight
     if total == 0:
         msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
@@ -228,7 +230,7 @@ def apply_ramp(ramp: Ramp, u: FloatArray) -> AnyArray:
     """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
     if ramp in RAMPS.values():
         return ramp(u)
-    out = np.asarray(ramp(u), dtype=np.float64) if of_numpy(u) else double(ramp(u))
+    out = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
     if out.shape != u.shape:
         raise InputError(
             f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
@@ -251,8 +253,13 @@ def accepted_sums_at_thresholds(
 ) -> list[AcceptedSums]:
     """Return `sums_at` of each threshold, in the order given."""
     power = next((power for name, power in _RAMP_POWERS if ramp is RAMPS[name]), None)
-    p = s.shown
-    if power is None or not of_numpy(p) or s.groups_given is not None or not thresholds.size:
+    p = s.probability_or_confidence
+    if (
+        power is None
+        or not is_numpy(p)
+        or s.precomputed_value_groups is not None
+        or not thresholds.size
+    ):
         return [accepted_sums(s, float(t), ramp) for t in thresholds]
     at = thresholds.astype(p.dtype)
     # Reached in the precision of the confidences, but on the ramp only beyond the threshold itself.
@@ -273,7 +280,7 @@ def accepted_sums_at_thresholds(
             weighted_successes=float(right[i]),
             successes=float(good[i]),
             weight=float(good[i] + bad[i]),
-            total=s.total,
+            total=s.total_weight,
             count=int(count[place]),
         )
         for i, place in enumerate(reached)
@@ -285,7 +292,7 @@ def _moments_above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatA
     cells = Cells(ends, "right", s.loss.dtype.kind == "b")
     parts = [
         _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
-        for start in range(0, s.n, BLOCK)
+        for start in range(0, s.n_rows, BLOCK)
     ]
     # Nothing is asked of what lies below all ends.
     count = np.sum([part[0] for part in parts], axis=0)[1:]
@@ -302,7 +309,7 @@ def _moments_in_cells(
     s: Scored, rows: slice, cells: Cells, power: int
 ) -> tuple[IntArray, FloatArray]:
     """Return the same of what is at each end or above it, but below the next; first below all."""
-    p, loss = s.shown[rows], s.loss[rows]
+    p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
     place, index = cells.places(p, loss)
     lower = np.append(0.0, cells.inner.astype(np.float64))
@@ -457,15 +464,17 @@ def cwsa_plus(
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
     """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
     groups = s.probability_groups
-    inside = (s.probability_home < int(reached(groups, threshold))) & (sample_weights(s) > 0)
-    p = np.zeros(s.n) if s.probability is None else s.probability.astype(np.float64)
+    inside = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
+        sample_weights(s) > 0
+    )
+    p = np.zeros(s.n_rows) if s.probability is None else s.probability.astype(np.float64)
     worth = inside * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
     if not plus:
         return mean_influence(s, worth * (1.0 - 2.0 * s.loss))
     accepted = float(sample_weights(s)[inside].sum())
     each = worth * (1.0 - s.loss)
     mean = float((sample_weights(s) * each).sum()) / accepted
-    out: FloatArray = inside * (each - mean) * (s.total / accepted)
+    out: FloatArray = inside * (each - mean) * (s.total_weight / accepted)
     return out
 
 
@@ -504,7 +513,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     """
     threshold = check_threshold(threshold)
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         return _normalized(accepted_sums(s, threshold, RAMPS["linear"]), plus=plus)
 
     score = "right and confident" if plus else "right less wrong"
@@ -541,7 +550,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     )
 
 
-def _normalized(sums: AcceptedSums, *, plus: bool) -> Measured:
+def _normalized(sums: AcceptedSums, *, plus: bool) -> MetricValue:
     return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
 
 
@@ -549,7 +558,7 @@ def _normalized(sums: AcceptedSums, *, plus: bool) -> Measured:
 _MAX_SEPARATE_PASSES = 2
 
 
-def _compute_at_thresholds(s: Scored, at: Sequence[tuple[float, bool]]) -> list[Measured]:
+def _compute_at_thresholds(s: Scored, at: Sequence[tuple[float, bool]]) -> list[MetricValue]:
     """Compute CWSA and CWSA+ at many thresholds from the same sums."""
     thresholds = sorted({threshold for threshold, _ in at})
     ramp = RAMPS["linear"]

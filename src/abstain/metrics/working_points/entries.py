@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from abstain._foundation.arrays import of_numpy
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import reached
+from abstain._foundation.arrays import is_numpy
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.intervals import clopper_pearson
 from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins, risk_at_position
@@ -111,18 +111,18 @@ def selective_accuracy(
     )
 
 
-def _compute_selective_accuracy(s: Scored, *, threshold: float) -> Measured:
+def _compute_selective_accuracy(s: Scored, *, threshold: float) -> MetricValue:
     return accepted_sums(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
 
 
 def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
     """Return it for a mean over those who reach a threshold, which does not move."""
-    taken = s.probability_home < int(reached(s.probability_groups, threshold))
+    taken = s.probability_group_index < int(n_accepted_groups(s.probability_groups, threshold))
     inside = taken & (sample_weights(s) > 0)
     accepted = float(sample_weights(s)[inside].sum())
     right = 1.0 - s.loss
     mean = float((sample_weights(s) * right)[inside].sum()) / accepted
-    out: FloatArray = inside * (right - mean) * (s.total / accepted)
+    out: FloatArray = inside * (right - mean) * (s.total_weight / accepted)
     return out
 
 
@@ -168,10 +168,10 @@ def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
 
 
 def _count_failures_above_threshold(s: Scored, *, threshold: float) -> int:
-    place = s.probability_home
-    inside = (place >= 0) & (place < int(reached(s.probability_groups, threshold)))
+    place = s.probability_group_index
+    inside = (place >= 0) & (place < int(n_accepted_groups(s.probability_groups, threshold)))
     failed = (s.loss > 0) & inside
-    return int(np.count_nonzero(failed) if s.times is None else s.times[failed].sum())
+    return int(np.count_nonzero(failed) if s.row_counts is None else s.row_counts[failed].sum())
 
 
 SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accuracy, ("0.8",))
@@ -185,7 +185,7 @@ _CONVENTION = "lowest risk among thresholds that keep the coverage"
 def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
     """Return the measurement that all quantities at a coverage share."""
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         return quantity.value_at_vertex(
             s.merged_groups, vertex_at_coverage(s.merged_groups, coverage)
         )
@@ -202,10 +202,10 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     )
 
 
-def _compute_at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
+def _compute_at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[MetricValue]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
     groups = s.merged_groups
-    if not of_numpy(groups.through):
+    if not is_numpy(groups.cumulative_weight):
         return [
             quantity.value_at_vertex(groups, vertex_at_coverage(groups, share))
             for quantity, share in at
@@ -340,7 +340,7 @@ def _make_rejection_quality(name: str, percent: str) -> Metric:
 def _make_coverage_at_risk(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
-    def compute(s: Scored) -> Measured:
+    def compute(s: Scored) -> MetricValue:
         return coverage_at_vertex(s.merged_groups, vertex_at_risk(s.merged_groups, risk))
 
     return Metric(

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.influence import (
@@ -75,10 +75,10 @@ def coverage_at_risk_interval(
     units = None if cluster is None else np.unique(cluster).size
     if units == 1:
         return no_interval(level, "one independent cluster shows no spread")
-    s = rows_near_risk(s.rows(cluster), risk, cluster)
+    s = rows_near_risk(s.influence_rows(cluster), risk, cluster)
     low, high = _coverage_bounds(s, risk, cluster, level)
     influence = influence_at_risk(s, max_risk=risk)
-    error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.times).error
+    error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.row_counts).error
     note = few_clusters(units)
     if low == high:
         what = "every sample may be kept" if high == 1 else "nothing can be kept"
@@ -136,7 +136,7 @@ def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     if groups.is_merged is None:
         return s
     kept = np.flatnonzero(vertex_plausibility(s, risk, cluster).distance < FARTHEST)
-    ends = np.append(0.0, groups.through)
+    ends = np.append(0.0, groups.cumulative_weight)
     return s.with_separate_ranks(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
 
 
@@ -155,7 +155,7 @@ def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> Ver
     below = np.maximum.accumulate(np.maximum(-z, 0.0)[::-1])[::-1]
     below = np.append(below, 0.0)
     correlation = np.append(sums.correlation[:1], sums.correlation)
-    coverage = np.append(0.0, groups.through / groups.total)
+    coverage = np.append(0.0, groups.cumulative_weight / groups.total_weight)
     coverage[-1] = 1.0
     return VertexPlausibility(
         coverage,
@@ -251,8 +251,8 @@ def _plausible_vertices_of_min_risk(
     kept = np.flatnonzero(away < FARTHEST)
     if s.groups.is_merged is not None:
         # Before the vertex of least risk a merged sample may be nearer than its end.
-        first = int(max(share - FARTHEST * error, 0.0) * s.groups.total)
-        s = s.with_separate_ranks(first, int(s.groups.through[kept[-1]]))
+        first = int(max(share - FARTHEST * error, 0.0) * s.groups.total_weight)
+        s = s.with_separate_ranks(first, int(s.groups.cumulative_weight[kept[-1]]))
         away = _distance_to_min_risk(s, share, error, cluster)
         kept = np.flatnonzero(away < FARTHEST)
     groups = s.groups
@@ -282,13 +282,13 @@ def _distance_to_min_risk(
     falls short in another, and the least risk is then that of a larger coverage.
     """
     groups, worth = s.groups, _n_effective_for_risk(s, cluster)
-    short = np.maximum(share - groups.through / groups.total, 0.0)
+    short = np.maximum(share - groups.cumulative_weight / groups.total_weight, 0.0)
     away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
     least = vertex_at_coverage(groups, share)
     away = np.hypot(away, _risk_excess_z_scores(s, least, worth))
     # The far end of each step.
     asked = np.minimum(share + (STEPS + STEPS[1]) * error, 1.0)
-    first = np.searchsorted(groups.through, asked * groups.total * (1 - ROUNDING))
+    first = np.searchsorted(groups.cumulative_weight, asked * groups.total_weight * (1 - ROUNDING))
     for vertex, step in zip(
         *np.unique(vertices_at_coverages(groups, asked), return_index=True), strict=True
     ):
@@ -306,10 +306,10 @@ def _risk_excess_z_scores(s: Scored, vertex: int, worth: float) -> FloatArray:
     added, so that none leaves some spread.
     """
     groups = s.groups
-    risk = groups.loss_through / groups.through
+    risk = groups.cumulative_loss / groups.cumulative_weight
     larger = np.maximum(np.arange(risk.size), vertex)
     most = float(s.loss.max()) or 1.0
-    counted = worth * groups.through / groups.total
+    counted = worth * groups.cumulative_weight / groups.total_weight
     mean = (risk * counted + most) / (counted + 1)
     variance = (mean * np.maximum(most - mean, 0.0))[larger]
     spread = variance * np.abs(1 / counted - 1 / counted[vertex])
@@ -320,21 +320,21 @@ def _risk_excess_z_scores(s: Scored, vertex: int, worth: float) -> FloatArray:
 
 def _n_effective_for_risk(s: Scored, cluster: IntArray | None) -> float:
     """Return how many independent samples of equal weight would know the risk as well."""
-    if s.counted and cluster is None:
-        return float(s.groups.n)
+    if s.has_unit_weights and cluster is None:
+        return float(s.groups.n_samples)
     residual = s.loss - s.groups.risk
     error = standard_error(residual, weight=s.weight, cluster=cluster)
     bare = float(np.sqrt(np.average(residual**2, weights=s.weight)))
-    return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n)
+    return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n_rows)
 
 
 def _coverage_standard_error(s: Scored, share: float, cluster: IntArray | None) -> float:
     """Return the standard error of a coverage near the one asked for."""
     bare = share * (1 - share)
-    if s.counted and cluster is None:
-        return float(np.sqrt(bare / s.groups.n))
+    if s.has_unit_weights and cluster is None:
+        return float(np.sqrt(bare / s.groups.n_samples))
     # A group that holds all that is asked for may be far larger: what counts is near its end.
-    coverage = s.groups.through / s.groups.total
+    coverage = s.groups.cumulative_weight / s.groups.total_weight
     near = int(np.abs(coverage[:-1] - share).argmin()) if coverage.size > 1 else 0
     spread = coverage[near] * (1 - coverage[near])
     if spread <= 0:
@@ -393,7 +393,7 @@ def widen_over_thresholds(
     others, values = left_open.alternatives[kept], left_open.values[kept]
     reach = np.sqrt(left[kept])
     # A rough half width picks the two that count.
-    half = reach * np.sqrt(np.abs(values) / rows.groups.count_through[others])
+    half = reach * np.sqrt(np.abs(values) / rows.groups.cumulative_count[others])
     ends = found.low, found.high
     for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
         own = interval_from(
@@ -403,7 +403,7 @@ def widen_over_thresholds(
             bounds=bounds,
             weight=rows.weight,
             cluster=cluster,
-            times=rows.times,
+            times=rows.row_counts,
         )
         ends = (
             float(np.fmin.reduce([ends[0], own.low, values[pick]])),

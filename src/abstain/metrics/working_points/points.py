@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.foreign import numbers_beside, scalar
+from abstain._foundation.array_functions import interpolate, prepend_zero
+from abstain._foundation.gradients import as_double_like, as_scalar
 from abstain._foundation.measurement import undefined
-from abstain._foundation.ranks import TieGroups, with_vertex
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero, interpolated
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups, with_vertex_at
 from abstain.errors import InputError
 from abstain.metrics.entry import value_with_warning
 from abstain.metrics.working_points.quantities import (
@@ -86,7 +86,7 @@ def selective_risk(
     0.5
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     if _name_of_target(coverage, threshold) == "threshold":
         parted = split_at_threshold(s, checks.number(threshold, "threshold"))
         return value_with_warning(selective_risk_at_vertex(*parted), "selective_risk")
@@ -147,7 +147,7 @@ def generalized_risk(
     0.25
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     if _name_of_target(coverage, threshold) == "threshold":
         return generalized_risk_at_vertex(
             *split_at_threshold(s, checks.number(threshold, "threshold"))
@@ -164,7 +164,7 @@ def _groups_and_vertex_at_coverage(
     """Return groups, and which of them is the working point."""
     first = rule == "first"
     groups = (
-        with_vertex(s.merged_groups, min_accepted_weight(s.merged_groups, share))
+        with_vertex_at(s.merged_groups, min_accepted_weight(s.merged_groups, share))
         if first
         else s.merged_groups
     )
@@ -178,9 +178,9 @@ def _name_of_target(coverage: float | None, threshold: float | None) -> str:
 
 
 def _interpolated_generalized_risk(groups: TieGroups, coverage: float) -> Scalar:
-    shares = from_zero(groups.through / groups.total)
-    risks = from_zero(groups.loss_through / groups.total)
-    return scalar(interpolated(numbers_beside([coverage], shares), shares, risks)[0])
+    shares = prepend_zero(groups.cumulative_weight / groups.total_weight)
+    risks = prepend_zero(groups.cumulative_loss / groups.total_weight)
+    return as_scalar(interpolate(as_double_like([coverage], shares), shares, risks)[0])
 
 
 def coverage_at_risk(
@@ -223,7 +223,7 @@ def coverage_at_risk(
     >>> ab.coverage_at_risk([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1], max_risk=0.4)
     0.75
     """
-    groups = scored(confidence, loss, weight).merged_groups
+    groups = validate_samples(confidence, loss, weight).merged_groups
     index = vertex_at_risk(groups, checks.number(max_risk, "max_risk"))
     return coverage_at_vertex(groups, index).value
 
@@ -333,14 +333,14 @@ def working_point(
         raise InputError(
             f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
         )
-    s = scored(confidence, loss, weight).plain
+    s = validate_samples(confidence, loss, weight).without_gradient
     if threshold is not None:
         # It may lie anywhere, also within a merged group.
         parted = split_at_threshold(s, checks.number(threshold, "threshold"))
-        return _working_point_at_vertex(*parted, bounded=s.bounded)
+        return _working_point_at_vertex(*parted, bounded=s.is_loss_bounded)
     find = _find_vertex_at_risk if coverage is None else _find_vertex_at_coverage
     return _working_point_at_vertex(
-        s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.bounded
+        s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.is_loss_bounded
     )
 
 
@@ -348,7 +348,7 @@ def _find_vertex_at_risk(groups: TieGroups, max_risk: Any) -> int:
     risk = checks.number(max_risk, "max_risk")
     index = vertex_at_risk(groups, risk)
     if index < 0:
-        least = float(groups.xp.min(groups.loss_through / groups.through))
+        least = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
         raise InputError(
             f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
         )
@@ -372,11 +372,11 @@ def _working_point_at_vertex(groups: TieGroups, index: int, *, bounded: bool) ->
     }
     return WorkingPoint(
         threshold=float("inf") if index < 0 else float(groups.confidence[index]),
-        coverage=weight / groups.total,
+        coverage=weight / groups.total_weight,
         **{name: found.value for name, found in measured.items()},
         accepted=count,
-        n=groups.n,
+        n=groups.n_samples,
         failures_accepted=wrong,
-        failures_rejected=float(groups.loss_through[-1]) - wrong,
+        failures_rejected=float(groups.cumulative_loss[-1]) - wrong,
         reasons={k: m.reason for k, m in measured.items() if m.reason},
     )

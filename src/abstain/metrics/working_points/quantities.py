@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.arrays import inner, of_numpy
-from abstain._foundation.foreign import scalar, without_gradient
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups, reached
+from abstain._foundation.arrays import inner, is_numpy
+from abstain._foundation.gradients import as_scalar, without_gradient
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.influences import mean_influence
 from abstain.metrics.small_samples import accepted_samples
@@ -34,7 +34,7 @@ _BLOCK = 1 << 14
 
 def vertex_at_threshold(groups: TieGroups, threshold: float) -> int:
     """Return the last vertex with confidence >= threshold."""
-    return int(reached(groups, threshold)) - 1
+    return int(n_accepted_groups(groups, threshold)) - 1
 
 
 def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
@@ -43,8 +43,8 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
     One pass without any order. Elsewhere than on the host all groups, and the last that reaches it.
     """
     if (
-        not of_numpy(s.confidence)
-        or not of_numpy(s.loss)
+        not is_numpy(s.confidence)
+        or not is_numpy(s.loss)
         or s.precomputed_groups is not None
         or s.precomputed_merged_groups is not None
     ):
@@ -52,7 +52,7 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
     with np.errstate(over="ignore"):
         at = np.asarray(threshold).astype(s.confidence.dtype)
     sums, lowest = np.zeros((2, 3)), np.full(2, np.inf)
-    for start in range(0, s.n, _BLOCK):
+    for start in range(0, s.n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
         confidence, loss = s.confidence[rows], s.loss[rows].astype(np.float64)
         weight = np.ones(loss.size) if s.weight is None else s.weight[rows]
@@ -70,11 +70,11 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
 def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
     """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
     needed = min_accepted_weight(groups, coverage)
-    xp, through = groups.xp, groups.through
+    xp, through = groups.xp, groups.cumulative_weight
     start: int = min(int(xp.count_nonzero(through < needed)), through.shape[0] - 1)
     if first:
         return start
-    risk = without_gradient(groups.loss_through[start:]) / through[start:]
+    risk = without_gradient(groups.cumulative_loss[start:]) / through[start:]
     # Of equal risks the largest coverage is the one worth using.
     return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
 
@@ -82,15 +82,17 @@ def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = Fals
 def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
     """Return the weight that a coverage needs."""
     # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
-    return coverage * groups.total * (1 - ROUNDING)
+    return coverage * groups.total_weight * (1 - ROUNDING)
 
 
 def vertices_at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
     """Return `at_coverage` of many coverages, on the host."""
-    needed = coverages * groups.total * (1 - ROUNDING)
-    start = np.minimum(np.searchsorted(groups.through, needed), groups.through.size - 1)
+    needed = coverages * groups.total_weight * (1 - ROUNDING)
+    start = np.minimum(
+        np.searchsorted(groups.cumulative_weight, needed), groups.cumulative_weight.size - 1
+    )
     # From the last vertex on: where the least risk so far was first seen.
-    risk = (groups.loss_through / groups.through)[::-1]
+    risk = (groups.cumulative_loss / groups.cumulative_weight)[::-1]
     least = np.minimum.accumulate(np.append(np.inf, risk[:-1]))
     lower = risk < least * (1 - ROUNDING)
     last = risk.size - 1
@@ -105,14 +107,18 @@ _LARGE = 1 / 8
 
 def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
     """Tell whether a tie group within a range of coverages is a large part of it."""
-    meets = (groups.above < high * groups.total) & (groups.through > low * groups.total)
-    return bool((groups.width[meets] > _LARGE * (high - low) * groups.total).any())
+    meets = (groups.weight_above < high * groups.total_weight) & (
+        groups.cumulative_weight > low * groups.total_weight
+    )
+    return bool(
+        (groups.last_vertex_weight[meets] > _LARGE * (high - low) * groups.total_weight).any()
+    )
 
 
 def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
     """Return the vertex of largest coverage with selective risk <= max_risk."""
     # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
-    risk = without_gradient(groups.loss_through) / groups.through
+    risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     fine = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
     return int(fine[-1]) if fine.shape[0] else -1
 
@@ -122,25 +128,25 @@ def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
     if index < 0:
         return 0.0, 0.0, 0
     return (
-        float(groups.through[index]),
-        scalar(groups.loss_through[index]),
-        int(groups.count_through[index]),
+        float(groups.cumulative_weight[index]),
+        as_scalar(groups.cumulative_loss[index]),
+        int(groups.cumulative_count[index]),
     )
 
 
 def count_accepted_failures(s: Scored, find_vertex: Callable[[TieGroups], int]) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
     index = find_vertex(s.merged_groups)
-    if s.binary and s.counted:
-        return int(s.merged_groups.loss_through[index]) if index >= 0 else 0
-    place = s.home
+    if s.is_binary and s.has_unit_weights:
+        return int(s.merged_groups.cumulative_loss[index]) if index >= 0 else 0
+    place = s.group_index
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 
 
-def coverage_at_vertex(groups: TieGroups, index: int) -> Measured:
+def coverage_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Weighted share accepted."""
     weight, _, count = accepted_totals(groups, index)
-    return Measured(weight / groups.total, count)
+    return MetricValue(weight / groups.total_weight, count)
 
 
 def coverage_influence(s: Scored, index: int) -> FloatArray:
@@ -150,37 +156,37 @@ def coverage_influence(s: Scored, index: int) -> FloatArray:
 
 def accepted_indicator(s: Scored, index: int) -> FloatArray:
     """Return 1 for the samples that are accepted at a vertex, 0 for the others."""
-    return (s.home <= index).astype(np.float64)
+    return (s.group_index <= index).astype(np.float64)
 
 
-def selective_risk_at_vertex(groups: TieGroups, index: int) -> Measured:
+def selective_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Mean loss of the accepted."""
     if index < 0:
         return undefined("nothing is accepted at this threshold")
-    risk = scalar(groups.loss_through[index] / groups.through[index])
-    return Measured(risk, int(groups.count_through[index]))
+    risk = as_scalar(groups.cumulative_loss[index] / groups.cumulative_weight[index])
+    return MetricValue(risk, int(groups.cumulative_count[index]))
 
 
 def _selective_risk_influence(s: Scored, index: int, taken: FloatArray) -> FloatArray:
     weight, wrong, _ = accepted_totals(s.groups, index)
-    return taken * (s.loss - wrong / weight) * (s.groups.total / weight)
+    return taken * (s.loss - wrong / weight) * (s.groups.total_weight / weight)
 
 
-def generalized_risk_at_vertex(groups: TieGroups, index: int) -> Measured:
+def generalized_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Loss mass accepted over the weight of all samples."""
     _, wrong, count = accepted_totals(groups, index)
-    return Measured(wrong / groups.total, count)
+    return MetricValue(wrong / groups.total_weight, count)
 
 
 def _generalized_risk_influence(s: Scored, _: int, taken: FloatArray) -> FloatArray:
     return taken * s.loss
 
 
-def classification_quality_at_vertex(groups: TieGroups, index: int) -> Measured:
+def classification_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Share accepted and right or rejected and wrong (Condessa et al. 2017, eq. 7)."""
     weight, wrong, count = accepted_totals(groups, index)
-    rejected_wrong = scalar(groups.loss_through[-1]) - wrong
-    return Measured((weight - wrong + rejected_wrong) / groups.total, count)
+    rejected_wrong = as_scalar(groups.cumulative_loss[-1]) - wrong
+    return MetricValue((weight - wrong + rejected_wrong) / groups.total_weight, count)
 
 
 def _classification_quality_influence(s: Scored, _: int, taken: FloatArray) -> FloatArray:
@@ -189,27 +195,27 @@ def _classification_quality_influence(s: Scored, _: int, taken: FloatArray) -> F
 
 def _classification_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
     """Return `classification_quality_at` of every vertex, but for rounding."""
-    right = groups.through - 2 * groups.loss_through + groups.loss_through[-1]
-    return np.asarray(right / groups.total)
+    right = groups.cumulative_weight - 2 * groups.cumulative_loss + groups.cumulative_loss[-1]
+    return np.asarray(right / groups.total_weight)
 
 
-def rejection_quality_at_vertex(groups: TieGroups, index: int) -> Measured:
+def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
     count = accepted_totals(groups, index)[2]
     right = groups.weight - groups.loss
     # Summed over the rejected: a difference of sums would leave rounding where nothing is.
-    rejected_wrong = scalar(groups.xp.sum(groups.loss[index + 1 :]))
-    rejected_right = scalar(groups.xp.sum(right[index + 1 :]))
-    all_wrong, all_right = scalar(groups.xp.sum(groups.loss)), scalar(groups.xp.sum(right))
+    rejected_wrong = as_scalar(groups.xp.sum(groups.loss[index + 1 :]))
+    rejected_right = as_scalar(groups.xp.sum(right[index + 1 :]))
+    all_wrong, all_right = as_scalar(groups.xp.sum(groups.loss)), as_scalar(groups.xp.sum(right))
     if all_wrong <= 0:
         return undefined("no sample is wrong")
     if all_right <= 0:
         return undefined("every sample is wrong")
-    if groups.n == count:
+    if groups.n_samples == count:
         return undefined("nothing is rejected at this working point")
     if rejected_right <= 0:
-        return Measured(float("inf"), count)
-    return Measured((rejected_wrong / rejected_right) * (all_right / all_wrong), count)
+        return MetricValue(float("inf"), count)
+    return MetricValue((rejected_wrong / rejected_right) * (all_right / all_wrong), count)
 
 
 def _rejection_quality_influence(s: Scored, index: int, taken: FloatArray) -> FloatArray:
@@ -220,11 +226,11 @@ def _rejection_quality_influence(s: Scored, index: int, taken: FloatArray) -> Fl
     wrong_out, right_out = float(groups.loss[index + 1 :].sum()), float(right[index + 1 :].sum())
     wrong, all_right = float(groups.loss.sum()), float(right.sum())
     if min(wrong, all_right, right_out) <= 0:
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     odds = wrong_out / right_out * (all_right / wrong)
     per_wrong = all_right / (right_out * wrong) * outside - odds / wrong
     per_right = odds * (1 / all_right - outside / right_out)
-    out: FloatArray = groups.total * (per_wrong * s.loss + per_right * (1.0 - s.loss))
+    out: FloatArray = groups.total_weight * (per_wrong * s.loss + per_right * (1.0 - s.loss))
     return out
 
 
@@ -243,7 +249,7 @@ class Quantity:
     """A number at a vertex."""
 
     #: From tie groups and a vertex to the number.
-    value_at_vertex: Callable[[TieGroups, int], Measured]
+    value_at_vertex: Callable[[TieGroups, int], MetricValue]
     #: From cases, a vertex and who is accepted there to the influences at its threshold, held
     #: fixed, but for their mean.
     uncentered_influence: Callable[[Scored, int, FloatArray], FloatArray]
@@ -276,17 +282,17 @@ def influence_at_coverage(s: Scored, *, quantity: Quantity, coverage: float) -> 
 
 
 def _slope_in_coverage(
-    groups: TieGroups, share: float, value: Callable[[TieGroups, int], Measured]
+    groups: TieGroups, share: float, value: Callable[[TieGroups, int], MetricValue]
 ) -> float:
     """Change of the number per coverage, one standard error of the coverage to either side.
 
     That far the threshold moves by chance, so that a jump to the next tie group counts as often
     as it happens.
     """
-    reach = float(np.sqrt(share * (1 - share) / groups.n))
+    reach = float(np.sqrt(share * (1 - share) / groups.n_samples))
     low, high = max(share - reach, 0.0), min(share + reach, 1.0)
     ends = (vertex_at_coverage(groups, low), vertex_at_coverage(groups, high))
-    coverages = groups.through[list(ends)] / groups.total
+    coverages = groups.cumulative_weight[list(ends)] / groups.total_weight
     if ends[0] == ends[1] or coverages[0] == coverages[1]:
         return 0.0
     change = value(groups, ends[1]).value - value(groups, ends[0]).value
@@ -298,7 +304,7 @@ def influence_at_risk(s: Scored, *, max_risk: float) -> FloatArray:
     groups = s.groups
     index = vertex_at_risk(groups, max_risk)
     if index < 0:
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     slope = _slope_in_risk(s, max_risk, index)
     return coverage_influence(s, index) - slope * SELECTIVE_RISK.influence_at_vertex(s, index)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.cli.console import console, interruptible, progress, say, working
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
@@ -175,7 +175,7 @@ def _show_all(store: "Store") -> None:
 
 
 def _refuse_torchless() -> None:
-    if not has("torch"):
+    if not is_installed("torch"):
         raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Rng
 
@@ -135,7 +135,7 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}")
     constants = entry.at(severity)
-    draws = generator(rng)
+    draws = as_generator(rng)
     out = np.empty(clean.shape, np.float32)
     for start in range(0, len(clean), _AT_A_TIME):
         part = slice(start, start + _AT_A_TIME)

@@ -10,7 +10,7 @@ from abstain_bench.data.entry import DataSet, NewClass
 from abstain_bench.data.published import cifar, mnist, svhn, tiny_imagenet
 
 #: Every data set by name.
-DATASETS: Catalogue[DataSet] = Catalogue("data set", listed="list datasets")
+DATASETS: Catalogue[DataSet] = Catalogue("data set", list_command="list datasets")
 
 for _module in (embedded, cifar, svhn, tiny_imagenet, mnist):
     for _entry in _module.ENTRIES:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.images import Images
@@ -101,7 +101,7 @@ class PictureFiles:
         """Draw at most `limit` pictures, in the order of the source; None for all."""
         if limit is None or checks.positive_int(limit, "limit") >= self.n:
             return self
-        return self.subset(np.sort(generator(rng).choice(self.n, limit, replace=False)))
+        return self.subset(np.sort(as_generator(rng).choice(self.n, limit, replace=False)))
 
     def read(self, *, side: int = 32) -> Images:
         """Read all as squares of `side` pixels; the first damaged file is named.
@@ -174,7 +174,7 @@ class FileParts:
 
         A part takes 3 x side x side bytes a picture: 100,000 pictures of 64 pixels 1.2 GB.
         """
-        drawing = generator(rng)
+        drawing = as_generator(rng)
 
         def read(part: PictureFiles) -> Images:
             return part.some(limit, rng=drawing).read(side=side)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import class_names
@@ -233,7 +233,7 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
         raise InputError(f"`test` must leave pictures to train on; got {test:,} of {source.n:,}")
     # A list, as shuffling one is what FD-Shifts does.
     order = list(range(source.n))
-    generator(rng).shuffle(order)
+    as_generator(rng).shuffle(order)
     rows = np.array(order)
     return FileParts(
         train=source.subset(np.sort(rows[test:])),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import Layout
@@ -201,7 +201,7 @@ def find_camelyon17(
     whole = PictureFiles(where, names, labels, ("normal", "tumor"), groups=center, crop=False)
     own = ~np.isin(center, (_TEST_CENTER, _VALIDATION_CENTER))
     near = _subset(whole, own & (split == 1), "id_val")
-    order = generator(rng).permutation(near.n)
+    order = as_generator(rng).permutation(near.n)
     tenth = max(1, near.n // 10)
     return FileParts(
         train=_subset(whole, own & (split == 0), "train"),

@@ -91,7 +91,7 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
         if square.pairs:
             about = (
                 "Blue: the method of the row is found better than that of the column at "
-                f"{percent(round(1 - square.level, 10))} ({square.pairs[0].judged_by}). "
+                f"{percent(round(1 - square.level, 10))} ({square.pairs[0].test_description}). "
                 "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
                 "of the columns are those of the rows, in the order of the ranks."
             )

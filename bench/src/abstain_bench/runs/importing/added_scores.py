@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.tables.files import open_table
 from abstain.typing import FloatArray, IntArray
@@ -262,7 +262,7 @@ class _Writing:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the file."""
-        return digest(self.path)
+        return input_sha256(self.path)
 
     @cached_property
     def own(self) -> IntArray | None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import InputError, suggest
 from abstain_bench.runs.importing.configuration import (
     check_same_model,
@@ -207,7 +207,7 @@ def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
     """Return what identifies the network: a hash of its logits, and facts about its model."""
     features = told.parts[0].outputs.features
     return {
-        "digest": digest(_logits(results)),
+        "digest": input_sha256(_logits(results)),
         "configured_model": configured_model(results),
         "n_features": None if features is None else features.shape[1],
     }

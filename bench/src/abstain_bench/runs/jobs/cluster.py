@@ -7,7 +7,11 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
 
-from abstain._foundation.cluster import connected, distributed, started
+from abstain._foundation.dask_cluster import (
+    connect_to_scheduler,
+    import_distributed,
+    start_local_cluster,
+)
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.devices import number_this_process
@@ -25,7 +29,7 @@ _ALONE = Lock()
 
 def in_cluster(table: JobTable, do: Do, folder: Path, processes: int, address: str) -> None:
     """Do jobs on a cluster, a running one or one of this machine, until none can begin."""
-    with connected(address) if address else started(processes) as client:
+    with connect_to_scheduler(address) if address else start_local_cluster(processes) as client:
         if address:
             _refuse_apart(client, folder)
         # A cluster that is started here gives up a job at the first death and leaves it to us.
@@ -74,7 +78,7 @@ class _Hand:
             self.table.end(future.result())
         elif future.status != "error":
             raise InputError("the dask scheduler is gone; what is done is kept, so run this again")
-        elif isinstance(error := future.exception(), distributed().KilledWorker):
+        elif isinstance(error := future.exception(), import_distributed().KilledWorker):
             self.table.died(job, again=self.again)
         else:
             # The work itself never raises: a worker could not be told what to do.
@@ -114,7 +118,7 @@ def _host(address: str) -> str:
 def _on_worker(do: Do, job: Job, numbers: dict[str, int]) -> Outcome:
     """Do a job, alone in its process even where a worker has several threads."""
     with _ALONE:
-        number_this_process(numbers.get(distributed().get_worker().address, 0))
+        number_this_process(numbers.get(import_distributed().get_worker().address, 0))
         return do(job)
 
 

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any, Self
 
 from abstain._foundation import checks
-from abstain._foundation.files import make_folder, sweep
+from abstain._foundation.files import make_folder, remove_stale_files
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.cluster import in_cluster
 from abstain_bench.runs.jobs.devices import number_this_process
@@ -69,8 +69,8 @@ def run_jobs(
             f"`address` is that of a dask scheduler: give `engine` 'dask', got {engine!r}"
         )
     make_folder(folder)
-    sweep(folder)
-    sweep(folder, f"*{NOW}")
+    remove_stale_files(folder)
+    remove_stale_files(folder, f"*{NOW}")
     table = JobTable(jobs, folder, on_outcome, earlier=earlier, total=total)
     do = partial(done, work=work, folder=folder)
     if engine == "dask" and table.waiting:

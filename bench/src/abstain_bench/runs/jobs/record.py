@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from abstain._foundation import records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import digest, fields
+from abstain._foundation.input_files import input_sha256, read_json_object
 from abstain.errors import AbstainError, InputError
 
 #: Characters of a key in the names of files.
@@ -140,7 +140,7 @@ class Receipt:
 
     name: str
     key: str
-    seconds: records.NotNegative
+    seconds: records.NonNegative
     facts: dict[str, Any]
     mark: str
     files: dict[str, str]
@@ -148,7 +148,7 @@ class Receipt:
     needs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        records.check(self, of="a receipt")
+        records.check(self, owner="a receipt")
         if self.mark not in {"", _mark_of(self.facts)}:
             raise InputError("`facts` of a receipt must be as the job left them; they were changed")
 
@@ -156,8 +156,8 @@ class Receipt:
     def read(cls, path: Path) -> "Receipt":
         """Read a receipt; an InputError where it is none, is being written, or was changed."""
         # Not every version wrote these two.
-        found = {"mark": "", "needs": [], **fields(path)}
-        return records.read(cls, found, "a receipt")
+        found = {"mark": "", "needs": [], **read_json_object(path)}
+        return records.from_fields(cls, found, "a receipt")
 
 
 def done(job: Job, work: Work, folder: Path) -> Outcome:
@@ -222,7 +222,7 @@ def _files(job: Job, folder: Path) -> dict[str, str]:
     start = f"{job.stem}."
     found = {path.suffix: path for path in folder.iterdir() if path.name.startswith(start)}
     return {
-        suffix: digest(path)
+        suffix: input_sha256(path)
         for suffix, path in sorted(found.items())
         if suffix not in _NOT_KEPT and path.is_file()
     }

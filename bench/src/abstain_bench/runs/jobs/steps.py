@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from abstain._foundation.input_files import fields
+from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import NOW, Job
 
@@ -142,7 +142,7 @@ def _said(folder: Path) -> Iterator[Step]:
         # It may be gone, or half written.
         with suppress(InputError, OSError, KeyError, TypeError, ValueError):
             age = max(0.0, time.time() - path.stat().st_mtime)
-            said = fields(path)
+            said = read_json_object(path)
             left = float("nan") if said["left"] is None else max(0.0, float(said["left"]) - age)
             done, total = float(said["done"]), int(said["total"])
             if age < _STALE:

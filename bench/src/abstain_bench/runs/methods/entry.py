@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.catalogue import Catalogue, spelled_as
+from abstain._foundation.catalogue import Catalogue, match_spelling
 from abstain.confidence import ScoreState, score
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.predictions import Predictions
@@ -171,12 +171,12 @@ class Method:
 
 
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
+METHODS: Catalogue[Method] = Catalogue("method", list_command="list scores")
 
 
 def by_method(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
     """Return values of stored files by method; earlier versions wrote names with hyphens."""
-    return {spelled_as(name, METHODS): value for name, value in values.items()}
+    return {match_spelling(name, METHODS): value for name, value in values.items()}
 
 
 def methods_of(

@@ -10,7 +10,7 @@ from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.confidence.energies import logits_of
 from abstain.confidence.fitted_score import doubles
 from abstain.evaluation import fit_score
-from abstain.evaluation.criterion import LIKELIHOOD
+from abstain.evaluation.score_selection import LIKELIHOOD
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
@@ -21,7 +21,7 @@ Fit: TypeAlias = Callable[[FitData], ScoreState]
 
 def fit_temperature(data: FitData) -> ScoreState:
     """Fit the temperature of the softmax response on validation pictures by their likelihood."""
-    return fit_score("temperature", data.split("validation"), by=LIKELIHOOD)
+    return fit_score("temperature", data.split("validation"), objective=LIKELIHOOD)
 
 
 def fit_pnorm(data: FitData) -> ScoreState:
@@ -71,7 +71,7 @@ def fitted_react_with_temperature(percentile: float) -> Fit:
         plain: Any = fit_score("react", train, **options)
         logits = logits_of(plain.shaped(doubles(validation)), plain.weight, plain.bias)
         rectified = Predictions(logits=logits, labels=validation.labels)
-        tempered: Any = fit_score("temperature", rectified, by=LIKELIHOOD)
+        tempered: Any = fit_score("temperature", rectified, objective=LIKELIHOOD)
         return fit_score("react", train, temperature=tempered.temperature, **options)
 
     return fit

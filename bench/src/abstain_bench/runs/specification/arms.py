@@ -12,7 +12,13 @@ from itertools import product
 from operator import sub
 from typing import Annotated, Any, Final
 
-from abstain._foundation.records import ONCE, Word, between, hold, once
+from abstain._foundation.records import (
+    DISTINCT_NONEMPTY,
+    NonBlankText,
+    between,
+    check_distinct,
+    check_unconverted,
+)
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.recipe import Recipe
 
@@ -119,9 +125,9 @@ class Arm:
     """
 
     name: str
-    kind: Word
+    kind: NonBlankText
     recipe: Recipe
-    dropout: Annotated[tuple[Annotated[float, between(0.0, 0.99)], ...], ONCE] = (0.0,)
+    dropout: Annotated[tuple[Annotated[float, between(0.0, 0.99)], ...], DISTINCT_NONEMPTY] = (0.0,)
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     stages: Mapping[str, int] = field(default_factory=dict)
@@ -130,15 +136,15 @@ class Arm:
     def __post_init__(self) -> None:
         self._refuse_name()
         where = f"arms.{self.name}"
-        hold(self, lambda name: f"{where}.{'try' if name == 'grid' else name}")
+        check_unconverted(self, lambda name: f"{where}.{'try' if name == 'grid' else name}")
         for name, values in self.grid.items():
-            once(values, f"{where}.try.{name}", empty=False)
+            check_distinct(values, f"{where}.try.{name}", empty=False)
             if name in self.options:
                 raise InputError(
                     f"`{where}.try.{name}` and `{where}.options.{name}` must not both be given"
                 )
         for name, values in self.recipes.items():
-            once(values, f"{where}.try.recipe.{name}", empty=False)
+            check_distinct(values, f"{where}.try.recipe.{name}", empty=False)
         tried = [*self.grid.values(), *self.recipes.values()]
         count = math.prod([len(self.dropout), *map(len, tried)])
         if count > _MOST_SETTINGS:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from abstain._foundation.records import Word, between, value
+from abstain._foundation.records import NonBlankText, between, check_value
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.recipe import Recipe
@@ -91,7 +91,9 @@ def _checked(config: Config) -> Config:
 
 def trained_for(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return the arms whose networks some method scores; all where none does, to be refused."""
-    named = [METHODS[value(name, Word, "methods")] for name in tuple_of(methods, "methods")]
+    named = [
+        METHODS[check_value(name, NonBlankText, "methods")] for name in tuple_of(methods, "methods")
+    ]
     kinds = {method.objective for method in named}
     return tuple(arm for arm in arms if arm.kind in kinds) or tuple(arms)
 
@@ -144,7 +146,7 @@ def _in_epochs(recipe: Recipe, epochs: int) -> Recipe:
 def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:
     """Return the seeds of a list, or as many as a number says: those given before, then more."""
     if isinstance(given, int) and not isinstance(given, bool):
-        count = value(given, Annotated[int, between(1, _MOST_SEEDS)], "seeds")
+        count = check_value(given, Annotated[int, between(1, _MOST_SEEDS)], "seeds")
         after = max(own, default=-1) + 1
         return (*own, *range(after, after + count))[:count]
     return tuple_of(given, "seeds")
@@ -152,7 +154,7 @@ def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:
 
 def folder_of(given: Any) -> str:
     """Return a folder as a text, with the home folder for its tilde; empty stays empty."""
-    return str(Path(value(given, Word, "folder")).expanduser()) if given != "" else ""
+    return str(Path(check_value(given, NonBlankText, "folder")).expanduser()) if given != "" else ""
 
 
 def tuple_of(given: Any, name: str) -> tuple[Any, ...]:

@@ -8,9 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
-from abstain._foundation.catalogue import spelled_as
-from abstain._foundation.extras import has
-from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
+from abstain._foundation.catalogue import match_spelling
+from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.records import (
+    DISTINCT,
+    DISTINCT_NONEMPTY,
+    NonBlankText,
+    between,
+    check_distinct,
+    check_unconverted,
+)
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
@@ -74,12 +81,12 @@ class Config:
         A number out of its range, a value that is there twice, or an arm that is.
     """
 
-    task: Word
-    arms: Annotated[tuple[Arm, ...], ONCE]
-    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], ONCE]
-    model: Word
-    methods: Annotated[tuple[Word, ...], ONCE]
-    metrics: Annotated[tuple[Word, ...], ONCE] = (
+    task: NonBlankText
+    arms: Annotated[tuple[Arm, ...], DISTINCT_NONEMPTY]
+    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], DISTINCT_NONEMPTY]
+    model: NonBlankText
+    methods: Annotated[tuple[NonBlankText, ...], DISTINCT_NONEMPTY]
+    metrics: Annotated[tuple[NonBlankText, ...], DISTINCT_NONEMPTY] = (
         "augrc",
         "aurc",
         "failure_auroc",
@@ -87,8 +94,8 @@ class Config:
         "ece",
     )
     samples: Samples = 10
-    corruptions: Annotated[tuple[Word, ...], ONCE_OR_NONE] = tuple(CORRUPTIONS)
-    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], ONCE_OR_NONE] = tuple(
+    corruptions: Annotated[tuple[NonBlankText, ...], DISTINCT] = tuple(CORRUPTIONS)
+    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], DISTINCT] = tuple(
         range(1, SEVERITIES + 1)
     )
     folder: str = ""
@@ -100,12 +107,14 @@ class Config:
 
     def __post_init__(self) -> None:
         within = ("weights", "side")
-        hold(self, lambda name: f"model.{name}" if name in within else _WRITTEN.get(name, name))
-        methods = tuple(spelled_as(name, METHODS) for name in self.methods)
-        once(methods, "`methods`")
+        check_unconverted(
+            self, lambda name: f"model.{name}" if name in within else _WRITTEN.get(name, name)
+        )
+        methods = tuple(match_spelling(name, METHODS) for name in self.methods)
+        check_distinct(methods, "`methods`")
         object.__setattr__(self, "methods", methods)
-        once([arm.name for arm in self.arms], "the names of `arms`")
-        once([arm.kind for arm in self.arms], "the objectives of `arms`")
+        check_distinct([arm.name for arm in self.arms], "the names of `arms`")
+        check_distinct([arm.kind for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:
             raise InputError("`samples` must be 0 or at least 2; got 1")
 
@@ -148,7 +157,7 @@ def look_up(config: Config) -> None:
             raise InputError(
                 f"the method {given!r} scores networks trained by {wanted!r}, and no arm is"
             )
-    if has("torch"):
+    if is_installed("torch"):
         from abstain_bench.networks import MODELS
         from abstain_bench.runs.training.variations import variation_of
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
-from abstain._foundation.extras import has
-from abstain._foundation.records import Word, value
-from abstain._foundation.toml import refuse_unknown, table
+from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.records import NonBlankText, check_value
+from abstain._foundation.toml import check_field_names, get_table
 from abstain.errors import InputError
 from abstain_bench.runs.recipe import Recipe
 from abstain_bench.runs.specification.arms import Arm, look_up_arm
@@ -57,19 +57,19 @@ def from_plain(found: Mapping[str, Any]) -> Config:
     >>> from_plain({"task": "glyphs", "recipe": {"epochs": 3}}).arms[0].recipe.epochs
     3
     """
-    refuse_unknown(found, _FIELDS, "the configuration")
+    check_field_names(found, _FIELDS, "the configuration")
     own = dict(found)
     if "task" not in own:
         raise InputError(f"`task` must name the task: one of {', '.join(TASKS)}")
-    task = TASKS[value(own.pop("task"), Word, "task")]
+    task = TASKS[check_value(own.pop("task"), NonBlankText, "task")]
     handled = _handled(task, own)
-    recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
-    named = table(own, "arms")
-    arms = tuple(_arm(name, table(named, name, "arms"), recipe) for name in named)
-    for arm in arms if has("torch") else ():
+    recipe = recipe_of(get_table(own, "recipe"), "[recipe]", task.recipe)
+    named = get_table(own, "arms")
+    arms = tuple(_arm(name, get_table(named, name, "arms"), recipe) for name in named)
+    for arm in arms if is_installed("torch") else ():
         _look_up_named(arm)
     seeds = seeds_of(own.pop("seeds", SEEDS))
-    samples = value(own.pop("samples", Config.samples), Samples, "samples")
+    samples = check_value(own.pop("samples", Config.samples), Samples, "samples")
     methods = own.pop("methods", None)
     if not arms:
         # Only those: what is not trained may need more epochs than this recipe has.
@@ -160,10 +160,10 @@ def tables_of(config: Config) -> dict[str, Any]:
 def flat(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a configuration from the tables of TOML."""
     whole = ("data", "variation", "recipe", "arms")
-    refuse_unknown(found, (*_TABLES, *whole), "the configuration")
-    tables = {name: table(found, name) for name in _TABLES}
+    check_field_names(found, (*_TABLES, *whole), "the configuration")
+    tables = {name: get_table(found, name) for name in _TABLES}
     for name, known in _TABLES.items():
-        refuse_unknown(tables[name], known, f"[{name}]")
+        check_field_names(tables[name], known, f"[{name}]")
     own = {**tables["benchmark"], **tables["exposures"], **tables["model"]}
     if "name" in own:
         own["model"] = own.pop("name")
@@ -172,8 +172,8 @@ def flat(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _handled(task: Task, own: dict[str, Any]) -> dict[str, Any]:
     """Take the data and the variation out of the fields; None where the task says the same."""
-    data, changes = table(own, "data"), table(own, "variation")
-    refuse_unknown(data, _OF_DATA, "[data]")
+    data, changes = get_table(own, "data"), get_table(own, "variation")
+    check_field_names(data, _OF_DATA, "[data]")
     with named("[data]"):
         sizes = Sizes(**data)
     asked = "variation" in own and changes != dict(task.variation)
@@ -184,11 +184,11 @@ def _handled(task: Task, own: dict[str, Any]) -> dict[str, Any]:
 
 def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
     where = f"[arms.{name}]"
-    refuse_unknown(own, _OF_ARM, where)
+    check_field_names(own, _OF_ARM, where)
     options, grid, recipe, stages = (
-        table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
+        get_table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
     )
-    recipes = table(grid, "recipe", f"arms.{name}.try")
+    recipes = get_table(grid, "recipe", f"arms.{name}.try")
     grid.pop("recipe", None)
     # An arm of that name needs no other word about what it is.
     kind = own.get("kind", name)
@@ -207,7 +207,7 @@ def _look_up_named(arm: Arm) -> None:
     from abstain.training import OBJECTIVES
 
     for part, what in ((arm.options, "options"), (arm.grid, "try")):
-        refuse_unknown(part, OBJECTIVES[arm.kind].options, f"[arms.{arm.name}.{what}]")
+        check_field_names(part, OBJECTIVES[arm.kind].options, f"[arms.{arm.name}.{what}]")
     with named(f"[arms.{arm.name}]"):
         look_up_arm(arm)
 
@@ -230,7 +230,7 @@ def _plain_arm(arm: Arm, base: Mapping[str, Any]) -> dict[str, Any]:
 
 def recipe_of(given: Mapping[str, Any], where: str, base: Recipe) -> Recipe:
     """Return a recipe with what a table says otherwise; `where` names the table in errors."""
-    refuse_unknown(given, _OF_RECIPE, where)
+    check_field_names(given, _OF_RECIPE, where)
     with named(where):
         return replace(base, **given)
 

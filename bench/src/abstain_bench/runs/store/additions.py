@@ -11,7 +11,7 @@ import numpy as np
 
 from abstain._foundation import json_records, records
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.input_files import HEADER, fields
+from abstain._foundation.input_files import MAX_HEADER_BYTES, read_json_object
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
 from abstain_bench.runs.store.runs import Run, RunScores, ScoreFile, keep_only
@@ -98,10 +98,10 @@ class Additions:
         if not path.is_file():
             return cls(folder)
         try:
-            found = fields(path, HEADER)
-            json_records.take_kind(found, (_KIND,))
-            json_records.take_version(found, "version", (_VERSION,))
-            return cls(folder, records.read(_Receipts, found, "what was added").methods)
+            found = read_json_object(path, MAX_HEADER_BYTES)
+            json_records.pop_kind(found, (_KIND,))
+            json_records.pop_version(found, "version", (_VERSION,))
+            return cls(folder, records.from_fields(_Receipts, found, "what was added").methods)
         except (InputError, KeyError, TypeError, ValueError) as error:
             raise FileFormatError(
                 f"{str(path)!r} is damaged: {error}. Delete it, and the scores of others can be "

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from abstain._foundation import json_records, records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import HEADER, fields
+from abstain._foundation.input_files import MAX_HEADER_BYTES, read_json_object
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.runs.methods import by_method
 from abstain_bench.runs.store.additions import AddedFacts, Additions
@@ -84,12 +84,12 @@ class _Row(Run):
     validated: dict[str, dict[str, float | None]] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        records.check(self, of="a run")
+        records.check(self, owner="a run")
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> StoredRun:
         # Not every version wrote these two.
-        self = records.read(cls, {"model": "", "facts": {}, **found}, "a run")
+        self = records.from_fields(cls, {"model": "", "facts": {}, **found}, "a run")
         run = Run(*(getattr(self, one.name) for one in dataclass_fields(Run)))
         return StoredRun(run, self.validation, self.tested, by_method(self.validated))
 
@@ -146,10 +146,10 @@ class Store:
             raise InputError(f"{str(place)!r} is no folder of runs: it has no {MANIFEST}")
         additions = Additions.read(place) if added else Additions(place)
         try:
-            found = fields(path, HEADER)
-            json_records.take_kind(found, (_KIND,))
-            json_records.take_version(found, "version", (_VERSION,))
-            own = records.read(_Manifest, found, "a manifest")
+            found = read_json_object(path, MAX_HEADER_BYTES)
+            json_records.pop_kind(found, (_KIND,))
+            json_records.pop_version(found, "version", (_VERSION,))
+            own = records.from_fields(_Manifest, found, "a manifest")
             kept = _with_added(tuple(map(_Row.read, own.runs)), additions)
             return cls(place, own.config, own.facts, own.classes, own.exposures, kept, additions)
         except (InputError, KeyError, TypeError, ValueError) as error:

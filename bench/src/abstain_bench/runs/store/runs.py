@@ -16,7 +16,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parse_object
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
@@ -270,7 +270,7 @@ def _scores(exposure: str, found: dict[str, Any]) -> RunScores:
         alike = name in _BY_METHOD or rows == n
         if array.ndim != axes or array.dtype.kind not in kinds or not alike:
             raise ValueError(name)
-    reasons = by_method(parsed(str(found.pop("reasons"))))
+    reasons = by_method(parse_object(str(found.pop("reasons"))))
     names, table = found.pop("methods").tolist(), found.pop("confidence")
     return RunScores(
         exposure=exposure,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import numpy as np
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.records import between, hold
+from abstain._foundation.records import between, check_unconverted
 from abstain.errors import InputError, MissingInputError
 from abstain_bench.data import Exposure, Images
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
@@ -182,7 +182,7 @@ class Sizes:
     new_side: Annotated[int, between(0, 4096)] = 0
 
     def __post_init__(self) -> None:
-        hold(self, lambda name: f"data.{name}")
+        check_unconverted(self, lambda name: f"data.{name}")
 
     def said(self) -> dict[str, Any]:
         """Return what a configuration says of it, as plain values."""

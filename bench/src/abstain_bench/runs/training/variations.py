@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 from abstain._foundation import checks
-from abstain._foundation.records import between, hold
+from abstain._foundation.records import between, check_unconverted
 from abstain.errors import InputError
 from abstain_bench._torch import torch
 
@@ -67,7 +67,7 @@ class CropFlip(Variation):
     mirror: bool = True
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_unconverted(self)
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
         """Return the pictures (n, channels, height, width), each changed on its own."""
@@ -224,7 +224,7 @@ class Augmentation(Variation):
     jitter: Annotated[float, between(0.0, 1.0)] = 0.0
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_unconverted(self)
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
         """Return the pictures (n, channels, height, width), each changed on its own."""

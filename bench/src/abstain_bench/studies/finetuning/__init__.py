@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from abstain._foundation import checks
-from abstain_bench.studies._study import StudyEntry, StudyResult, need, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, require_package, timed
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
@@ -84,7 +84,7 @@ def finetune(
     >>> from abstain_bench.studies import STUDIES
     >>> found = STUDIES["finetune"].run(seeds=5, jobs=2, out="runs")  # doctest: +SKIP
     """
-    need("torch")
+    require_package("torch")
     from abstain_bench.studies.finetuning.experiment import changed, read_experiment, shipped
     from abstain_bench.studies.finetuning.run import run_experiment
 
@@ -104,7 +104,7 @@ def finetune(
 
 def configuration(config: Path | None = None, *, data: str | None = None, **_others: object) -> str:
     """Return the text of the configuration that would be run, whatever else is asked for."""
-    need("torch")
+    require_package("torch")
     from abstain_bench.studies.finetuning.experiment import configuration_text
 
     return configuration_text(config, data)
@@ -121,6 +121,6 @@ FINETUNING: Final = StudyEntry(
     source="Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361",
     run=finetune,
     quick={"data": "digits8", "seeds": 1},
-    keeps=("predictions.npz", "jobs"),
+    job_folders=("predictions.npz", "jobs"),
     configuration=configuration,
 )

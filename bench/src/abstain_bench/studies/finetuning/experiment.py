@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from abstain._foundation import input_files
-from abstain._foundation.records import Count, Natural, Word, between, hold, once, value
-from abstain._foundation.toml import read_toml, refuse_unknown, table
+from abstain._foundation.records import (
+    NonBlankText,
+    NonNegativeInt,
+    PositiveInt,
+    between,
+    check_distinct,
+    check_unconverted,
+    check_value,
+)
+from abstain._foundation.toml import check_field_names, get_table, read_toml
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import POPULATION_AREA_METRIC
@@ -57,26 +65,26 @@ class DataChoice:
     """Which pictures, how many, and what is done to them."""
 
     #: In `DATASETS`.
-    name: Word = "digits"
+    name: NonBlankText = "digits"
     #: Pictures to learn from; None for all that are left.
-    train: Natural | None = None
-    validation: Count = 0
+    train: PositiveInt | None = None
+    validation: NonNegativeInt = 0
     #: None where the source has a test set.
-    test: Natural | None = None
+    test: PositiveInt | None = None
     #: How often each picture is taken, each time varied anew.
     validation_copies: _Copies = 1
     test_copies: _Copies = 1
     #: Pictures in a file, where they are not those of the official version.
-    records: Natural | None = None
+    records: PositiveInt | None = None
     #: Of the parts, and of the variation of validation and test.
-    seed: Count = 0
+    seed: NonNegativeInt = 0
     #: Its name and options; empty for none.
     variation: Mapping[str, Any] = field(default_factory=dict)
     #: Where the files are; no part of what a job depends on.
     folder: str = ""
 
     def __post_init__(self) -> None:
-        hold(self, "data.{}".format)
+        check_unconverted(self, "data.{}".format)
         _ = DATASETS[self.name]
         variation = variation_of(dict(self.variation))
         copies = max(self.validation_copies, self.test_copies)
@@ -128,7 +136,7 @@ class Contender:
                 "an objective must be named with up to 60 letters, digits, dots, hyphens and "
                 f"underscores, and not {BEFORE!r}; got {self.name!r}"
             )
-        value(self.title, Word, f"objectives.{self.name}.title")
+        check_value(self.title, NonBlankText, f"objectives.{self.name}.title")
 
 
 @dataclass(frozen=True)
@@ -155,8 +163,8 @@ class Experiment:
         return any(len(contender.settings) > 1 for contender in self.contenders)
 
     def __post_init__(self) -> None:
-        _ = MODELS[value(self.model, Word, "model.name")]
-        _ = METRICS[value(self.choose_by, Word, "study.choose_by")]
+        _ = MODELS[check_value(self.model, NonBlankText, "model.name")]
+        _ = METRICS[check_value(self.choose_by, NonBlankText, "study.choose_by")]
         self._refuse_names()
         if stray := [seed for seed in self.tuning_seeds if seed not in self.seeds]:
             raise InputError(
@@ -213,20 +221,20 @@ def configuration_text(config: Path | None, data: str | None) -> str:
         raise InputError(
             f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
         )
-    return input_files.text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
+    return input_files.read_text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
 def experiment_of(found: Mapping[str, Any]) -> Experiment:
     """Make the experiment that nested plain values describe."""
     parts = ("data", "model", "pretrain", "finetune", "seeds", "study", "objectives")
-    refuse_unknown(found, parts, "the configuration")
-    tables = {name: table(found, name) for name in parts}
+    check_field_names(found, parts, "the configuration")
+    tables = {name: get_table(found, name) for name in parts}
     data, model, study = (tables[name] for name in ("data", "model", "study"))
-    refuse_unknown(data, [f.name for f in fields(DataChoice)], "[data]")
-    refuse_unknown(model, ["name"], "[model]")
-    refuse_unknown(study, ["reference", "choose_by"], "[study]")
+    check_field_names(data, [f.name for f in fields(DataChoice)], "[data]")
+    check_field_names(model, ["name"], "[model]")
+    check_field_names(study, ["reference", "choose_by"], "[study]")
     seeds = tables["seeds"]
-    refuse_unknown(seeds, ["final", "tuning"], "[seeds]")
+    check_field_names(seeds, ["final", "tuning"], "[seeds]")
     base = recipe_of(tables["finetune"], "[finetune]", Recipe())
     return Experiment(
         data=DataChoice(**data),
@@ -256,7 +264,7 @@ def changed(
         choice = replace(choice, folder=str(folder))
     own = experiment.seeds
     if seeds is not None:
-        own = seeds_of(value(seeds, _Number, "seeds"), own)
+        own = seeds_of(check_value(seeds, _Number, "seeds"), own)
     kept = tuple(seed for seed in experiment.tuning_seeds if seed in own)
     tuning = kept or (own[:1] if experiment.tuning_seeds else ())
     return replace(
@@ -271,12 +279,12 @@ def changed(
 def _contender(name: str, own: Any, base: Recipe) -> Contender:
     if not isinstance(own, Mapping):
         raise InputError(f"`objectives.{name}` must be a table: [objectives.{name}]")
-    kind = value(own.get("kind", "rank-weighted"), Word, f"objectives.{name}.kind")
+    kind = check_value(own.get("kind", "rank-weighted"), NonBlankText, f"objectives.{name}.kind")
     allowed = (*OBJECTIVES[kind].options, *_OF_RECIPE)
     given = {key: value for key, value in own.items() if key not in _OWN}
-    grid = table(own, "try", f"objectives.{name}")
+    grid = get_table(own, "try", f"objectives.{name}")
     for part in (given, grid):
-        refuse_unknown(part, allowed, f"[objectives.{name}]")
+        check_field_names(part, allowed, f"[objectives.{name}]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values or any(values.count(v) > 1 for v in values):
             raise InputError(
@@ -309,6 +317,6 @@ def _refuse_parts(objective: Objective, kind: str) -> None:
 
 
 def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    once(given, name, empty=empty)
+    check_distinct(given, name, empty=empty)
     # What torch takes; the seed of the test pictures is twice that of the data, and one more.
-    return tuple(value(given, list[Count], name))
+    return tuple(check_value(given, list[NonNegativeInt], name))

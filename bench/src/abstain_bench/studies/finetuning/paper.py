@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from abstain_bench import published
-from abstain_bench.studies._words import loss_said
+from abstain_bench.studies._area_estimators import loss_title
 from abstain_bench.studies.finetuning.experiment import Contender, Experiment
 from abstain_bench.studies.finetuning.results import MEASURES, by_seed
 
@@ -90,7 +90,7 @@ def said(experiment: Experiment, table: Sequence[Mapping[str, Any]]) -> list[str
     """Say in which order the paper and this run have the objectives, from the lowest AURC."""
     if len(table) < 2:
         return []
-    here = [f"here {_order(table, c)} ({loss_said(m.loss)})" for c, m in _AREAS.items()]
+    here = [f"here {_order(table, c)} ({loss_title(m.loss)})" for c, m in _AREAS.items()]
     orders = "; ".join((f"table 1 of the paper has {_order(table, 'table_1')}", *here))
     return [f"AURC on {experiment.data.name} with {NETWORKS[experiment.model]}: {orders}."]
 

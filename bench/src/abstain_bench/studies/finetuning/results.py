@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.files import write_atomically
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence.registry import BASELINE
 from abstain.evaluation import compare, evaluate
 from abstain.evaluation.comparison import PairedDifference

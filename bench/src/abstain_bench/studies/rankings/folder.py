@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import AbstainError, InputError
 from abstain.evaluation import Comparison
-from abstain.evaluation.comparison import DataPart, FoundRows, Plan, Unit, compare_data, joined
+from abstain.evaluation.comparison import (
+    ComparisonTables,
+    DataSetComparison,
+    Plan,
+    ScoredRun,
+    compare_data,
+    join_tables,
+)
 from abstain.metrics import Metric
 from abstain.plots.pictures import Picture
 from abstain_bench.data.images import levels_of
@@ -82,7 +89,7 @@ class RankedFolder:
             "runs": [asdict(kept) for kept in self.store.kept],
             "exposures": [asdict(exposure) for exposure in self.store.exposures],
             "classes": list(self.store.classes),
-            "files": {name: digest(self.store.folder / name) for name in files},
+            "files": {name: input_sha256(self.store.folder / name) for name in files},
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -108,7 +115,7 @@ class RankedFolder:
     def _by(
         self,
         samples: "_Samples",
-        units: Sequence[Unit],
+        units: Sequence[ScoredRun],
         chosen: Sequence[Chosen],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
@@ -121,10 +128,12 @@ class RankedFolder:
         whole = self._joined(compare_data(units, metrics, self.plan), metrics)
         return {metric.name: whole for metric in metrics}
 
-    def _joined(self, part: DataPart, metrics: Sequence[Metric]) -> Comparison:
+    def _joined(self, part: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
         methods = part.sampled[0].methods
-        together = FoundRows()
-        return joined([part], together, self.plan, metrics=metrics, methods=methods, findings=())
+        together = ComparisonTables()
+        return join_tables(
+            [part], together, self.plan, metrics=metrics, methods=methods, findings=()
+        )
 
     # ------------------------------------------------------------------------- its samples
     def place(self, study: str, row: int) -> tuple[str, int]:
@@ -183,14 +192,14 @@ class _Samples:
         self.store, self.study = store, study
         self._reading = StoredScores(store, [study])
 
-    def units(self, chosen: Sequence[Chosen]) -> list[Unit]:
+    def units(self, chosen: Sequence[Chosen]) -> list[ScoredRun]:
         """Return the methods, each with its settings, on all samples."""
         whole, runs = self._read(chosen)
         if whole is None:
             return []
         return [whole.unit(seed, own) for seed, own in _by_seed(runs).items()]
 
-    def parts(self, chosen: Sequence[Chosen]) -> list[list[Unit]]:
+    def parts(self, chosen: Sequence[Chosen]) -> list[list[ScoredRun]]:
         """Return the units of each seed on the parts whose numbers are averaged."""
         whole, runs = self._read(chosen)
         known = {one.name: one for one in studies_of(self.store.exposures)}

@@ -12,7 +12,7 @@ from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import BoolArray, FloatArray, IntArray
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements.closed_forms import rank_contributions
 from abstain_bench.studies.requirements.systems import ROUNDING
 
