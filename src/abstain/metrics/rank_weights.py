@@ -124,7 +124,8 @@ def excess_above_optimum(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     excess = value - optimum
     if excess < _EXCESS_TOLERANCE * s.merged_groups.risk:
         # A zero that keeps the gradient.
-        return value_with_gradient(excess, excess * 0.0 + 0.0)
+        zero: Scalar = value_with_gradient(excess, excess * 0.0 + 0.0)
+        return zero
     return excess
 
 

@@ -125,8 +125,8 @@ _AUSE = Metric(
         title="AUSE",
         family="area",
         lower_is_better=True,
-        meaning="Averaged over the removed share, the mean loss of the remaining samples is {value} "
-        "times the mean loss of all samples above that of the best order.",
+        meaning="Averaged over the removed share, the mean loss of the others is {value} times "
+        "the mean loss of all samples above that of the best order.",
         source=_SOURCE,
         convention="selective risk over the risk of all, trapezoid",
         function="ause(confidence, loss)",
