@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.intervals import of_replicates
+from abstain.evaluation.intervals import interval_of_replicates
 from abstain.inference.draws import Draws
 from abstain.inference.multiplicity import critical_difference
 from abstain.inference.non_inferiority import non_inferiority_from
@@ -204,7 +204,7 @@ def resampled(
         plan = Draws(design.n, RESAMPLES, rng=int(rng.integers(2**31)))
         table = replicates([d.good, d.rival], metrics, plan)
         for metric, (own, other) in zip(metrics, table, strict=True):
-            interval = of_replicates(metric, own, d.good, cluster=None, level=0.95)
+            interval = interval_of_replicates(metric, own, d.good, cluster=None, level=0.95)
             name = f"interval {metric.name}" if metric in only else f"bootstrap {metric.name}"
             add(found, name, held(interval.low, interval.high, true[metric.name]))
             values = tuple(float(metric.compute(s).value) for s in (d.good, d.rival))

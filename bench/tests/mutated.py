@@ -103,15 +103,15 @@ def study(path: Path) -> None:
 
 def store(path: Path) -> None:
     found = Store.read(path.parent if path.name == "manifest.json" else path.parent.parent)
-    for run in found.tested[:2]:
+    for run in found.tested_runs[:2]:
         for exposure in found.exposures[:2]:
             found.scores(run, exposure.key, logits=True)
 
 
 def scores(path: Path) -> None:
     found = Store.read(path.parent.parent)
-    for kept in found.kept:
-        if path.name in kept.tested:
+    for kept in found.stored_runs:
+        if path.name in kept.test_file:
             found.scores(kept.run, "iid", logits=True)
 
 

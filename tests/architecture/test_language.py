@@ -24,7 +24,6 @@ PERMITTED = {
     "one_hot": "a term of the field",
     "one_pass": "reads the samples once, in contrast to two passes",
     "own_loss": "the option --own-loss of released versions",
-    "own_weights": "an option of `compare` in released versions",
 }
 
 #: Phrases that no manual of the field uses.

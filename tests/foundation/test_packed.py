@@ -141,7 +141,7 @@ def joined(events):
 @given(samples((16, 32, 64)), st.integers(1, 5))
 def test_merged_groups_join_untied_successes(backend, monkeypatch, data, block):
     run = packed.kernels()
-    monkeypatch.setattr(packed.Spent, "kernels", lambda *_: run)
+    monkeypatch.setattr(packed.KernelSelection, "kernels", lambda *_: run)
     groups = naive_groups(*data)
     expected = joined((c, float(w), float(m), k == 1 and m == 0) for c, w, m, k in groups)
     keys = packed.sorted_keys(*data)
@@ -334,8 +334,8 @@ def test_grouping_does_not_wait_for_numba():
 
 
 def test_numba_is_loaded_once_it_pays(backend, monkeypatch):
-    spent = packed.Spent()
+    spent = packed.KernelSelection()
     monkeypatch.delitem(sys.modules, "abstain._foundation.compiled", raising=False)
-    assert spent.kernels(packed._LOADED_AFTER - 1) is blockwise
+    assert spent.kernels(packed._N_BEFORE_NUMBA - 1) is blockwise
     assert spent.kernels(1) is blockwise
     assert spent.kernels(1) is packed.kernels()

@@ -114,7 +114,7 @@ def test_the_accuracy_has_wilsons_interval() -> None:
     prediction = np.where(np.arange(50) < 4, 1 - labels, labels)
     s = replace(
         validate_samples(np.linspace(1, 0, 50), prediction != labels),
-        view=ClassView(labels, prediction, (0, 1)),
+        class_view=ClassView(labels, prediction, (0, 1)),
     )
     found, expected = interval_of(METRICS["accuracy"], s), wilson(46, 50)
     assert np.allclose([found.low, found.high], [expected.low, expected.high])
@@ -327,7 +327,7 @@ def test_wilson_warns_of_few_clusters() -> None:
     prediction = np.where(np.arange(60) < 9, 1 - labels, labels)
     s = replace(
         validate_samples(np.linspace(1, 0, 60), prediction != labels),
-        view=ClassView(labels, prediction, (0, 1)),
+        class_view=ClassView(labels, prediction, (0, 1)),
     )
     found = interval_of(METRICS["accuracy"], s, cluster=np.arange(60) % 3)
     assert "only 3 clusters" in found.note
@@ -345,7 +345,7 @@ def test_the_accuracy_holds_where_clusters_that_fail_are_larger(units) -> None:
         loss = fails[cluster].astype(float)
         s = replace(
             validate_samples(rng.random(loss.size), loss),
-            view=ClassView(np.zeros(loss.size, int), loss.astype(int), (0, 1)),
+            class_view=ClassView(np.zeros(loss.size, int), loss.astype(int), (0, 1)),
         )
         found = interval_of(METRICS["accuracy"], s, cluster=cluster)
         held += found.low <= truth <= found.high

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.intervals import of_replicates
+from abstain.evaluation.intervals import interval_of_replicates
 from abstain.metrics import METRICS
 from abstain.metrics.classes import few_failures_of_class, late_start_of_class
 from abstain.metrics.intervals import difference_of, influence_of, interval_of
@@ -105,7 +105,10 @@ def test_few_failures_of_a_rare_class_allow_no_interval(name):
     for note in (interval.note, gap.note):
         assert note.startswith("a class is too rare: the variance rests on about 6 failures")
     replicates = metric.compute(first).value + np.random.default_rng(0).normal(0, 0.01, 200)
-    assert of_replicates(metric, replicates, first, cluster=None, level=0.95).note == interval.note
+    assert (
+        interval_of_replicates(metric, replicates, first, cluster=None, level=0.95).note
+        == interval.note
+    )
 
 
 def test_a_rare_class_of_low_confidence_allows_no_interval_of_aurc():
@@ -174,7 +177,7 @@ def test_compare_gives_the_reason_instead_of_a_p_value(options):
     assert {row.source for row in found.standings if row.metric == "aurc_ba"} == {"values"}
     margins = [row for row in found.non_inferiority if row.metric == "aurc_ba"]
     assert all(np.isnan(row.p_value) and not row.non_inferior for row in margins)
-    assert [f.kind for f in found.findings].count("no_interval") == 1
+    assert [f.kind for f in found.notes].count("no_interval") == 1
     # Other metrics of the same comparison are as they are alone.
     alone = ab.compare(predictions(), metrics=["augrc"], **options).pairs
     assert [row for row in found.pairs if row.metric == "augrc"] == list(alone)

@@ -154,7 +154,7 @@ def test_compare_gives_the_reason_instead_of_a_p_value(options):
         assert row.note.startswith(REASON)
     assert all(np.isfinite(row.value) and np.isnan(row.low) for row in found.estimates)
     assert all(np.isnan(row.p_value) for row in found.non_inferiority)
-    assert [f.kind for f in found.findings].count("no_interval") == 1
+    assert [f.kind for f in found.notes].count("no_interval") == 1
 
 
 # ------------------------------------------------------------------------------------ simulation

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.intervals import of_replicates
+from abstain.evaluation.intervals import interval_of_replicates
 from abstain.inference.influence import OPEN, STRETCH
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
@@ -135,7 +135,7 @@ def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> No
     assert wrong.high < 0.05
     # The bootstrap sees no spread there, and falls back on it.
     s = Scored(rng.random(50), np.zeros(50))
-    found = of_replicates(
+    found = interval_of_replicates(
         metric_named("coverage@10risk"), np.ones(100), s, cluster=None, level=0.95
     )
     assert (found.low, found.high) == (1.0, 1.0)

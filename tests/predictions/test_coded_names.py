@@ -53,7 +53,7 @@ def test_text_of_a_file_is_not_looked_up_row_by_row(tmp_path, monkeypatch, split
     lines = [f"{KINDS[i % 4]},{KINDS[i % 3]},0.{i + 1},{i % 2}" for i in range(12)]
     path = tmp_path / "some.csv"
     path.write_text("\n".join(["label,prediction,confidence,part", *lines]))
-    monkeypatch.setattr(classes_module, "coded", None)  # finds the codes of bare names
+    monkeypatch.setattr(classes_module, "encode_names", None)  # finds the codes of bare names
     reading = read_predictions(path, by="part" if split else ())
     wrong = np.concatenate([~p.correct for p in reading.values()])
     assert wrong.size == 12

@@ -63,7 +63,7 @@ def rows(s: Scored, index: np.ndarray, *, keep_confidence: bool = False) -> Scor
         loss=s.loss[index],
         weight=None if s.weight is None else s.weight[index],
         probability=s.probability[where],
-        view=taken,
+        class_view=taken,
     )
 
 

@@ -227,7 +227,7 @@ def test_the_catalogue_gives_the_numbers_of_numpy(metric, binary, backend, monke
     got = metric.compute(given)
     monkeypatch.undo()
     expected = metric.compute(s)
-    assert (got.accepted, got.reason) == (expected.accepted, expected.reason)
+    assert (got.n_accepted, got.reason) == (expected.n_accepted, expected.reason)
     close(got.value, expected.value)
     flows = backend.grads and bool(metric.measurement.gradients) and not got.reason
     assert isinstance(got.value, float) != flows

@@ -191,7 +191,7 @@ def test_an_evaluation_names_samples_by_the_rows_that_were_passed() -> None:
     data = columns(5)
     more = with_ignored(data, 5, spread=True)
     passed = np.flatnonzero(more["weight"] > 0)
-    first, second = (ab.evaluate(predictions(d)).cases[0].overconfident for d in (data, more))
+    first, second = (ab.evaluate(predictions(d)).curves[0].overconfident for d in (data, more))
     assert [sample.id for sample in second] == [str(passed[int(s.id)]) for s in first]
 
 
@@ -335,7 +335,7 @@ def test_an_evaluation_is_the_same_on_every_scale(make, scale: float) -> None:
     for one, two in zip(first.results, second.results, strict=True):
         if one.metric.name in names:
             assert_equal(one, two, rtol=1e-9)
-    assert [f.message for f in first.findings] == [f.message for f in second.findings]
+    assert [f.message for f in first.notes] == [f.message for f in second.notes]
 
 
 @pytest.mark.parametrize("scale", SCALES)

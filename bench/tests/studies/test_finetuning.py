@@ -272,7 +272,11 @@ def test_the_recipe_called_the_papers_is_the_papers(data):
         (setting,) = contender.settings
         assert {name: getattr(setting.recipe, name) for name in THEIRS} == THEIRS
         # The paper names no schedule, so the rate stays what it says.
-        assert setting.recipe.rate(0.0) == setting.recipe.rate(0.99) == THEIRS["learning_rate"]
+        assert (
+            setting.recipe.learning_rate_at(0.0)
+            == setting.recipe.learning_rate_at(0.99)
+            == THEIRS["learning_rate"]
+        )
 
 
 def test_the_recipe_is_that_of_the_published_settings():

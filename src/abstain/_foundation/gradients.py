@@ -1,7 +1,7 @@
-"""Arrays that their own library computes on: those on a device, those a gradient flows through.
+"""Arrays with gradients, and arrays that their own library processes instead of NumPy.
 
-What is computed from them stays with them until the last number. That number is a Python float,
-or an array without axes where a gradient flows through it.
+A result of such arrays stays in their library until the last number. This number is a Python float,
+or a zero-dimensional array if a gradient flows through it.
 """
 
 import sys
@@ -16,16 +16,15 @@ from abstain._foundation.arrays import (
     library_of,
     move_to_library_of,
     namespace,
-    to_numpy,
 )
 from abstain.typing import AnyArray, Scalar
 
-_OF_HOST = (np.ndarray, np.generic, float, int, list, tuple)
+_HOST_TYPES = (np.ndarray, np.generic, float, int, list, tuple)
 
 
 def carries_gradient(x: Any) -> bool:
-    """Tell whether the library of `x` records what is done with it, to differentiate it."""
-    if isinstance(x, _OF_HOST):
+    """Return whether the library of `x` records operations on it for differentiation."""
+    if isinstance(x, _HOST_TYPES):
         return False
     if is_torch(x):
         return bool(x.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
@@ -33,50 +32,45 @@ def carries_gradient(x: Any) -> bool:
 
 
 def is_computed_by_own_library(x: Any) -> bool:
-    """Tell whether the own library of `x` computes on it, and not NumPy."""
+    """Return whether the library of `x` performs the computation instead of NumPy."""
     return not isinstance(x, np.ndarray) and (is_on_device(x) or carries_gradient(x))
 
 
 def without_gradient(x: Any) -> Any:
-    """Return the values of `x` alone: nothing that is done with them is differentiated."""
+    """Return `x` detached from its gradient; None stays None."""
     if is_torch(x):
         return x.detach()
     return sys.modules["jax"].lax.stop_gradient(x) if is_traced(x) else x
 
 
 def as_scalar(x: Any) -> Scalar:
-    """Return the last number: a float, or an array without axes where a gradient flows."""
+    """Return a float, or the zero-dimensional array `x` if a gradient flows through it."""
     if isinstance(x, float):
         return float(x)
-    out: Scalar = x if carries_gradient(x) else float(x)
-    return out
+    result: Scalar = x if carries_gradient(x) else float(x)
+    return result
 
 
 def value_with_gradient(x: Any, value: Any) -> Any:
-    """Return `value` with the gradient of `x`, of which it is a rounding."""
+    """Return `value` with the gradient of `x`, whose exact value it is."""
     return x + without_gradient(value - x) if carries_gradient(x) else value
 
 
-def plain(x: AnyArray | None) -> AnyArray | None:
-    """Return an array without gradient; None stays None."""
-    return None if x is None else without_gradient(x)
-
-
 def as_double(x: AnyArray) -> AnyArray:
-    """Return `x` in double precision, or in the widest precision that its library works in."""
+    """Return `x` in double precision, or in the highest precision of its library."""
     xp = namespace(x)
     return xp.astype(x, double_dtype(xp))
 
 
 def double_dtype(xp: Any) -> Any:
-    """Return the dtype for double precision; JAX has none unless it was told to."""
+    """Return the dtype for double precision; JAX has float32 only, unless x64 is enabled."""
     if xp.__name__.startswith("jax"):
         return sys.modules["jax"].dtypes.canonicalize_dtype(np.float64)
     return xp.float64
 
 
 def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
-    """Return a few numbers of the host as an array like `reference`, in double precision."""
+    """Convert NumPy values to double precision in the library and on the device of `reference`."""
     host = np.asarray(values, dtype=np.float64)
     if isinstance(reference, np.ndarray):
         return host
@@ -87,14 +81,9 @@ def as_double_like(values: AnyArray, reference: AnyArray) -> AnyArray:
 
 
 def stack_scalars(values: list[Any]) -> AnyArray:
-    """Return numbers, each from `scalar`, as one array; gradients flow on through it."""
-    flowing = next((value for value in values if carries_gradient(value)), None)
-    if flowing is None:
+    """Stack the results of `as_scalar` into one array; gradients are kept."""
+    with_gradient = next((value for value in values if carries_gradient(value)), None)
+    if with_gradient is None:
         return np.array(values, dtype=np.float64)
-    xp, nothing = namespace(flowing), without_gradient(flowing) * 0.0
-    return xp.stack([nothing + value for value in values])
-
-
-def home(x: AnyArray) -> AnyArray:
-    """Return an array of any library on the host, for a step that only the host can do."""
-    return to_numpy(x, "values")
+    xp, zero = namespace(with_gradient), without_gradient(with_gradient) * 0.0
+    return xp.stack([zero + value for value in values])

@@ -1,8 +1,8 @@
-"""Order, ties and weights, once: samples grouped by equal confidence, most confident first.
+"""Tie groups: samples of equal confidence, most confident first, with their weight and loss.
 
-Every curve and every area metric is a function of these groups, so ties and weights are
-handled here and nowhere else. A group's members share one threshold: they are accepted or
-rejected together.
+Every curve and every area metric is a function of the tie groups, so ties and weights are handled
+in this module only. The members of a group are accepted or rejected together, because no threshold
+separates them.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Sca
 
 
 def raise_uncounted(subject: str = "") -> NoReturn:
-    """Raise the error of `subject`, which needs the confidence of each success."""
+    """Raise the error of `subject`, which requires the confidence of each success."""
     raise UncountedError(
         f"{subject}needs the confidences of the successes, and a state of two passes only counts "
         "them between the failures; take `streaming.one_pass`, which keeps each distinct "
@@ -35,7 +35,7 @@ def raise_uncounted(subject: str = "") -> NoReturn:
 
 @dataclass(frozen=True, eq=False)
 class GroupsWithLoss:
-    """The tie groups with some loss, and their ranks among all groups."""
+    """The tie groups with a positive loss; their ranks are those among all groups."""
 
     #: Shape (h,). As in `TieGroups`.
     loss: FloatArray
@@ -53,30 +53,29 @@ class GroupsWithLoss:
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """The distinct confidences in descending order, with what lies at each.
+    """The distinct confidences in descending order, with the weight and loss of each.
 
-    Arrays of NumPy, or of the library and device that the samples came from. With `is_merged` some
-    groups stand for several: samples of equal loss that follow each other, tied with nothing. All
-    that depends on the order alone has a closed form in them, so successes by themselves cost
-    nothing: see `Scored.merged_groups`.
+    The arrays belong to NumPy, or to the library and device of the samples. If `is_merged` is set,
+    some groups are *merged*: they stand for consecutive untied samples of equal loss. Quantities
+    that depend only on the order have a closed form for merged groups; see `Scored.merged_groups`.
     """
 
     #: Shape (g,). Distinct values, strictly decreasing.
     confidence: Array
-    #: Shape (g,). Sum of the sample weights; the number of samples when there are none.
+    #: Shape (g,). Sum of the sample weights; the number of samples if there are no weights.
     weight: FloatArray
-    #: Shape (g,). Sum of weight x loss. Gradients flow through it alone.
+    #: Shape (g,). Sum of weight x loss. The only array with a gradient.
     loss: FloatArray
-    #: Shape (g,). Number of samples. None where the weight is that.
+    #: Shape (g,). Number of samples. None if the weight is this number.
     unweighted_count: IntArray | None = None
-    #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
-    #: the lowest of them. None where all groups are what they are called.
+    #: Shape (g,). Whether the group is merged; its confidence is then the lowest of its samples.
+    #: None if no group is merged.
     is_merged: BoolArray | None = None
-    #: Whether merged successes may be tied: a state of two passes only counts them.
+    #: Whether merged successes may be tied. A two-pass streaming state does not store their ties.
     has_unknown_ties: bool = False
 
     def __post_init__(self) -> None:
-        """Seal the arrays: curves and metrics share them."""
+        """Make the arrays read-only, because curves and metrics share them."""
         for name in ("confidence", "weight", "loss", "unweighted_count", "is_merged"):
             array = getattr(self, name)
             object.__setattr__(self, name, None if array is None else read_only(array))
@@ -88,42 +87,44 @@ class TieGroups:
 
     @cached_property
     def cumulative_weight(self) -> FloatArray:
-        """Weight accepted when the threshold is each confidence, shape (g,)."""
-        return self._summed(self.weight)
+        """Weight of the samples with at least the confidence of each group, shape (g,)."""
+        return self._cumulative_sum(self.weight)
 
     @property
     def weight_above(self) -> FloatArray:
-        """Weight strictly more confident than each group, shape (g,)."""
+        """Weight of the samples with a higher confidence than each group, shape (g,)."""
         return self.cumulative_weight - self.weight
 
     @cached_property
     def cumulative_loss(self) -> FloatArray:
-        """Loss mass accepted when the threshold is each confidence, shape (g,)."""
-        return self._summed(self.loss)
+        """Sum of weight x loss of samples with at least each confidence, shape (g,)."""
+        return self._cumulative_sum(self.loss)
 
     @property
     def count(self) -> IntArray:
         """Number of samples of each group, shape (g,)."""
-        return self._counts(self.weight) if self.unweighted_count is None else self.unweighted_count
+        if self.unweighted_count is None:
+            return self._as_counts(self.weight)
+        return self.unweighted_count
 
     @property
     def cumulative_count(self) -> IntArray:
-        """Samples accepted when the threshold is each confidence, shape (g,)."""
+        """Number of samples with at least the confidence of each group, shape (g,)."""
         if self.unweighted_count is None:
-            return self._counts(self.cumulative_weight)
-        return self._summed(self.unweighted_count)
+            return self._as_counts(self.cumulative_weight)
+        return self._cumulative_sum(self.unweighted_count)
 
-    def _counts(self, x: FloatArray) -> IntArray:
-        out: IntArray = read_only(self.xp.astype(x, self.xp.int64))
-        return out
+    def _as_counts(self, x: FloatArray) -> IntArray:
+        counts: IntArray = read_only(self.xp.astype(x, self.xp.int64))
+        return counts
 
-    def _summed(self, x: Array) -> Array:
-        out: Array = read_only(self.xp.cumulative_sum(x))
-        return out
+    def _cumulative_sum(self, x: Array) -> Array:
+        sums: Array = read_only(self.xp.cumulative_sum(x))
+        return sums
 
     @property
     def is_merged_without_unknown_ties(self) -> BoolArray | None:
-        """`is_merged`, for what reads the vertex of each merged sample."""
+        """`is_merged`; an UncountedError if the ties of merged samples are not known."""
         self.check_ties_are_known()
         return self.is_merged
 
@@ -134,20 +135,29 @@ class TieGroups:
 
     @property
     def last_vertex_weight(self) -> FloatArray:
-        """What the last vertex of each group accepts beyond the vertex before it."""
+        """Weight between the last vertex of each group and the vertex before it, shape (g,).
+
+        A merged group has a vertex after each of its samples, any other group one vertex.
+        """
         is_merged = self.is_merged_without_unknown_ties
         return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
 
     @cached_property
     def groups_with_loss(self) -> "TieGroups | GroupsWithLoss":
-        """The groups with some loss; all groups if that saves nothing."""
+        """The groups with a positive loss; all groups if most of them have one."""
         if self.xp is not np:
             return self
-        here = np.flatnonzero(self.loss > 0)
-        if self.is_merged is None and 2 * here.size > self.loss.size:
+        index = np.flatnonzero(self.loss > 0)
+        if self.is_merged is None and 2 * index.size > self.loss.size:
             return self
-        loss, through, weight = self.loss[here], self.cumulative_weight[here], self.weight[here]
-        return GroupsWithLoss(loss, weight, through - weight, through, self.total_weight)
+        weight, cumulative_weight = self.weight[index], self.cumulative_weight[index]
+        return GroupsWithLoss(
+            self.loss[index],
+            weight,
+            cumulative_weight - weight,
+            cumulative_weight,
+            self.total_weight,
+        )
 
     @property
     def total_weight(self) -> float:
@@ -162,11 +172,9 @@ class TieGroups:
     @cached_property
     def n_samples(self) -> int:
         """Number of samples."""
-        return int(
-            self.total_weight
-            if self.unweighted_count is None
-            else self.xp.sum(self.unweighted_count)
-        )
+        if self.unweighted_count is None:
+            return int(self.total_weight)
+        return int(self.xp.sum(self.unweighted_count))
 
     @property
     def n_tied(self) -> int:
@@ -178,75 +186,92 @@ class TieGroups:
 
 
 def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
-    """Return the thresholds from the one that accepts nothing on, shape (g + 1,)."""
-    first = groups.xp.full_like(groups.confidence[:1], float("inf"))
-    return groups.xp.concat((first, groups.confidence))
+    """Return infinity, which accepts nothing, and the distinct confidences, shape (g + 1,)."""
+    accepts_nothing = groups.xp.full_like(groups.confidence[:1], float("inf"))
+    return groups.xp.concat((accepts_nothing, groups.confidence))
 
 
 def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
-    """Return how many groups have confidence >= threshold, for one threshold or many.
+    """Return the number of groups with confidence >= threshold, for one threshold or many.
 
-    Compared in the precision of the confidences, as NumPy and PyTorch compare an array with a
-    number: a float32 0.9 reaches the threshold 0.9.
+    The comparison uses the precision of the confidences, as NumPy and PyTorch compare an array with
+    a number: a threshold of 0.9 accepts a float32 confidence of 0.9.
     """
     if is_numpy(groups.confidence):
         with np.errstate(over="ignore"):
-            at = np.asarray(threshold).astype(groups.confidence.dtype)
-        return np.searchsorted(-groups.confidence, -at, side="right")
-    xp, distinct = groups.xp, without_gradient(groups.confidence)
-    at = xp.astype(as_double_like(threshold, distinct), distinct.dtype)
-    return xp.searchsorted(-distinct, -at, side="right")
+            thresholds = np.asarray(threshold).astype(groups.confidence.dtype)
+        return np.searchsorted(-groups.confidence, -thresholds, side="right")
+    xp, confidence = groups.xp, without_gradient(groups.confidence)
+    thresholds = xp.astype(as_double_like(threshold, confidence), confidence.dtype)
+    return xp.searchsorted(-confidence, -thresholds, side="right")
 
 
+# ------------------------------------------------------------------------------------ grouping
 def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None) -> TieGroups:
-    """Group validated samples by confidence; samples of weight 0 are left out."""
+    """Group validated samples by confidence, without those of weight 0."""
     if weight is not None and not namespace(weight).all(weight):
-        kept = weight > 0
-        confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
+        has_weight = weight > 0
+        confidence, loss, weight = confidence[has_weight], loss[has_weight], weight[has_weight]
     if not is_numpy(confidence):
         return TieGroups(*group_by_sorting(confidence, loss, weight))
-    quick = _without_order(confidence, loss, weight)
-    if quick is not None:
-        return TieGroups(*quick)
+    groups = _group_without_argsort(confidence, loss, weight)
+    if groups is not None:
+        return TieGroups(*groups)
     return group_sorted_values(sort_descending(confidence), loss, weight)
 
 
-def group_sorted_values(runs: SortedValues, loss: Array, weight: FloatArray | None) -> TieGroups:
-    """Group samples of the host by the runs of their confidences."""
-    number = None if weight is None else runs.group_sizes
-    return TieGroups(runs.distinct_values, *runs.sum_by_group(loss, weight), number)
+def _group_without_argsort(
+    confidence: Array, loss: Array, weight: FloatArray | None
+) -> Groups | None:
+    """Group by counting or by packed keys; None if neither is possible."""
+    if is_counted(confidence):
+        return count_half_precision(confidence, loss, weight)
+    keys = sorted_keys(confidence, loss) if weight is None else None
+    return None if keys is None else keys.groups()
+
+
+def group_sorted_values(
+    sorted_confidence: SortedValues, loss: Array, weight: FloatArray | None
+) -> TieGroups:
+    """Group NumPy samples whose confidences are sorted already."""
+    unweighted_count = None if weight is None else sorted_confidence.group_sizes
+    weight_sums, loss_sums = sorted_confidence.sum_by_group(loss, weight)
+    return TieGroups(sorted_confidence.distinct_values, weight_sums, loss_sums, unweighted_count)
 
 
 def group_by_loss(loss: Array) -> TieGroups:
-    """Group losses of the host by themselves, the least first: only values are sorted."""
-    ordered = np.sort(loss.astype(np.float64))
-    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
-    least, weight = ordered[ends], undo_cumulative_sum(ends + 1).astype(np.float64)
-    return TieGroups(-least, weight, weight * least)
+    """Group NumPy samples by their loss, the smallest loss first; the confidence is -loss."""
+    sorted_loss = np.sort(loss.astype(np.float64))
+    last_rows = np.flatnonzero(sorted_loss[1:] != sorted_loss[:-1])
+    last_rows = np.append(last_rows, sorted_loss.size - 1)
+    distinct_loss = sorted_loss[last_rows]
+    weight = undo_cumulative_sum(last_rows + 1).astype(np.float64)
+    return TieGroups(-distinct_loss, weight, weight * distinct_loss)
 
 
 def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
-    """Return groups of samples that are all told apart, in the order in which they come."""
+    """Return untied samples as groups of one sample each, in the given order."""
     xp, loss = namespace(loss), as_double(loss)
     if xp is not np:
-        ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
-        return group_ties(ranks, loss, weight)
-    ranks = np.arange(-1.0, -1.0 - loss.size, -1.0)
+        descending_ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
+        return group_ties(descending_ranks, loss, weight)
+    descending_ranks = np.arange(-1.0, -1.0 - loss.size, -1.0)
     if weight is None:
-        return TieGroups(ranks, np.ones(loss.size), loss)
-    return TieGroups(ranks, weight, weight * loss, np.ones(loss.size, np.int64))
+        return TieGroups(descending_ranks, np.ones(loss.size), loss)
+    return TieGroups(descending_ranks, weight, weight * loss, np.ones(loss.size, np.int64))
 
 
+# ------------------------------------------------------------------------------------ merged groups
 #: Number of samples at either end of the order that `split_at_ends` keeps separate.
 N_SPLIT_AT_ENDS = 1 << 12
 
 
 def split_at_ends(groups: TieGroups) -> TieGroups:
-    """Split merged groups among the first and the last thousands of samples.
+    """Split merged groups among the first and the last `N_SPLIT_AT_ENDS` samples.
 
-    There the influence of a sample differs from that of its neighbor; between them it is equal
-    within a merged group to a relative error of 1e-12. One more vertex stands where the failures of
-    a best order begin.
+    There, the influences of neighboring samples differ. In between, the influence within a merged
+    group is constant to a relative error of 1e-12. The groups are also split at the rank where the
+    failures of the best order begin.
     """
     n, n_first = groups.n_samples, min(groups.n_samples, N_SPLIT_AT_ENDS)
     n_successes = int(groups.total_weight - groups.cumulative_loss[-1])
@@ -254,27 +279,27 @@ def split_at_ends(groups: TieGroups) -> TieGroups:
     return split_merged_groups(groups, np.unique(np.concatenate((first, [n_successes], last))))
 
 
-def with_vertex_at(groups: TieGroups, through: float) -> TieGroups:
-    """Split the merged group that holds this number of samples, rounded up, in its middle there."""
-    return split_merged_groups(groups, np.array([int(np.ceil(through))]))
+def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
+    """Split a merged group so that a vertex accepts this number of samples, rounded up."""
+    return split_merged_groups(groups, np.array([int(np.ceil(cumulative_weight))]))
 
 
 def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
     """Split merged groups so that a vertex accepts each of these numbers of samples.
 
-    Takes ranks from 0 to n, ascending; ranks outside merged groups change nothing.
+    `ranks` ascend from 0 to n. Ranks outside merged groups have no effect.
     """
     is_merged = groups.is_merged_without_unknown_ties
     if is_merged is None:
         return groups
-    ends = groups.cumulative_count
-    group = np.searchsorted(ends, ranks)
-    is_within = is_merged[group] & (ranks > 0) & (ranks != ends[group])
-    group, ranks = group[is_within], ranks[is_within]
+    group_ends = groups.cumulative_count
+    group = np.searchsorted(group_ends, ranks)
+    is_split = is_merged[group] & (ranks > 0) & (ranks != group_ends[group])
+    group, ranks = group[is_split], ranks[is_split]
     if ranks.size == 0:
         return groups
-    parent = np.insert(np.arange(ends.size), group, group)
-    weight = undo_cumulative_sum(np.insert(ends, group, ranks)).astype(np.float64)
+    parent = np.insert(np.arange(group_ends.size), group, group)
+    weight = undo_cumulative_sum(np.insert(group_ends, group, ranks)).astype(np.float64)
     return TieGroups(
         groups.confidence[parent],
         weight,
@@ -284,20 +309,13 @@ def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
     )
 
 
-def _without_order(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
-    """Group without an argsort; None where only that will do."""
-    if is_counted(confidence):
-        return count_half_precision(confidence, loss, weight)
-    keys = sorted_keys(confidence, loss) if weight is None else None
-    return None if keys is None else keys.groups()
-
-
+# ------------------------------------------------------------------------------------ broken ties
 def untied_order(
     confidence: Array, loss: Array, weight: FloatArray | None, *, best: bool
 ) -> IntArray:
-    """Return the samples from the most to the least confident, ties resolved by loss.
+    """Return the row numbers in descending order of confidence, with ties broken by loss.
 
-    Within a tie group the lower loss comes first for the best order, the higher for the worst.
+    Within a tie group, the smallest loss comes first if `best`, else the largest.
     """
     key = as_double(loss)
     order: IntArray = lexicographic_order(-confidence, key if best else -key)
@@ -305,9 +323,9 @@ def untied_order(
 
 
 def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
-    """Return the 0/1 losses of unweighted samples in the order of `untied_order`, unsorted.
+    """Return the 0/1 losses of unweighted samples in the order of `untied_order`.
 
-    Within a group only the number of failures matters, so nothing needs a second sort.
+    Within a group only the number of failures matters, so nothing is sorted again.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
@@ -317,39 +335,39 @@ def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
 
 
 def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
-    """Return the merged groups of these losses: of each group its successes, and each failure.
+    """Return the groups after ties are broken by loss.
 
-    The confidences are ranks, from the last sample of all upwards.
+    Each tie group becomes one merged group with its successes, and one group for each failure. The
+    confidences are the ranks of the samples, which ascend from the least confident sample.
     """
     n_failures = groups.loss.astype(np.int64)
     n_successes = groups.count - n_failures
     has_successes = n_successes > 0
-    ends = np.cumsum(n_failures + has_successes)
-    index = (ends - n_failures - 1 if best else ends - 1)[has_successes]
-    weight = np.ones(int(ends[-1]))
-    weight[index] = n_successes[has_successes]
+    new_ends = np.cumsum(n_failures + has_successes)
+    success_index = (new_ends - n_failures - 1 if best else new_ends - 1)[has_successes]
+    weight = np.ones(int(new_ends[-1]))
+    weight[success_index] = n_successes[has_successes]
     is_merged = np.zeros(weight.size, np.bool_)
-    is_merged[index] = True
+    is_merged[success_index] = True
     ranks = groups.n_samples + 1.0 - np.cumsum(weight)
     return TieGroups(ranks, weight, (~is_merged).astype(np.float64), is_merged=is_merged)
 
 
+# ------------------------------------------------------------------------------------ group index
 def find_group_index(groups: TieGroups, confidence: Array) -> IntArray:
-    """Return the group of each sample, shape (n,); -1 for one that was left out."""
+    """Return the tie group of each confidence, shape (n,); -1 if there is no such group."""
+    last_group = groups.confidence.shape[0] - 1
     if is_numpy(groups.confidence):
-        return _index_on_host(groups.confidence[::-1], confidence)
-    xp, most = groups.xp, groups.confidence.shape[0] - 1
+        ascending = groups.confidence[::-1]
+        position = np.searchsorted(ascending, confidence)
+        exists = ascending[np.minimum(position, last_group)] == confidence
+        return np.where(exists, last_group - position, -1)
+    xp = groups.xp
     ascending = xp.flip(without_gradient(groups.confidence))
-    place = xp.searchsorted(ascending, confidence)
-    found = xp.take(ascending, xp.clip(place, 0, most)) == confidence
-    index: IntArray = xp.where(found, most - place, xp.full_like(place, -1))
+    position = xp.searchsorted(ascending, confidence)
+    exists = xp.take(ascending, xp.clip(position, 0, last_group)) == confidence
+    index: IntArray = xp.where(exists, last_group - position, xp.full_like(position, -1))
     return index
-
-
-def _index_on_host(ascending: Array, confidence: Array) -> IntArray:
-    place = np.searchsorted(ascending, confidence)
-    found = ascending[np.minimum(place, ascending.size - 1)] == confidence
-    return np.where(found, ascending.size - 1 - place, -1)
 
 
 def tie_group_index(
@@ -358,26 +376,27 @@ def tie_group_index(
     weight: FloatArray | None,
     order: IntArray | None = None,
 ) -> IntArray:
-    """Return the group of each of the samples that were grouped, shape (n,); -1 for weight 0.
+    """Return the tie group of each of the grouped samples, shape (n,); -1 for weight 0.
 
-    `order` is theirs, where it is known.
+    `order` is the descending order of the samples with a positive weight, if it is available.
     """
     xp = groups.xp
-    all_in = weight is None or bool(xp.all(weight > 0))
-    if all_in and xp is np and bool((confidence[:-1] >= confidence[1:]).all()):
+    has_no_zero_weight = weight is None or bool(xp.all(weight > 0))
+    if has_no_zero_weight and xp is np and bool((confidence[:-1] >= confidence[1:]).all()):
         return np.cumsum(np.append(False, confidence[1:] != confidence[:-1]))
-    if xp is not np or (order is None and (groups.n_samples != confidence.size or not all_in)):
-        found = find_group_index(groups, confidence)
-        return found if weight is None else xp.where(weight > 0, found, xp.full_like(found, -1))
-    # Sorting and counting off is many times faster than searching each sample's group.
-    out = np.full(confidence.size, -1)
-    places = descending_order(confidence) if order is None else order
-    out[places] = np.repeat(np.arange(groups.count.size), groups.count)
-    return out
+    contains_all_samples = has_no_zero_weight and groups.n_samples == confidence.size
+    if xp is not np or (order is None and not contains_all_samples):
+        index = find_group_index(groups, confidence)
+        return index if weight is None else xp.where(weight > 0, index, xp.full_like(index, -1))
+    # Sorting, and repeating each group index, is much faster than a search for each sample.
+    index = np.full(confidence.size, -1)
+    rows = descending_order(confidence) if order is None else order
+    index[rows] = np.repeat(np.arange(groups.count.size), groups.count)
+    return index
 
 
 # ------------------------------------------------------------------------------------ bins
-# Two ways to the same share of the weight may round to either side of a bin's end.
+#: Tolerance for a share of the weight at the edge of a bin, which rounding can move to either side.
 _ROUNDING = 1e-12
 
 
@@ -388,22 +407,23 @@ def equal_width_bins(
     # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
     edges = low + (high - low) * (np.arange(bins + 1) / bins)
     # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
-    xp, at = groups.xp, without_gradient(groups.confidence)
-    inner = xp.astype(as_double_like(edges[1:-1], at), at.dtype)
-    return xp.searchsorted(inner, at, side="left"), edges
+    xp, confidence = groups.xp, without_gradient(groups.confidence)
+    inner_edges = xp.astype(as_double_like(edges[1:-1], confidence), confidence.dtype)
+    return xp.searchsorted(inner_edges, confidence, side="left"), edges
 
 
 def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group and the edges between bins; empty bins are closed up.
+    """Return the bin of each group and the edges between bins; empty bins are removed.
 
-    A group lies as a whole in the bin that holds the middle of its weight. Each of the b - 1
-    edges is the largest confidence of the bin below it.
+    A group belongs to the bin that contains the middle of its weight. Each of the b - 1 edges is
+    the largest confidence of the bin below it.
     """
-    middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
     xp = groups.xp
-    place = xp.floor(bins * middle / groups.total_weight + _ROUNDING)
-    # Groups come most confident first, so the first of each bin is its largest confidence.
-    is_first = xp.concat((place[:1] == place[:1], place[1:] != place[:-1]))
+    weight_below_middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
+    bin_of_group = xp.floor(bins * weight_below_middle / groups.total_weight + _ROUNDING)
+    # Groups descend in confidence, so the first group of each bin has its largest confidence.
+    is_new_bin = bin_of_group[1:] != bin_of_group[:-1]
+    is_first = xp.concat((xp.ones_like(bin_of_group[:1], dtype=xp.bool), is_new_bin))
     first = xp.nonzero(is_first)[0]
-    inner = xp.flip(as_double(xp.take(without_gradient(groups.confidence), first[1:])))
-    return first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64)), inner
+    edges = xp.flip(as_double(xp.take(without_gradient(groups.confidence), first[1:])))
+    return first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64)), edges

@@ -7,8 +7,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import reverse_cumulative_min, undo_cumulative_sum
-from abstain._foundation.arrays import move_to_library_of
-from abstain._foundation.gradients import home, without_gradient
+from abstain._foundation.arrays import move_to_library_of, to_numpy
+from abstain._foundation.gradients import without_gradient
 from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain._foundation.scored import validate_samples
 from abstain._foundation.tie_groups import TieGroups
@@ -235,7 +235,7 @@ def hull_vertices(groups: TieGroups) -> IntArray:
     the groups until they rise with falling confidence gives the slopes of that hull.
     """
     # Pooling goes from neighbor to neighbor, which no device does well: the host does it.
-    return isotonic_block_ends(home(groups.loss), home(groups.weight))
+    return isotonic_block_ends(to_numpy(groups.loss, "values"), to_numpy(groups.weight, "values"))
 
 
 def take(groups: TieGroups, vertices: IntArray) -> TieGroups:

@@ -36,7 +36,7 @@ class IntervalOptions:
     seed: int
 
     @classmethod
-    def checked(
+    def from_arguments(
         cls, interval: str, *, level: float, bootstrap: int, clustered: bool, rng: Rng
     ) -> "IntervalOptions":
         """Check the options of a caller."""
@@ -49,7 +49,7 @@ class IntervalOptions:
         return cls(interval, level_of(level), resamples, clustered, as_seed(rng))
 
 
-def of_replicates(
+def interval_of_replicates(
     metric: Metric,
     replicates: FloatArray,
     s: Scored,

@@ -9,7 +9,6 @@ from abstain._foundation.arrays import as_array_like, namespace, to_numpy
 from abstain._foundation.gradients import (
     as_double,
     as_double_like,
-    home,
     is_computed_by_own_library,
 )
 from abstain._foundation.random import as_generator
@@ -311,7 +310,7 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
 
 
 def _over_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
-    through = home(groups.cumulative_weight)
+    through = to_numpy(groups.cumulative_weight, "values")
     if np.any(through % 1):
         raise DomainError(
             "`weight` must be whole numbers for Monte-Carlo weights, which count samples; got a "

@@ -140,5 +140,5 @@ def passed(points: Array, numbers: Array) -> IntArray:
     fast = load_kernels("abstain._foundation.compiled") if large else None
     if fast is None:
         return np.searchsorted(numbers, points, side="right")
-    out: IntArray = fast.n_up_to(points, np.append(numbers, numbers.dtype.type(np.inf)))
+    out: IntArray = fast.count_up_to(points, np.append(numbers, numbers.dtype.type(np.inf)))
     return out

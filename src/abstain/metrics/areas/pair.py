@@ -122,7 +122,9 @@ def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAr
 def areas_from_keys(keys: PackedKeys) -> RiskCoverageAreas:
     """Compute the areas in one pass over sorted keys."""
     n = keys.keys.size
-    n_failures, doubled_ranks, selective, n_tied = keys.kernels.sweep(keys.keys, keys.n_nonnegative)
+    n_failures, doubled_ranks, selective, n_tied = keys.kernels.sum_areas(
+        keys.keys, keys.n_nonnegative
+    )
     augrc = augrc_from_rank_sum(n, n_failures, doubled_ranks)
     return RiskCoverageAreas(selective / (2 * n), augrc, n_failures / n, n, n_failures, n_tied)
 

@@ -313,7 +313,7 @@ def failure_warnings(
 def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
     """Return the number of failed jobs, and the error of the first one."""
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
-    unavailable = failed or [outcome for outcome in outcomes if not outcome.there]
+    unavailable = failed or [outcome for outcome in outcomes if not outcome.is_done]
     reason = f" ({unavailable[0].job.name}: {unavailable[0].error})" if unavailable else ""
     return f"{start}: {len(failed)} of {len(outcomes)} jobs failed{reason}."
 

@@ -25,9 +25,9 @@ from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
 from abstain_bench.networks import MODELS
-from abstain_bench.runs.specification.arms import tried_in
-from abstain_bench.runs.specification.changes import seeds_of
-from abstain_bench.runs.specification.plain_values import named, recipe_of
+from abstain_bench.runs.specification.arms import grid_combinations
+from abstain_bench.runs.specification.changes import parse_seeds
+from abstain_bench.runs.specification.plain_values import prefix_errors, update_recipe
 from abstain_bench.runs.training import Recipe
 from abstain_bench.runs.training.variations import variation_of
 
@@ -210,7 +210,7 @@ def packaged_configuration(data: str) -> Path:
 def read_experiment(path: Path) -> Experiment:
     """Read a configuration. Errors name the file and the field."""
     content = read_toml(path)
-    with named(path.name):
+    with prefix_errors(path.name):
         return parse_experiment(content)
 
 
@@ -236,11 +236,11 @@ def parse_experiment(content: Mapping[str, Any]) -> Experiment:
     check_field_names(model, ["name"], "[model]")
     check_field_names(study, ["reference", "choose_by"], "[study]")
     check_field_names(seeds, ["final", "tuning"], "[seeds]")
-    base_recipe = recipe_of(tables["finetune"], "[finetune]", Recipe())
+    base_recipe = update_recipe(Recipe(), tables["finetune"], "[finetune]")
     return Experiment(
         data=DataChoice(**data),
         model=model.get("name", "small-conv"),
-        pretrain=recipe_of(tables["pretrain"], "[pretrain]", Recipe()),
+        pretrain=update_recipe(Recipe(), tables["pretrain"], "[pretrain]"),
         objectives=tuple(
             _parse_objective(name, table, base_recipe)
             for name, table in tables["objectives"].items()
@@ -268,7 +268,7 @@ def override_experiment(
         choice = replace(choice, folder=str(folder))
     final_seeds = experiment.seeds
     if seeds is not None:
-        final_seeds = seeds_of(check_value(seeds, _SeedCount, "seeds"), final_seeds)
+        final_seeds = parse_seeds(check_value(seeds, _SeedCount, "seeds"), final_seeds)
     tuning_seeds = tuple(seed for seed in experiment.tuning_seeds if seed in final_seeds)
     if experiment.tuning_seeds and not tuning_seeds:
         tuning_seeds = final_seeds[:1]
@@ -296,9 +296,9 @@ def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObje
                 f"`objectives.{name}.try.{key}` must be a list of values to try, each once; "
                 f"got {values!r}"
             )
-    with named(f"[objectives.{name}]"):
+    with prefix_errors(f"[objectives.{name}]"):
         settings = tuple(
-            _make_setting(fixed | varied, varied, kind, base_recipe) for varied in tried_in(grid)
+            _make_setting(fixed | varied, varied, kind, base_recipe) for varied in grid_combinations(grid)
         )
     return ComparedObjective(name, table.get("title", name), kind, settings)
 

@@ -68,7 +68,7 @@ class FinetuningJobs:
             "version": _VERSION,
             "data": data,
             "model": self.experiment.model,
-            "recipe": self.experiment.pretrain.said(),
+            "recipe": self.experiment.pretrain.to_dict(),
             "device": self.device,
         }
         if self.images_digest:
@@ -130,7 +130,7 @@ class FinetuningJobs:
         spec = {
             "kind": objective.kind,
             "options": dict(setting.options),
-            "recipe": setting.recipe.said(),
+            "recipe": setting.recipe.to_dict(),
             "seed": seed,
             **fields,
         }
@@ -148,7 +148,7 @@ class FinetuningWorker(Trainer):
         objective = make(spec["kind"], rng=spec["seed"], **spec["options"])
         network = _new_network(pretraining.spec, data, objective)
         for needed in job.needs:
-            start_from(network, needed.place(place, ".pt"))
+            start_from(network, needed.path(place, ".pt"))
         losses = []
         # Jobs without a recipe evaluate the pretrained network.
         if "recipe" in spec:
@@ -163,13 +163,13 @@ class FinetuningWorker(Trainer):
                 seed=spec["seed"] + (_FINETUNING_SEED_OFFSET if job.needs else 0),
             )
         if not job.needs:
-            save_state(network.cpu().state_dict(), job.place(place, ".pt"))
+            save_state(network.cpu().state_dict(), job.path(place, ".pt"))
             return {"losses": losses}
         network.to(self.device)
         if "choose_by" in spec:
             return _validate(spec["choose_by"], network, data)
         predictions = _predict(network, data, data.splits.test, data.choice.test_copies)
-        write_atomically(job.place(place, ".npz"), to_archive([predictions]))
+        write_atomically(job.path(place, ".npz"), to_archive([predictions]))
         return {"samples": int(predictions.n)}
 
     def check_inputs(self, experiment: Experiment) -> None:

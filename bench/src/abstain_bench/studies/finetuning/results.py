@@ -70,7 +70,7 @@ def read_final_predictions(
     jobs: Mapping[tuple[str, int], Job], folder: Path
 ) -> dict[Any, Predictions]:
     """Read the test predictions of finished jobs."""
-    return {key: read_predictions(job.place(folder, ".npz")).only() for key, job in jobs.items()}
+    return {key: read_predictions(job.path(folder, ".npz")).only() for key, job in jobs.items()}
 
 
 def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> bytes:

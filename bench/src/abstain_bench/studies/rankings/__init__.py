@@ -198,8 +198,12 @@ def _folder(
     from abstain_bench.runs.store import Store
     from abstain_bench.studies.rankings.folder import RankedFolder
 
-    plan = Plan.checked(
-        level=asked.level, bootstrap=asked.resamples, rng=asked.seed, literature=True, lean=True
+    plan = Plan.from_options(
+        level=asked.level,
+        bootstrap=asked.resamples,
+        rng=asked.seed,
+        published_test=True,
+        skip_slow=True,
     )
     return RankedFolder(Store.read(runs), plan, methods, studies)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from abstain.evaluation.records import Case, Evaluation, Result
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.plots.words import metric_title, percent, returned
 from abstain.report.words import between, headline, unique
 from abstain.typing import Split
@@ -29,9 +29,9 @@ class Pivot:
         return {(r.split, r.score, r.metric.name): r for r in self.evaluation.results}
 
     @cached_property
-    def cases(self) -> dict[tuple[Split, str], Case]:
+    def cases(self) -> dict[tuple[Split, str], ScoreCurves]:
         """From (split, score) to the case."""
-        return {(c.split, c.score): c for c in self.evaluation.cases}
+        return {(c.split, c.score): c for c in self.evaluation.curves}
 
     @cached_property
     def splits(self) -> list[Split]:

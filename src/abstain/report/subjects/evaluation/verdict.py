@@ -2,7 +2,7 @@
 
 import math
 
-from abstain.evaluation.records import Case
+from abstain.evaluation.records import ScoreCurves
 from abstain.metrics import METRICS, metric_named
 from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
 from abstain.plots.words import percent
@@ -40,10 +40,10 @@ def _where(pivot: Pivot, split: Split) -> str:
     return f"On {split_name(split)}: " if pivot.several else ""
 
 
-def _without_abstention(pivot: Pivot, case: Case | None) -> str:
+def _without_abstention(pivot: Pivot, case: ScoreCurves | None) -> str:
     if case is None:
         return ""
-    if not pivot.evaluation.binary:
+    if not pivot.evaluation.is_binary:
         return f"Accepting every answer, the mean loss is {number(case.risk)}."
     right = pivot.value(case.split, case.score, OF_CLASSIFIER)
     tail = "" if math.isnan(right) else f" ({METRICS[OF_CLASSIFIER].title} {number(right)})"
@@ -59,7 +59,7 @@ def _best_score(pivot: Pivot, split: Split) -> str:
             return ""
         let = (
             "a silent failure through with a risk of"
-            if pivot.evaluation.binary
+            if pivot.evaluation.is_binary
             else "through a mean loss of"
         )
         interval = _interval(pivot, split, pivot.scores[0])
@@ -85,7 +85,7 @@ def _interval(pivot: Pivot, split: Split, score: str) -> str:
     return said_with(result) if result else ""
 
 
-def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) -> str:
+def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: ScoreCurves | None) -> str:
     """Say what the first of the headline metrics that keeps a coverage is."""
     kept = {name: metric_named(name).measurement.at_coverage for name in pivot.headline}
     name, coverage = next(((name, x) for name, x in kept.items() if x is not None), ("", 0.0))
@@ -93,7 +93,7 @@ def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) ->
     if math.isnan(risk) or case is None or case.risk == 0:
         return ""
     lead = f"Keeping at least the most confident {share} by “{score}”"
-    if not pivot.evaluation.binary:
+    if not pivot.evaluation.is_binary:
         return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
     if risk >= case.risk:
         return f"No threshold that keeps {share} by “{score}” makes the accepted answers better."
@@ -112,7 +112,7 @@ def _elsewhere(pivot: Pivot) -> str:
         return ""
     low = min(risks, key=lambda split: risks[split])
     high = max(risks, key=lambda split: risks[split])
-    if pivot.evaluation.binary:
+    if pivot.evaluation.is_binary:
         easy, hard = of_thousand(risks[low]), of_thousand(risks[high])
         return (
             f"Across the {len(risks)} splits, answers wrong without abstention go from {easy} "

@@ -10,8 +10,8 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
-from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Result
+from abstain.evaluation.scored_split import ScoredSplit
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions
@@ -27,7 +27,9 @@ MASS_POINT, SATURATED = 0.01, 0.20
 _NOTABLE = 2.0
 
 
-def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()) -> list[Note]:
+def reading_notes(
+    notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()
+) -> list[Note]:
     """Return what was met before the numbers: the notes given, and those of the predictions."""
     given = [notes] if isinstance(notes, str) else notes
     records = [note if isinstance(note, Note) else Note(READING, note) for note in given]
@@ -36,21 +38,21 @@ def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()
     return [*records, *(Note(READING, text) for text in new_texts)]
 
 
-def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
+def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
     values = {result.metric.name: result for result in results}
     notes = [
-        *_counts(s, part.unknown),
-        *_saturation(s, part.sure.probability_or_confidence),
+        *_counts(s, part.n_unknown_class),
+        *_saturation(s, part.scored_by_probability.probability_or_confidence),
         *_ties(s, values.get(PRIMARY)),
     ]
-    if text := wrong_way(s, own=part.own):
+    if text := direction_warning(s, own=part.is_column):
         notes.append(Note.warning("direction", text))
-    if part.unknown:
+    if part.n_unknown_class:
         text = "samples belong to no class that the model knows; they count as wrong."
-        notes.append(Note("unknown_class", f"{part.unknown:,} {text}"))
-    if part.sure.probability is None:
+        notes.append(Note("unknown_class", f"{part.n_unknown_class:,} {text}"))
+    if part.scored_by_probability.probability is None:
         text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
         notes.append(Note("scale", f"{text}to it."))
     # A split has the same samples under every score.
@@ -156,7 +158,7 @@ def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
     )
 
 
-def wrong_way(s: Scored, *, own: bool) -> str | None:
+def direction_warning(s: Scored, *, own: bool) -> str | None:
     """Say that failures are the more confident, where that is more than chance.
 
     The correlation of the loss with the (middle) rank of the confidence, against what it is for a
