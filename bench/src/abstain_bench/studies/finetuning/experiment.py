@@ -298,7 +298,8 @@ def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObje
             )
     with prefix_errors(f"[objectives.{name}]"):
         settings = tuple(
-            _make_setting(fixed | varied, varied, kind, base_recipe) for varied in grid_combinations(grid)
+            _make_setting(fixed | varied, varied, kind, base_recipe)
+            for varied in grid_combinations(grid)
         )
     return ComparedObjective(name, table.get("title", name), kind, settings)
 
