@@ -60,7 +60,7 @@ def extremes_of(
     s, scores = samples.scored(run, method), samples.scores[run.name]
     counts = np.ones(s.n_rows, bool) if s.weight is None else s.weight > 0
     failed = np.asarray(s.loss) > 0
-    prediction = scores.predicted(averages_of(method))
+    prediction = scores.prediction_for(averages_of(method))
     starts = np.cumsum([0, *(part.n for part in parts)])
     known = np.sort(s.confidence[counts])
     for kind, rows in (

@@ -29,9 +29,9 @@ from abstain_bench.results.scope import (
 )
 from abstain_bench.results.studies import Studied, compared, comparison_of
 from abstain_bench.results.tables import meaningless
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen, on_probabilities
 from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.studies import Study
 
 __all__ = ["rotated_results"]
 
@@ -152,7 +152,7 @@ class _Together:
         own = self.rotations[0]
         chosen = tuple(one for one in own.chosen if one.method in self.methods[one.metric])
         every = sorted_by_catalogue([name for methods in self.methods.values() for name in methods])
-        titles = {one.name: one.title for one in first.additions.facts}
+        titles = {one.name: one.title for one in first.additions.methods}
         said = [*about_choices(chosen), *about_studies(columns), _about(stores)]
         return BenchmarkResults(
             facts={
@@ -193,7 +193,7 @@ class _Rotation:
         methods: Sequence[str] | None,
         outlier_cost: float,
     ) -> None:
-        if not store.tested:
+        if not store.tested_runs:
             raise InputError(
                 f"no run of {str(store.folder)!r} was tested; continue it with "
                 "`abstain benchmark run`"
@@ -228,7 +228,7 @@ class _Rotation:
 
     def _places(self, study: Study, run: Run) -> IntArray:
         """Return which picture of the source each sample is, the same in all folders."""
-        parts = [part.places for part in self.reading.parts(study, run)]
+        parts = [part.source_indices for part in self.reading.parts(study, run)]
         joined = np.concatenate(parts)
         # Known and new classes of one source have places of their own already.
         if len(parts) == 1 or not np.intersect1d(parts[0], np.concatenate(parts[1:])).size:

@@ -17,7 +17,7 @@ from abstain.report.words import headline, metric_of, printed_x1000, short_title
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain_bench.results.records import MEAN
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: Sources of failures that no answer is right for.
 NEW: Final = frozenset({"new-class", "far-new-class"})
