@@ -33,11 +33,11 @@ from abstain.inference.permutation import permutation_test
 from abstain.inference.rank_tests import friedman, wilcoxon
 from abstain.metrics import METRICS, Metric, Need
 from abstain.metrics.intervals import (
-    difference_of,
-    fewest_failures,
-    influences,
-    interval_of,
-    range_of,
+    difference_of_metric,
+    difference_range,
+    influence_matrix,
+    interval_of_metric,
+    min_failures,
 )
 from abstain.metrics.resampling import replicates
 from abstain.metrics.small_samples import expected_variance
@@ -171,13 +171,13 @@ def by_influence(design: Design, draws: int, seed: int) -> Found:
         d = draw(design, rng)
         for metric in analytic():
             good, rival = d.pair(metric)
-            interval = interval_of(metric, good)
+            interval = interval_of_metric(metric, good)
             add(
                 found,
                 f"interval {metric.name}",
                 held(interval.low, interval.high, true[metric.name]),
             )
-            p = difference_of(metric, (good, rival)).p_value
+            p = difference_of_metric(metric, (good, rival)).p_value
             add(found, f"difference {metric.name}", rejected(p))
     return found
 
@@ -248,13 +248,13 @@ def at_margin(design: Design, draws: int, seed: int) -> Found:
             models = [expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)]
             passed = non_inferiority_from_influences(
                 (values[0], values[1]),
-                influences(metric, pair),
+                influence_matrix(metric, pair),
                 margin=abs(worst[name] - best[name]),
                 lower_is_better=metric.lower_is_better,
-                failures=fewest_failures(metric, pair),
+                failures=min_failures(metric, pair),
                 heavy_tailed=metric.measurement.heavy_tailed,
                 model_variances=(models[0], models[1]),
-                bounds=range_of(metric, pair),
+                bounds=difference_range(metric, pair),
             ).non_inferior
             add(found, f"margin {name}", float(passed))
     return found

@@ -15,7 +15,7 @@ from abstain.inference.draws import Draws
 from abstain.inference.influence import covariance
 from abstain.inference.ranking import expected_ranks, rank_probabilities
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import influences
+from abstain.metrics.intervals import influence_matrix
 from abstain.metrics.resampling import replicates
 
 SECTION = Section(
@@ -150,7 +150,7 @@ def analytic(problem: Problem) -> Call:
             for name in NAMES:
                 metric = METRICS[name]
                 values = np.array([metric.compute(s).value for s in scored])
-                sigma = covariance(influences(metric, scored))
+                sigma = covariance(influence_matrix(metric, scored))
                 expected_ranks(values, sigma, lower_is_better=True)
                 rank_probabilities(values, sigma, lower_is_better=True)
 

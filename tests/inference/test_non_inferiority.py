@@ -12,7 +12,7 @@ from abstain.inference.non_inferiority import (
     non_inferiority_from_influences,
 )
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import fewest_failures, influences, range_of
+from abstain.metrics.intervals import difference_range, influence_matrix, min_failures
 from abstain.metrics.small_samples import expected_variance
 
 
@@ -39,15 +39,15 @@ def share_passed(name: str, n: int, rate: float, aparts, *, alike=0.6, margin=No
         values = [metric.compute(s).value for s in pair]
         found = non_inferiority_from_influences(
             (values[0], values[1]),
-            influences(metric, pair),
+            influence_matrix(metric, pair),
             margin=within,
             lower_is_better=metric.lower_is_better,
-            failures=fewest_failures(metric, pair),
+            failures=min_failures(metric, pair),
             heavy_tailed=metric.measurement.heavy_tailed,
             model_variances=tuple(
                 expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)
             ),
-            bounds=range_of(metric, pair),
+            bounds=difference_range(metric, pair),
         )
         passed += found.non_inferior
         assert found.non_inferior == (sign * found.bound < within)

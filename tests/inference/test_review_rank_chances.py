@@ -6,7 +6,7 @@ from abstain._foundation.scored import validate_samples
 from abstain.inference.influence import covariance
 from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks, superiority
 from abstain.metrics import metric_named
-from abstain.metrics.intervals import influences
+from abstain.metrics.intervals import influence_matrix
 
 RESAMPLES = 1500
 
@@ -29,7 +29,7 @@ def test_chances_of_ranks_are_those_of_resampled_rows():
     ]
     values = np.array([naive_augrc(c, loss) for c in scores])
     joint = covariance(
-        influences(metric_named("augrc"), [validate_samples(c, loss) for c in scores])
+        influence_matrix(metric_named("augrc"), [validate_samples(c, loss) for c in scores])
     )
 
     drawn = np.empty((RESAMPLES, k))

@@ -14,9 +14,9 @@ from abstain.inference.influence import unit_contributions
 from abstain.inference.intervals import Interval, check_level, no_interval
 from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics import Metric
-from abstain.metrics.intervals import bounds_of, influence_of, interval_of
-from abstain.metrics.resampling import central
-from abstain.metrics.small_samples import extreme_interval
+from abstain.metrics.intervals import influence_of, interval_of_metric, value_bounds
+from abstain.metrics.resampling import percentile_interval
+from abstain.metrics.small_samples import interval_without_variation
 from abstain.typing import FloatArray, IntArray, Rng
 
 KINDS = ("analytic", "bootstrap", "none")
@@ -68,15 +68,17 @@ def interval_of_replicates(
     if not has_variation(replicates, value):
         # The exact forms, where there is one; of a coverage at a risk all are.
         if metric.measurement.interval is not None:
-            return interval_of(metric, s, level=level, cluster=cluster)
-        known = extreme_interval(metric, s, metric.compute(s), level=level, cluster=cluster)
+            return interval_of_metric(metric, s, level=level, cluster=cluster)
+        known = interval_without_variation(
+            metric, s, metric.compute(s), level=level, cluster=cluster
+        )
         return known or no_interval(level, NO_SPREAD)
     influence = influence_of(metric, s)
     if influence is None:
-        found = central(metric, replicates, value, level=level)
+        found = percentile_interval(metric, replicates, value, level=level)
     else:
         found = bca(
             replicates, value, unit_contributions(influence, s.weight, cluster)[:, 0], level=level
         )
     units = None if cluster is None else np.unique(cluster).size
-    return with_notes(found, few_clusters_warning(units), bounds=bounds_of(metric, s))
+    return with_notes(found, few_clusters_warning(units), bounds=value_bounds(metric, s))

@@ -13,7 +13,7 @@ from abstain._foundation.tie_groups import TieGroups
 from abstain.evaluation.records import Result
 from abstain.evaluation.scored_split import ScoredSplit
 from abstain.inference.small_samples import MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
@@ -45,7 +45,7 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     notes = [
         *_counts(s, part.n_unknown_class),
         *_saturation(s, part.scored_by_probability.probability_or_confidence),
-        *_ties(s, values.get(PRIMARY)),
+        *_ties(s, values.get(DEFAULT_METRIC)),
     ]
     if text := direction_warning(s, own=part.is_column):
         notes.append(Note.warning("direction", text))

@@ -31,7 +31,7 @@ class Reference:
     --------
     >>> from abstain.monitoring import reference_of
     >>> known = reference_of([0.2, 0.5, 0.7, 0.9], [1, 1, 0, 0], threshold=0.6)
-    >>> known.blocks.gaps.tolist(), known.risk.round(2).tolist()
+    >>> known.blocks.n_gaps.tolist(), known.risk.round(2).tolist()
     ([1, 1, 1, 1, 1], [0.75, 0.67, 0.67, 0.25, 0.25])
     """
 

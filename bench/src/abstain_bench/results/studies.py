@@ -36,7 +36,7 @@ from abstain.evaluation.comparison import (
 )
 from abstain.inference.small_samples import FailureCount
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures
+from abstain.metrics.intervals import min_failures
 from abstain.typing import FloatArray
 
 __all__ = ["Studied", "averaged", "compared", "comparison_of"]
@@ -135,13 +135,15 @@ class _Mean(MethodValues):
         """Return the fewest failures over the seeds; those of the parts add up."""
         names = [self.methods[i] for i in methods] or self.methods
         found = [
-            [fewest_failures(self.metric, [unit.scored[name]]) for unit in own]
+            [min_failures(self.metric, [unit.scored[name]]) for unit in own]
             for own in self.seeds
             for name in names
         ]
         known = [[one for one in own if one is not None] for own in found]
         sums = [
-            FailureCount(sum(one.count for one in own), own[0].population) for own in known if own
+            FailureCount(sum(one.n_failures for one in own), own[0].population)
+            for own in known
+            if own
         ]
         return min(sums, default=None)
 

@@ -28,9 +28,9 @@ from abstain.inference.non_inferiority import (
     non_inferiority_from_influences,
 )
 from abstain.inference.small_samples import ModelVariance, few_clusters_warning
-from abstain.metrics.intervals import bounds_of, interval_of
-from abstain.metrics.resampling import central
-from abstain.metrics.small_samples import expected_variance, most_degrees
+from abstain.metrics.intervals import interval_of_metric, value_bounds
+from abstain.metrics.resampling import percentile_interval
+from abstain.metrics.small_samples import expected_variance, max_degrees_of_freedom
 
 
 def estimates(sampled: MethodValues, plan: Plan) -> Iterator[Estimate]:
@@ -93,7 +93,7 @@ def _own(sampled: MethodValues, r: int, i: int, plan: Plan) -> Interval:
             level=plan.level,
             measured=MetricValue(value) if np.isfinite(value) else None,
         )
-    return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+    return interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
 
 
 def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
@@ -106,7 +106,7 @@ def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     if sampled.metric.measurement.interval is not None:
         return _mean_of(
             [
-                interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+                interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
                 for s, unit in zip(own, sampled.runs, strict=True)
             ]
         )
@@ -115,10 +115,10 @@ def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     around = partial(
         interval_from_influence,
         influence=influences[:, 0],
-        bounds=bounds_of(sampled.metric, own[0]),
+        bounds=value_bounds(sampled.metric, own[0]),
         failures=sampled.fewest_failures(i),
         heavy_tailed=sampled.metric.measurement.heavy_tailed,
-        max_degrees=min(most_degrees(sampled.metric, s) for s in own),
+        max_degrees=min(max_degrees_of_freedom(sampled.metric, s) for s in own),
         model_variance=_expected(sampled, i, influences.shape[0]),
         cluster=sampled.cluster_codes(influences),
     )
@@ -162,12 +162,14 @@ def _resampled_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     if not has_variation(drawn, value):
         return no_interval(plan.level, NO_SPREAD)
     if sampled.shares is None:
-        found = central(sampled.metric, drawn, value, level=plan.level)
+        found = percentile_interval(sampled.metric, drawn, value, level=plan.level)
     else:
         found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
     first = sampled.runs[0].scored[sampled.methods[i]]
     return with_notes(
-        found, few_clusters_warning(sampled.n_clusters(i)), bounds=bounds_of(sampled.metric, first)
+        found,
+        few_clusters_warning(sampled.n_clusters(i)),
+        bounds=value_bounds(sampled.metric, first),
     )
 
 

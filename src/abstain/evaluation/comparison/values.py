@@ -20,9 +20,9 @@ from abstain.inference.influence import (
 from abstain.inference.pairs import pair_indices
 from abstain.inference.small_samples import FailureCount, rounding_error
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures, held_influences, range_of
+from abstain.metrics.intervals import difference_range, fixed_threshold_influences, min_failures
 from abstain.metrics.resampling import replicates
-from abstain.metrics.small_samples import with_variance_of_each_kind
+from abstain.metrics.small_samples import unbiased_influence
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
@@ -176,7 +176,7 @@ class MethodValues:
         In the run that has the fewest; None where the metric does not rest on failures.
         """
         names = [self.methods[i] for i in methods] or self.methods
-        return fewest_failures(
+        return min_failures(
             self.metric, [unit.scored[name] for unit in self.runs for name in names]
         )
 
@@ -188,7 +188,9 @@ class MethodValues:
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """The range that differences of two methods cannot leave."""
-        return range_of(self.metric, [s for unit in self.runs for s in unit.scored.values()])
+        return difference_range(
+            self.metric, [s for unit in self.runs for s in unit.scored.values()]
+        )
 
     @cached_property
     def covariance(self) -> FloatArray | None:
@@ -295,8 +297,7 @@ def compute_values(metric: Metric, units: Sequence[ScoredRun], rows: RowWeights)
     tables = []
     for unit, own in zip(units, values, strict=True):
         columns = [
-            with_variance_of_each_kind(metric, s, function(s), unit.cluster)
-            for s in unit.scored.values()
+            unbiased_influence(metric, s, function(s), unit.cluster) for s in unit.scored.values()
         ]
         table = np.column_stack(columns)
         tables.append(_without_rounding(table, own, unit, size))
@@ -335,7 +336,7 @@ def _without_rounding(
 def _with_held(sampled: MethodValues, tables: Sequence[FloatArray], size: float) -> MethodValues:
     """Add what is known where thresholds jump between large tie groups."""
     found = [
-        held_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
+        fixed_threshold_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
         for unit in sampled.runs
     ]
     if not any(found):
@@ -411,7 +412,7 @@ def resample_values(
             parts.append(_replicates(list(unit.scored.values()), metrics, draws))
         out = np.stack(parts, axis=1)
     for metric, own in zip(metrics, out, strict=True):
-        bounds = range_of(metric, [s for unit in units for s in unit.scored.values()])
+        bounds = difference_range(metric, [s for unit in units for s in unit.scored.values()])
         size = magnitude((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
         for run in own:
             equalize_rounding(rounding_error(0, size), run)
