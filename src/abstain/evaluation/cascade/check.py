@@ -23,7 +23,7 @@ from abstain.thresholds.cascade import (
     Cascade,
     CascadeFrontier,
     check_decisions,
-    frontier_of,
+    compute_frontier,
 )
 from abstain.typing import Scale
 
@@ -132,7 +132,7 @@ def check_cascade(
         level=level,
         frontier=None if chosen_on is None else _frontier(cascade, chosen_on),
         notes=warnings_first([*said, *told]),
-        is_binary=all(part.data.losses is None or part.data.binary for part in seen),
+        is_binary=all(part.data.losses is None or part.data.is_binary for part in seen),
     )
 
 
@@ -150,7 +150,7 @@ def _frontier(cascade: Cascade, known: AlignedStages) -> CascadeFrontier | None:
     """Measure again what the cascade was chosen from: the same for the same samples."""
     if known.data.n != cascade.n or known.data.losses is None:
         return None
-    return frontier_of(known.data, cascade.stages, cascade.plan)
+    return compute_frontier(known.data, cascade.stages, cascade.plan)
 
 
 def _of_cascade(cascade: Cascade) -> Iterator[Note]:

@@ -15,9 +15,9 @@ from abstain.thresholds.cascade import (
     Cascade,
     CascadePlan,
     CascadeStage,
-    chosen_of,
+    compute_frontier,
     daily_share,
-    frontier_of,
+    select_cascade,
 )
 from abstain.typing import Scale
 
@@ -155,7 +155,7 @@ def set_cascade(
         ordered_by=ordered_by,
         seed=seed,
     )
-    return chosen_of(frontier_of(known.data, _priced(known, costs), plan), known.data)
+    return select_cascade(compute_frontier(known.data, _priced(known, costs), plan), known.data)
 
 
 def _stages(stages: object) -> Mapping[str, Any]:

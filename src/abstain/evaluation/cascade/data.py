@@ -91,7 +91,7 @@ class StageRequest:
         known = next((stage.score for stage in self.stages if stage.name == name), "")
         if asked is not None:
             said = asked if isinstance(asked, str) else getattr(asked, "name", "")
-            scales.refuse_other(known, said)
+            scales.check_score_name(known, said)
             return asked
         return known or None
 
@@ -132,7 +132,7 @@ def _aligned(given: Mapping[str, Any], wanted: StageRequest) -> AlignedStages:
     values = [stage.score.values for stage in found]
     # Without labels nobody's losses are looked at.
     wrong = _person(person, found) if known is not None and rate is None else rate or 0.0
-    data = CascadeData.of(names, values, known, wrong)
+    data = CascadeData.from_arrays(names, values, known, wrong)
     return AlignedStages(tuple(found), data, rate, by_id)
 
 

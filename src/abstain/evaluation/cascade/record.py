@@ -88,7 +88,7 @@ class CascadeChecks(NotebookDisplay):
         out: dict[str, Any] = {"name": CALIBRATION, "n": c.n}
         for number, value in known.items():
             out |= {number: value, f"{number}_low": math.nan, f"{number}_high": math.nan}
-        limited = c.plan.limited
+        limited = c.plan.has_capacity_limit
         out["excess"] = c.risk - c.plan.max_risk
         out["load_excess"] = c.answered[-1] - c.plan.capacity if limited else math.nan
         out["days_over"] = math.nan

@@ -26,7 +26,7 @@ from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
 from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
-from abstain.thresholds.scales import refuse_other
+from abstain.thresholds.scales import check_score_name
 from abstain.typing import AnyArray, Scale
 
 
@@ -166,7 +166,7 @@ def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | Score
         raise InputError(f"`rule` must be a DecisionRule; got {type(rule).__name__}")
     if score is None:
         return rule.score or None
-    refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
+    check_score_name(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
     return score
 
 
@@ -198,7 +198,7 @@ def _checked(
             return (check(rule, values, part.loss, **options),)
         # In the groups of the rule itself, each is judged by its own part.
         by = None if part.threshold_group is part.group else part.threshold_group
-        return check_groups(rule, values, part.loss, part.group, by=by, **options)
+        return check_groups(rule, values, part.loss, part.group, rule_group=by, **options)
     except InputError as error:
         raise type(error)(f"{part.name}: {error}") from error
 

@@ -29,7 +29,7 @@ def estimate_risks(
     known = None if calibration is None else calibration.s
     if rule.parts or known is None or rule.threshold is None:
         return nothing
-    if not known.is_binary or (known.weight is not None and not rule.promised_for):
+    if not known.is_binary or (known.weight is not None and not rule.population):
         return nothing
     more: dict[str, Any] = {"threshold": rule.threshold, "ratio": known.weight}
     return tuple(

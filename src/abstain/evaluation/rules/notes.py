@@ -9,7 +9,7 @@ from abstain._foundation.notes import Note
 from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, RuleCheck
-from abstain.thresholds.rule_check import decided
+from abstain.thresholds.rule_check import apply_rule
 from abstain.typing import Array
 
 LIKE_CALIBRATION: Final = (
@@ -83,7 +83,7 @@ def _of_rule(rule: DecisionRule) -> Iterator[Note]:
 
 
 def _about_whom(rule: DecisionRule) -> str:
-    if not rule.promised_for:
+    if not rule.population:
         return LIKE_CALIBRATION
     groups = (
         " In a group it takes the ratios to be those of that group: ratios that were estimated "
@@ -92,7 +92,7 @@ def _about_whom(rule: DecisionRule) -> str:
         else ""
     )
     return (
-        f"The guarantee is about {rule.promised_for}. It is worth what the ratios are, and "
+        f"The guarantee is about {rule.population}. It is worth what the ratios are, and "
         "nothing checks these without labels: where more has changed than how often each kind of "
         f"sample comes up, it does not hold.{groups}"
     )
@@ -115,7 +115,9 @@ def _of_parts(rule: DecisionRule) -> Iterator[Note]:
 
 
 def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
-    if part.threshold_group is not None and (found := rule.unseen(part.threshold_group)):
+    if part.threshold_group is not None and (
+        found := rule.count_unknown_groups(part.threshold_group)
+    ):
         names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
         yield Note.warning(
             "group_unseen",
@@ -151,7 +153,7 @@ def _same_data(
     else:
         failures = None
         if part.loss is not None:
-            accepted = decided(check.rule, part.values, "score", part.threshold_group)
+            accepted = apply_rule(check.rule, part.values, "score", part.threshold_group)
             failures = int(np.count_nonzero(part.loss[accepted]))
         counts = (check.n, check.accepted, failures)
         is_same = check.n >= _FEW and (rule.n, rule.accepted, rule.failures) == counts
@@ -179,9 +181,9 @@ def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
         yield Note.warning(
             "group_broken",
             f"The target is broken in {_counted(broken, groups)}"
-            f"{by_itself if check.alone == 'holds' else ''}.",
+            f"{by_itself if check.excess_verdict == 'holds' else ''}.",
         )
-    if open_ and check.alone == "holds":
+    if open_ and check.excess_verdict == "holds":
         yield Note(
             "group_open",
             f"The whole by itself keeps the target; too few answers to tell in "

@@ -196,7 +196,7 @@ class RuleChecks(NotebookDisplay):
     def _row(self, check: RuleCheck, apart: list[Disparity]) -> dict[str, Any]:
         own = check.row()
         role = "group" if check.group else "check"
-        more = {"role": role, "together": check.together, "note": check.note}
+        more = {"role": role, "together": check.n_joint_verdicts, "note": check.note}
         found = {**own, **more, **self._about(check.rule), **_ends_apart(apart)}
         return {name: found[name] for name in CHECK_COLUMNS}
 

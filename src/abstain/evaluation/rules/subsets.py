@@ -9,7 +9,7 @@ from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
-from abstain.thresholds.group_names import class_texts, predicted_names, texts
+from abstain.thresholds.group_names import class_name_texts, group_texts, predicted_class_names
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import AnyArray, Array, BoolArray
 
@@ -25,15 +25,15 @@ _TRUTH: Final = (
 def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
     """Return what the groups are, and the group of each sample as text; refuse true classes."""
     if not isinstance(per, str):
-        name, names = GROUP, texts(per, "per")
+        name, names = GROUP, group_texts(per, "per")
     elif per == PREDICTION:
-        return per, predicted_names(predictions)
+        return per, predicted_class_names(predictions)
     elif per == GROUP:
         if predictions.group is None:
             raise MissingInputError(
                 "per='group' needs the `group` of the predictions, and there is none"
             )
-        name, names = per, texts(predictions.group)
+        name, names = per, group_texts(predictions.group)
     else:
         true = per.lower() in {"label", "labels", "truth", "target", "y", "y_true"}
         rule = "`per` must be 'group', 'prediction' or the group of each sample"
@@ -47,14 +47,14 @@ def _is_truth(names: Array, predictions: Predictions) -> bool:
     """Whether groups are the true classes, and not the predicted ones that happen to be right."""
     if predictions.labels is None or len(set(names.tolist())) < 2:
         return False
-    if not (names == texts(predictions.labels)).all():
+    if not (names == group_texts(predictions.labels)).all():
         return False
-    return not (predictions.has_prediction and (names == predicted_names(predictions)).all())
+    return not (predictions.has_prediction and (names == predicted_class_names(predictions)).all())
 
 
 def _true_names(predictions: Predictions) -> Array:
     codes = predictions.label_codes
-    named = class_texts(predictions)
+    named = class_name_texts(predictions)
     # Of no known class: no limit is about these alone.
     return np.where(codes >= 0, named[codes], "")
 
@@ -65,13 +65,13 @@ def _own_groups(predictions: Predictions) -> Array:
             f"a limit of groups needs the {format_option('group')} of the predictions; there is "
             "none"
         )
-    return texts(predictions.group)
+    return group_texts(predictions.group)
 
 
 #: From what a limit is about to the name of each sample there.
 _KINDS: Final[Mapping[str, Callable[[Predictions], Array]]] = {
     GROUP: _own_groups,
-    PREDICTION: predicted_names,
+    PREDICTION: predicted_class_names,
     "label": _true_names,
 }
 

@@ -22,8 +22,8 @@ from abstain.evaluation.rules.subsets import OVERALL, resolve_groups, resolve_li
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
-from abstain.thresholds.limits import refuse_weights
+from abstain.thresholds.catalogue import DEFAULT_DELTA, SEVERAL_RISKS_RULE, default_rule
+from abstain.thresholds.limits import check_no_weights
 from abstain.typing import AnyArray, Scale, Split
 
 
@@ -131,7 +131,7 @@ def set_threshold(
     if part.weight is not None:
         given.setdefault("weight", part.weight)
     if "delta" in RULES[method].options:
-        given.setdefault("delta", DELTA)
+        given.setdefault("delta", DEFAULT_DELTA)
     if limits is not None:
         rule = _within(part, merge_overall_limit(limits, given), known, given)
     elif per is not None:
@@ -161,11 +161,11 @@ def _method_for(
             f"{format_option('per')} gives each group a threshold, {format_option('limits')} all "
             f"of them one; drop {format_option('per')} or {format_option('limits')}"
         )
-    if method not in {None, SEVERAL}:
+    if method not in {None, SEVERAL_RISKS_RULE}:
         raise InputError(
-            f"{format_option('limits')} takes the method {SEVERAL!r} alone; got {method!r}"
+            f"{format_option('limits')} requires the method {SEVERAL_RISKS_RULE!r}; got {method!r}"
         )
-    return SEVERAL
+    return SEVERAL_RISKS_RULE
 
 
 def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
@@ -183,7 +183,7 @@ def _within(
     part: RuleData, limits: dict[str, float], known: Predictions, options: dict[str, Any]
 ) -> DecisionRule:
     """Choose one threshold that keeps several limits."""
-    refuse_weights(options.pop("weight", None), method="several risks")
+    check_no_weights(options.pop("weight", None), method="several risks")
     asked = resolve_limits(limits, known, options.pop("risk", "selective"))
     unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unknown:

@@ -148,7 +148,7 @@ def _wrong(checks: CascadeChecks) -> doc.Table:
 
 
 def _table(checks: CascadeChecks) -> doc.Table:
-    limited = checks.cascade.plan.limited
+    limited = checks.cascade.plan.has_capacity_limit
     columns = (
         doc.Column("Data", "name"),
         doc.Column(doc.Label("Samples", short="n"), "number"),

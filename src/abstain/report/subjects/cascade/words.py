@@ -40,7 +40,7 @@ def _stage(stage: CascadeStage, *, first: bool) -> str:
     who = f"\u201c{stage.name}\u201d"
     if stage.answers == "all":
         return f"{who} answers {'everything' if first else 'the rest'}"
-    units = f" ({stage.units})" if stage.units else ""
+    units = f" ({stage.scale_description})" if stage.scale_description else ""
     said = f"{who} answers when its confidence is at least {threshold_said(stage)}{units}"
     return said if first else f"of what is left, {said}"
 
@@ -68,7 +68,7 @@ def target_said(plan: CascadePlan, *, binary: bool) -> str:
         if binary
         else f"the mean loss of all answers is at most {number(plan.max_risk)}"
     )
-    if not plan.limited:
+    if not plan.has_capacity_limit:
         return risk
     if plan.capacity == 0:
         return f"{risk}, and nothing goes to the {PERSON}"
@@ -108,7 +108,10 @@ def facts(c: Cascade) -> Iterable[tuple[str, str]]:
     """Return what a cascade is, label and value."""
     plan = c.plan
     yield "Largest risk", f"{plan.max_risk:g}, delta {plan.delta:g}"
-    yield f"Capacity of the {PERSON}", f"{plan.capacity:.4g}" if plan.limited else "no limit"
+    yield (
+        f"Capacity of the {PERSON}",
+        f"{plan.capacity:.4g}" if plan.has_capacity_limit else "no limit",
+    )
     if plan.reviews is not None:
         yield "By day", f"{plan.reviews} of {plan.arrivals}, more on {plan.overflow:g} of the days"
     rate = "measured" if plan.person_error is None else f"{plan.person_error:g}, said"

@@ -93,7 +93,7 @@ def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
 
 def _results(checks: RuleChecks) -> Iterator[doc.Block]:
     if checks.rule.guarantee != "none":
-        whom = checks.rule.promised_for or "data like the calibration data"
+        whom = checks.rule.population or "data like the calibration data"
         yield doc.Prose(
             f"The guarantee is about {whom}. Where other data have shifted, this table says "
             "whether it still held.",

@@ -10,7 +10,7 @@ from abstain.plots.words import percent
 from abstain.report.document import NAN, Entry, Form, Number, Span
 from abstain.report.words import count, listed, number
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
-from abstain.thresholds.limits import ALONE
+from abstain.thresholds.limits import CERTIFIABLE_ALONE
 
 _VERDICTS: Final = {
     "holds": "holds",
@@ -79,7 +79,7 @@ def _accept(checks: RuleChecks) -> str:
             f"Answer when {score} is at least the threshold of its {group_name(rule)}; abstain "
             "below, and where there is none."
         )
-    units = rule.units
+    units = rule.scale_description
     if rule.scale == "unknown" and probability is not None:
         units += f", taken for log-odds; a probability of {probability:.6g}"
     scale = f" ({units})" if units else ""
@@ -105,7 +105,7 @@ def promise_of_parts(rule: DecisionRule, *, binary: bool) -> str:
     """Say what is promised to each group, or which limits are kept."""
     if rule.guarantee == "none":
         return "Nothing is promised to any group: chance decides on new data."
-    where = f"in the long run, on {rule.promised_for or 'new data like the calibration data'}"
+    where = f"in the long run, on {rule.population or 'new data like the calibration data'}"
     probability = percent(round(1 - (rule.delta or 0.0), 10))
     if not rule.per:
         limits = []
@@ -137,7 +137,7 @@ def _unattainable_parts(rule: DecisionRule) -> list[str]:
             f"Unattainable: no {group_name(rule)} has a threshold that could be certified."
         ]
     # Limits that cannot be kept even alone go first: they are what is in the way.
-    parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(ALONE))
+    parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(CERTIFIABLE_ALONE))
     sentences += [f"{part.name}: {part.rule.reason}." for part in parts[:_NAMED]]
     if len(parts) > _NAMED:
         sentences.append(f"The table has the other {len(parts) - _NAMED}.")
@@ -156,7 +156,7 @@ def promise(rule: DecisionRule, *, binary: bool) -> str:
         return _no_promise(rule, binary=binary)
     target = 0.0 if rule.target is None else rule.target
     what = target_said(rule.guarantee, target, binary=binary)
-    whom = rule.promised_for or "new data like the calibration data"
+    whom = rule.population or "new data like the calibration data"
     where = f"in the long run, on {whom}"
     if rule.in_expectation:
         return f"Promised on average over calibration sets: {what}, {where}."
@@ -181,7 +181,7 @@ def target_said(quantity: str, target: float, *, binary: bool) -> str:
 def _no_promise(rule: DecisionRule, *, binary: bool) -> str:
     if rule.method not in RULES or rule.target is None:
         return "Nothing is promised: the threshold came without a guarantee."
-    if said := RULES[rule.method].said:
+    if said := RULES[rule.method].statement:
         return said.format(target=rule.target)
     what = target_said(rule.quantity, rule.target, binary=binary)
     return f"Nothing is promised: on the calibration data {what}; on new data chance decides."
@@ -191,7 +191,7 @@ def expected(rule: DecisionRule, *, binary: bool) -> str:
     """Say how much will be answered, by the calibration data."""
     if rule.coverage is None:
         return ""
-    if rule.promised_for:
+    if rule.population:
         # The counts are of samples that count differently.
         return f"Expect to answer about {100 * rule.coverage:.3g} % of such data."
     known = rule.failures is not None
@@ -267,7 +267,7 @@ def verdict_sentences(
 
 def _kind(check: RuleCheck) -> str:
     """Return the verdict; where no number is known, that it is missing; whether a group decided."""
-    if check.load is None and check.alone == "holds" != check.verdict:
+    if check.load is None and check.excess_verdict == "holds" != check.verdict:
         return f"{check.verdict} in a group"
     unknown = check.verdict == "cannot tell" and math.isnan(check.excess)
     return _NO_NUMBER if unknown else check.verdict
