@@ -9,12 +9,12 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import harmonic
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
 #: Far below this coverage the inverse of the beta distribution fails for some parameters.
-_LEAST = 1e-60
+_MIN_COVERAGE = 1e-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,38 +37,38 @@ class BetaScores(Population):
     def _curve(self) -> RiskCurve:
         return RiskCurve(self._loss_at, self._loss_above)
 
-    def _distance(self, coverage: FloatArray) -> FloatArray:
+    def _one_minus_confidence_at(self, coverage: FloatArray) -> FloatArray:
         """1 - confidence at a coverage, which is what keeps its digits next to confidence 1."""
         return _quantile(self.b, self.a, coverage)
 
-    def _wrong(self, distance: FloatArray) -> FloatArray:
+    def _failure_probability(self, one_minus_confidence: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.expm1(self.power * np.log1p(-distance)))
+            return np.asarray(-np.expm1(self.power * np.log1p(-one_minus_confidence)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
         # Next to confidence 0 it is the confidence that keeps its digits.
         rank = np.minimum(1.0 - coverage, 0.5)
-        low = 1.0 - _quantile(self.a, self.b, rank) ** self.power
-        return np.where(coverage <= 0.5, self._wrong(self._distance(coverage)), low)
+        loss_at_low_confidence = 1.0 - _quantile(self.a, self.b, rank) ** self.power
+        return np.where(coverage <= 0.5, self._failure_probability(self._one_minus_confidence_at(coverage)), loss_at_low_confidence)
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        y = self._distance(coverage)
+        y = self._one_minus_confidence_at(coverage)
         # E[g^power; g > x] is the mean of the power times the tail of Beta(a + power, b).
         mean = float(
             np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
         )
-        right = mean * special.betainc(self.b, self.a + self.power, y)
-        return np.asarray(np.maximum(coverage - right, 0.0))
+        correct = mean * special.betainc(self.b, self.a + self.power, y)
+        return np.asarray(np.maximum(coverage - correct, 0.0))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return 1.0 - self._distance(coverage)
+        return 1.0 - self._one_minus_confidence_at(coverage)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence = rng.beta(self.a, self.b, n)
-        return Sample(confidence, failures(self._wrong(1.0 - confidence), rng))
+        return Sample(confidence, draw_failures(self._failure_probability(1.0 - confidence), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if self.b != 1.0 or (low, high) != (0.0, 1.0):
@@ -81,11 +81,11 @@ class BetaScores(Population):
 
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
     """Invert the distribution function of Beta(a, b)."""
-    p = np.maximum(share, _LEAST)
-    found = special.betaincinv(a, b, p)
+    p = np.maximum(share, _MIN_COVERAGE)
+    quantile = special.betaincinv(a, b, p)
     # Where the library gives up, next to 0, the first term of the series is exact.
-    first = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
-    return np.asarray(np.where(np.isnan(found), first, found))
+    first_term = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
+    return np.asarray(np.where(np.isnan(quantile), first_term, quantile))
 
 
 def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Population:

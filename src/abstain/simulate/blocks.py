@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.simulate.by_rank import StepScores
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, FloatArray
 
@@ -32,28 +32,28 @@ class BlockScores(Population):
     @cached_property
     def _edges(self) -> FloatArray:
         """Share above each interval, then 1, from the highest interval down."""
-        inner = np.cumsum(self.mass[:0:-1])
-        return np.concatenate(([0.0], np.minimum(inner, 1.0), [1.0]))
+        inner_edges = np.cumsum(self.mass[:0:-1])
+        return np.concatenate(([0.0], np.minimum(inner_edges, 1.0), [1.0]))
 
     def _curve(self) -> RiskCurve:
         # Where only the order matters, intervals are steps.
-        order = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
-        return order.curve
+        steps = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
+        return steps.curve
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        ends = np.stack((self.low, self.high), axis=1).ravel()
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        bounds = np.stack((self.low, self.high), axis=1).ravel()
         shares = np.stack((self._edges[:0:-1], self._edges[-2::-1]), axis=1).ravel()
-        return np.asarray(np.interp(confidence, ends, shares))
+        return np.asarray(np.interp(confidence, bounds, shares))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        at = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
+        index = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
         width, mass = (self.high - self.low)[::-1], self.mass[::-1]
-        return np.asarray(self.high[::-1][at] - width[at] * (coverage - self._edges[at]) / mass[at])
+        return np.asarray(self.high[::-1][index] - width[index] * (coverage - self._edges[index]) / mass[index])
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        which = rng.choice(self.mass.size, n, p=self.mass)
-        confidence = self.low[which] + (self.high - self.low)[which] * rng.random(n)
-        return Sample(confidence, failures(self.risks[which], rng))
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
+        interval = rng.choice(self.mass.size, n, p=self.mass)
+        confidence = self.low[interval] + (self.high - self.low)[interval] * rng.random(n)
+        return Sample(confidence, draw_failures(self.risks[interval], rng))
 
 
 def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) -> Population:
@@ -91,10 +91,10 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
     >>> round(model.risk, 12), round(model.coverage(0.9), 12), model.mean_loss(0.6)
     (0.05, 0.45, 0.5)
     """
-    return _blocks(low, high, mass, risk)
+    return _validated_blocks(low, high, mass, risk)
 
 
-def _blocks(
+def _validated_blocks(
     low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray, *, name: str = "block-scores"
 ) -> BlockScores:
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
@@ -109,8 +109,8 @@ def _blocks(
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
-    within = np.append(False, starts[1:] < ends[:-1])
-    checks.reject_entries("low", "must not lie within another interval", starts, within)
+    is_overlapping = np.append(False, starts[1:] < ends[:-1])
+    checks.reject_entries("low", "must not lie within another interval", starts, is_overlapping)
     return BlockScores(starts, ends, shares[order] / shares.sum(), risks[order], name)
 
 
@@ -118,7 +118,7 @@ def _blocks(
 _CLASSES: Final = 3
 
 
-def certain_when_right(right: float = 0.9) -> Population:
+def confident_when_correct(known_share: float = 0.9) -> Population:
     """Make the model that Shahnazari et al. call calibrated.
 
     Answers: what do metrics give for a model that is sure where it knows and less sure where it
@@ -147,15 +147,15 @@ def certain_when_right(right: float = 0.9) -> Population:
     >>> round(simulate.expected_cwsa(model, 0.9), 12)
     0.225
     """
-    share = checks.fraction(right, "right")
+    share = checks.fraction(known_share, "right")
     if share in {0.0, 1.0}:
         raise DomainError(f"`right` must lie between 0 and 1, both excluded; got {share!r}")
-    parts = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guessed(), 0.0))
-    return _blocks(*parts, name="cwsa-calibrated")
+    intervals = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guess_risk(), 0.0))
+    return _validated_blocks(*intervals, name="cwsa-calibrated")
 
 
-def evenly_sure(
-    low: float = 0.9, high: float = 1.0, *, right: float = 0.7, classes: int = _CLASSES
+def uniform_confidence(
+    low: float = 0.9, high: float = 1.0, *, known_share: float = 0.7, classes: int = _CLASSES
 ) -> Population:
     """Make a model whose confidence says nothing about the loss, spread evenly over an interval.
 
@@ -189,22 +189,22 @@ def evenly_sure(
     >>> round(model.risk, 6), round(simulate.expected_cwsa_plus(model, 0.9), 6)
     (0.666667, 0.166667)
     """
-    guessed = _guessed(checks.positive_int(classes, "classes"))
-    risk = (1 - checks.fraction(right, "right")) * guessed
+    guess_risk = _guess_risk(checks.positive_int(classes, "classes"))
+    risk = (1 - checks.fraction(known_share, "right")) * guess_risk
     low = checks.fraction(low, "low", high=checks.fraction(high, "high"))
-    return _blocks((low,), (high,), (1.0,), (risk,), name=_kind(right, risk, (low + high) / 2))
+    return _validated_blocks((low,), (high,), (1.0,), (risk,), name=_model_name(known_share, risk, (low + high) / 2))
 
 
-def _kind(right: float, risk: float, sure: float) -> str:
+def _model_name(known_share: float, risk: float, mean_confidence: float) -> str:
     """Tell models that are equally sure of all samples apart, by their honesty."""
     if risk == 0:
         return "cwsa-perfect"
-    if right == 0:
+    if known_share == 0:
         return "cwsa-random"
-    return "cwsa-overconfident" if sure > 1 - risk else "cwsa-underconfident"
+    return "cwsa-overconfident" if mean_confidence > 1 - risk else "cwsa-underconfident"
 
 
-def _guessed(classes: int = _CLASSES) -> float:
+def _guess_risk(classes: int = _CLASSES) -> float:
     """Chance that a guess is wrong."""
     return 1.0 - 1.0 / classes
 
@@ -214,30 +214,30 @@ BLOCKS: Final = (
         "cwsa-calibrated",
         "sure where it knows",
         "What Shahnazari et al. call calibrated: sure where right, less where it guesses.",
-        certain_when_right,
+        confident_when_correct,
     ),
     PopulationEntry(
         "cwsa-overconfident",
         "always sure",
         "Their overconfident model: confidence even on [0.9, 1], right or wrong.",
-        evenly_sure,
+        uniform_confidence,
     ),
     PopulationEntry(
         "cwsa-underconfident",
         "never sure",
         "Their underconfident model: confidence even on [0.4, 0.6], nearly always right.",
-        partial(evenly_sure, low=0.4, high=0.6, right=0.9),
+        partial(uniform_confidence, low=0.4, high=0.6, known_share=0.9),
     ),
     PopulationEntry(
         "cwsa-perfect",
         "always right",
         "Their perfect model: never wrong, confidence even on [0.95, 1].",
-        partial(evenly_sure, low=0.95, high=1.0, right=1.0),
+        partial(uniform_confidence, low=0.95, high=1.0, known_share=1.0),
     ),
     PopulationEntry(
         "cwsa-random",
         "guesses",
         "Their random model: a guess among three classes, confidence even on [0.3, 1].",
-        partial(evenly_sure, low=0.3, high=1.0, right=0.0),
+        partial(uniform_confidence, low=0.3, high=1.0, known_share=0.0),
     ),
 )

@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import SERIES_FROM, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
-from abstain.simulate.risk_curve import RiskCurve, over_line
+from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
 _NOISES = ("gamma", "lognormal")
@@ -20,7 +20,7 @@ _STEP = 1 / 8
 _GRID = np.arange(-40.0, 40.0 + _STEP / 2, _STEP)
 
 #: At smaller powers the terms of the closed form are too large for the digits of its sum.
-_LEAST_POWER = 1e-3
+_MIN_POWER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class ContinuousLoss(UniformScores):
         """Standard deviation of the logarithm of the lognormal law of that variation."""
         return float(np.sqrt(np.log1p(self.variation**2)))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
         if self.noise == "gamma":
             noise = rng.gamma(self._shape, 1 / self._shape, n)
@@ -73,52 +73,52 @@ class ContinuousLoss(UniformScores):
         With F the distribution function of the loss and S = 1 - F, a loss l has the rank S(l), so
         that AURC = E[-loss ln F] and AUGRC = E[loss S] are the integrals of S + F ln F and S²/2.
         """
-        far = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
-        wide = (-45.0, float(np.log(far)) + 10.0 * self._sigma + 3.0)
+        max_loss = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
+        log_range = (-45.0, float(np.log(max_loss)) + 10.0 * self._sigma + 3.0)
 
         def aurc(y: FloatArray) -> FloatArray:
-            s = self._exceeds(y)
+            s = self._exceedance(y)
             return np.asarray(np.exp(y) * (s + special.xlog1py(1.0 - s, -s)))
 
         def augrc(y: FloatArray) -> FloatArray:
-            return np.asarray(np.exp(y) * self._exceeds(y) ** 2 / 2)
+            return np.asarray(np.exp(y) * self._exceedance(y) ** 2 / 2)
 
-        return self._scale * over_line(aurc, *wide), self._scale * over_line(augrc, *wide)
+        return self._scale * integrate_line(aurc, *log_range), self._scale * integrate_line(augrc, *log_range)
 
     @property
-    def _closed(self) -> bool:
+    def _has_closed_form(self) -> bool:
         """Whether the law of the loss has a closed form here: a moment of 1/noise must exist.
 
         Where it does not, the noise is so wide that an average over a grid is exact.
         """
-        if self.power < _LEAST_POWER:
+        if self.power < _MIN_POWER:
             return False
         return self.noise == "lognormal" or self._shape * self.power > 1.0
 
-    def _exceeds(self, y: FloatArray) -> FloatArray:
+    def _exceedance(self, y: FloatArray) -> FloatArray:
         """P(loss > scale x exp(y)): the coverage is above (x/noise)^(1/power), x = exp(y)."""
-        if not self._closed:
-            return self._averaged(y)
+        if not self._has_closed_form:
+            return self._averaged_exceedance(y)
         a = 1.0 / self.power
         if self.noise == "gamma":
-            above = _gamma_tail(self._shape, 0.0, y) - _gamma_tail(self._shape, a, y)
+            exceedance = _gamma_tail(self._shape, 0.0, y) - _gamma_tail(self._shape, a, y)
         else:
-            above = _lognormal_tail(self._sigma, 0.0, y) - _lognormal_tail(self._sigma, a, y)
-        return np.asarray(np.clip(above, 0.0, 1.0))
+            exceedance = _lognormal_tail(self._sigma, 0.0, y) - _lognormal_tail(self._sigma, a, y)
+        return np.asarray(np.clip(exceedance, 0.0, 1.0))
 
-    def _averaged(self, y: FloatArray) -> FloatArray:
+    def _averaged_exceedance(self, y: FloatArray) -> FloatArray:
         """Average the law of the noise over all coverages, by the weights of `over_coverage`."""
         share = special.expit(_GRID)
         density = _STEP * share * special.expit(-_GRID)
         log_noise = y[:, None] - self.power * np.log(share)
         if self.noise == "gamma":
             with np.errstate(over="ignore"):
-                above = special.gammaincc(
+                exceedance = special.gammaincc(
                     self._shape, self._shape * np.exp(np.minimum(log_noise, 700.0))
                 )
         else:
-            above = special.ndtr(-(log_noise / self._sigma + self._sigma / 2))
-        return np.asarray(np.clip(above @ density, 0.0, 1.0))
+            exceedance = special.ndtr(-(log_noise / self._sigma + self._sigma / 2))
+        return np.asarray(np.clip(exceedance @ density, 0.0, 1.0))
 
 
 def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
@@ -130,12 +130,12 @@ def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
 
 def _log_inverse_moment(shape: float, a: float) -> float:
     """Ln E[N^-a] of the same law: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
-    rest = shape - a
-    if rest < SERIES_FROM:
-        return float(a * np.log(shape) + special.gammaln(rest) - special.gammaln(shape))
+    reduced_shape = shape - a
+    if reduced_shape < SERIES_FROM:
+        return float(a * np.log(shape) + special.gammaln(reduced_shape) - special.gammaln(shape))
     # Stirling for both, differenced by hand: the terms themselves are too large.
-    tails = float(stirling_tail(rest)) - float(stirling_tail(shape))
-    return float((rest - 0.5) * np.log1p(-a / shape)) + a + tails
+    tail_difference = float(stirling_tail(reduced_shape)) - float(stirling_tail(shape))
+    return float((reduced_shape - 0.5) * np.log1p(-a / shape)) + a + tail_difference
 
 
 def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:

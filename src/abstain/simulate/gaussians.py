@@ -8,12 +8,12 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
-from abstain.simulate.risk_curve import RiskCurve, over_line
+from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures, check_open_fraction
+from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
 #: Newton steps from the nearer side; each one that leaves the bracket halves it instead.
-_STEPS = 100
+_MAX_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,29 +26,29 @@ class TwoGaussians(Population):
     name = "two-gaussians"
 
     def _curve(self) -> RiskCurve:
-        return RiskCurve(self._loss_at, self._loss_above, breaks=self._turn())
+        return RiskCurve(self._loss_at, self._loss_above, breaks=self._inflection())
 
-    def _turn(self) -> tuple[float, ...]:
+    def _inflection(self) -> tuple[float, ...]:
         """Where a score is as likely wrong as right: the steepest place of the mean loss."""
         d = self.separation
         if d == 0:
             return ()
-        middle = (float(special.logit(self.rate)) + d * d / 2) / d
-        turn = float(self._beyond(np.array(middle)))
-        return (turn,) if 0 < turn < 1 else ()
+        score = (float(special.logit(self.rate)) + d * d / 2) / d
+        coverage = float(self._share_above(np.array(score)))
+        return (coverage,) if 0 < coverage < 1 else ()
 
-    def _wrong(self, score: FloatArray) -> FloatArray:
+    def _failure_probability(self, score: FloatArray) -> FloatArray:
         d = self.separation
         return np.asarray(special.expit(special.logit(self.rate) + d * d / 2 - d * score))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(self._confidence_at(coverage))
+        return self._failure_probability(self._confidence_at(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(self.rate * special.ndtr(-self._confidence_at(coverage)))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        return np.asarray(mixture(-confidence, self.rate, self.separation))
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        return np.asarray(mixture_cdf(-confidence, self.rate, self.separation))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         # Each half by its own tail, in which the share keeps its digits.
@@ -58,7 +58,7 @@ class TwoGaussians(Population):
         out[~upper] = mixture_quantile(1.0 - coverage[~upper], self.rate, -self.separation)
         return out
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         loss = rng.random(n) < self.rate
         score = rng.standard_normal(n) + np.where(loss, 0.0, self.separation)
         return Sample(score, loss.astype(np.float64))
@@ -70,27 +70,27 @@ class TwoGaussians(Population):
         return (1 - auroc) * r * (1 - r) + r * r / 2
 
 
-def mixture(x: FloatArray, rate: float, shift: float) -> FloatArray:
+def mixture_cdf(x: FloatArray, rate: float, shift: float) -> FloatArray:
     """CDF at x of a share `rate` of N(0, 1) and the rest of N(-shift, 1)."""
     return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
     """Invert `mixture` for shares up to 1/2: Newton on its logarithm, kept in a bracket."""
-    first = special.ndtri(np.maximum(share, np.finfo(float).tiny))
-    low, high = np.minimum(first, first - shift), np.maximum(first, first - shift)
+    start = special.ndtri(np.maximum(share, np.finfo(float).tiny))
+    low, high = np.minimum(start, start - shift), np.maximum(start, start - shift)
     x, target = (low + high) / 2, np.log(np.maximum(share, np.finfo(float).tiny))
-    for _ in range(_STEPS):
-        value = mixture(x, rate, shift)
+    for _ in range(_MAX_STEPS):
+        value = mixture_cdf(x, rate, shift)
         error = np.log(value) - target
         low, high = np.where(error < 0, x, low), np.where(error < 0, high, x)
         slope = (rate * _density(x) + (1 - rate) * _density(x + shift)) / value
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = x - error / slope
-        moved = np.where((moved >= low) & (moved <= high), moved, (low + high) / 2)
-        if np.all(np.abs(moved - x) <= 1e-15 * (1 + np.abs(x))):
-            return np.asarray(moved)
-        x = moved
+            updated = x - error / slope
+        updated = np.where((updated >= low) & (updated <= high), updated, (low + high) / 2)
+        if np.all(np.abs(updated - x) <= 1e-15 * (1 + np.abs(x))):
+            return np.asarray(updated)
+        x = updated
     return np.asarray(x)
 
 
@@ -132,16 +132,16 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
     (0.016605, 0.021911)
     >>> confidence, loss = population.sample(1000, rng=0)
     """
-    return TwoGaussians(inner(risk, "risk"), checks.number(separation, "separation"))
+    return TwoGaussians(check_open_fraction(risk, "risk"), checks.number(separation, "separation"))
 
 
 _LINKS = ("probit", "logistic")
 
 #: Beyond 39 the normal density is 0 in double precision.
-_FAR = 39.0
+_MAX_SCORE = 39.0
 
 #: Stands for 0 where a formula divides by it.
-_ALMOST = 1e-300
+_NEARLY_ZERO = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,53 +164,53 @@ class GaussianScores(Population):
         from scipy.optimize import brentq
 
         # A mean of probabilities lies between those at the ends, beyond which no sample is.
-        far = abs(float(special.logit(self.rate))) + _FAR * abs(self.slope) + 1
-        root: float = brentq(self._excess, -far, far, xtol=1e-14, rtol=1e-14)
+        bound = abs(float(special.logit(self.rate))) + _MAX_SCORE * abs(self.slope) + 1
+        root: float = brentq(self._risk_excess, -bound, bound, xtol=1e-14, rtol=1e-14)
         return root
 
-    def _excess(self, intercept: float) -> float:
+    def _risk_excess(self, intercept: float) -> float:
         """How far that intercept misses the risk."""
 
-        def wrong(score: FloatArray) -> FloatArray:
+        def failure_density(score: FloatArray) -> FloatArray:
             density = np.exp(-score * score / 2) / np.sqrt(2 * np.pi)
             return np.asarray(special.expit(intercept - self.slope * score) * density)
 
-        return over_line(wrong, -_FAR, _FAR) - self.rate
+        return integrate_line(failure_density, -_MAX_SCORE, _MAX_SCORE) - self.rate
 
     def _curve(self) -> RiskCurve:
-        turn = float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
-        breaks = (turn,) if 0 < turn < 1 else ()
-        above = self._loss_above if self.link == "probit" else None
-        return RiskCurve(self._loss_at, above, breaks=breaks)
+        half_risk_coverage = float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
+        breaks = (half_risk_coverage,) if 0 < half_risk_coverage < 1 else ()
+        loss_above = self._loss_above if self.link == "probit" else None
+        return RiskCurve(self._loss_at, loss_above, breaks=breaks)
 
-    def _wrong(self, score: FloatArray) -> FloatArray:
-        drop = self.slope * score if self.slope else np.zeros_like(score)
-        inside = self.intercept - drop
-        return np.asarray(special.ndtr(inside) if self.link == "probit" else special.expit(inside))
+    def _failure_probability(self, score: FloatArray) -> FloatArray:
+        reduction = self.slope * score if self.slope else np.zeros_like(score)
+        argument = self.intercept - reduction
+        return np.asarray(special.ndtr(argument) if self.link == "probit" else special.expit(argument))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(-special.ndtri(coverage))
+        return self._failure_probability(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         """P(wrong, S > s): a bivariate normal probability."""
         correlation = -self.slope / np.sqrt(1 + self.slope**2)
-        found = _both_below(
+        probability = _bivariate_normal_cdf(
             float(special.ndtri(self.rate)), special.ndtri(coverage), float(correlation)
         )
-        return np.clip(found, 0.0, np.minimum(coverage, self.rate))
+        return np.clip(probability, 0.0, np.minimum(coverage, self.rate))
 
     def _risk(self) -> float:
         return self.rate
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.ndtr(-confidence))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(-special.ndtri(coverage))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         score = rng.standard_normal(n)
-        return Sample(score, failures(self._wrong(score), rng))
+        return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
@@ -222,18 +222,18 @@ class GaussianScores(Population):
         )
 
 
-def _both_below(h: float, k: FloatArray, correlation: float) -> FloatArray:
+def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatArray:
     """P(X < h, Y < k) of standard normals with that correlation, by Owen's T function."""
     # The formula divides by both; at 1e-300 its limits are reached, at 40 those at infinity.
-    h = h if h != 0 else _ALMOST
-    k = np.clip(np.where(k == 0, _ALMOST, k), -40.0, 40.0)
-    spread = np.sqrt(1 - correlation**2)
+    h = h if h != 0 else _NEARLY_ZERO
+    k = np.clip(np.where(k == 0, _NEARLY_ZERO, k), -40.0, 40.0)
+    residual_scale = np.sqrt(1 - correlation**2)
     with np.errstate(over="ignore"):
-        t_h = special.owens_t(h, (k - correlation * h) / (h * spread))
-        t_k = special.owens_t(k, (h - correlation * k) / (k * spread))
-    other_sides = (h > 0) != (k > 0)
+        t_h = special.owens_t(h, (k - correlation * h) / (h * residual_scale))
+        t_k = special.owens_t(k, (h - correlation * k) / (k * residual_scale))
+    has_opposite_signs = (h > 0) != (k > 0)
     return np.asarray(
-        (special.ndtr(h) + special.ndtr(k)) / 2 - t_h - t_k - np.where(other_sides, 0.5, 0.0)
+        (special.ndtr(h) + special.ndtr(k)) / 2 - t_h - t_k - np.where(has_opposite_signs, 0.5, 0.0)
     )
 
 
@@ -275,7 +275,7 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
     0.0
     """
     checks.one_of(link, "link", _LINKS)
-    return GaussianScores(inner(risk, "risk"), checks.number(slope, "slope"), link)
+    return GaussianScores(check_open_fraction(risk, "risk"), checks.number(slope, "slope"), link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,32 +291,32 @@ class TwoClass(Population):
     def _curve(self) -> RiskCurve:
         return RiskCurve(self._loss_at, self._loss_above)
 
-    def _distance(self, coverage: FloatArray) -> FloatArray:
+    def _standardized_log_odds(self, coverage: FloatArray) -> FloatArray:
         """Return |z| at a coverage, in standard deviations, plus the separation/2.
 
         |z| > t is z > t or z < -t: twice a mixture, in equal parts, of two normal tails.
         """
-        found = mixture_quantile(coverage / 2, 0.5, self.separation)
-        return np.maximum(-found, self.separation / 2)
+        quantile = mixture_quantile(coverage / 2, 0.5, self.separation)
+        return np.maximum(-quantile, self.separation / 2)
 
-    def _size(self, coverage: FloatArray) -> FloatArray:
-        return self.separation * (self._distance(coverage) - self.separation / 2)
+    def _absolute_log_odds(self, coverage: FloatArray) -> FloatArray:
+        return self.separation * (self._standardized_log_odds(coverage) - self.separation / 2)
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(-self._size(coverage)))
+        return np.asarray(special.expit(-self._absolute_log_odds(coverage)))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(special.ndtr(-self._distance(coverage)))
+        return np.asarray(special.ndtr(-self._standardized_log_odds(coverage)))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        size = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
-        standard = -(size / self.separation + self.separation / 2)
-        return 2 * mixture(standard, 0.5, self.separation)
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        absolute_log_odds = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
+        standard = -(absolute_log_odds / self.separation + self.separation / 2)
+        return 2 * mixture_cdf(standard, 0.5, self.separation)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(self._size(coverage) / self.temperature))
+        return np.asarray(special.expit(self._absolute_log_odds(coverage) / self.temperature))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         z = self.separation * (self.separation / 2 + rng.standard_normal(n))
         return Sample(special.expit(np.abs(z) / self.temperature), (z < 0).astype(np.float64))
 

@@ -89,7 +89,7 @@ class LogitPopulation:
 
     def sample_logits(self, n: int, *, rng: Rng = None) -> LabeledLogits:
         """Draw n samples: their logits (n, K) and labels (n,)."""
-        features, labels = self._draw(checks.positive_int(n, "n"), as_generator(rng))
+        features, labels = self._sample(checks.positive_int(n, "n"), as_generator(rng))
         return LabeledLogits(self._logits(features), labels)
 
     def two_class(self) -> Population:
@@ -148,7 +148,7 @@ class LogitPopulation:
             raise InputError(
                 f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
             )
-        features, _ = self._draw(size, as_generator(rng))
+        features, _ = self._sample(size, as_generator(rng))
         confidence = np.empty(size)
         mean_loss = np.empty(size)
         for rows in np.array_split(np.arange(size), parts):
@@ -170,15 +170,15 @@ class LogitPopulation:
         """Distance of each class mean from the origin."""
         return self.separation / float(np.sqrt(2))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    def _sample(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         labels = rng.integers(0, self.classes, n)
         features = rng.standard_normal((n, self.classes))
         features[np.arange(n), labels] += self._scale
         return features, labels
 
     def _logits(self, features: FloatArray) -> FloatArray:
-        seen = features + self.mismatch * np.roll(features, 1, axis=1)
-        return seen * (self._scale / self.temperature)
+        observed = features + self.mismatch * np.roll(features, 1, axis=1)
+        return observed * (self._scale / self.temperature)
 
     def _mean_loss(self, features: FloatArray, z: FloatArray, loss: str) -> FloatArray:
         posterior = np.exp(_log_softmax(features * self._scale))
@@ -197,9 +197,9 @@ def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, floa
 
     Equal confidences share their mean loss, which is the mean over the orders of a tie.
     """
-    _, at, count = np.unique(-confidence, return_inverse=True, return_counts=True)
-    shared = np.bincount(at, loss) / count
-    accepted = np.cumsum(np.repeat(shared, count))
+    _, group_index, count = np.unique(-confidence, return_inverse=True, return_counts=True)
+    mean_loss = np.bincount(group_index, loss) / count
+    accepted = np.cumsum(np.repeat(mean_loss, count))
     n = confidence.size
     selective = accepted / np.arange(1, n + 1)
     risk = float(accepted[-1] / n)

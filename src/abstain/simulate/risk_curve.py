@@ -29,25 +29,25 @@ TOLERANCE = 1e-10
 SMALLEST = 1e-300
 
 #: Two sums that agree this far, relatively, are the integral: a third would change nothing.
-_SETTLED = 1e-13
+_RELATIVE_TOLERANCE = 1e-13
 
 #: Beyond expit(-40) = 4e-18 of a range there is nothing to add.
-_REACH = 40.0
+_MAX_ABSCISSA = 40.0
 
 #: Steps 1/2, 1/4, ..., 1/1024.
 _HALVINGS = range(1, 11)
 
 
-def over_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
+def integrate_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
     """Integrate a smooth function that vanishes at both ends of the line."""
     total, change = 0.0, np.inf
     for halving in _HALVINGS:
         step = 0.5**halving
-        before, total = total, float(step * f(np.arange(low, high + step / 2, step)).sum())
-        last, change = change, abs(total - before)
+        previous, total = total, float(step * f(np.arange(low, high + step / 2, step)).sum())
+        previous_change, change = change, abs(total - previous)
         # What a refinement no longer improves is the rounding of the function.
-        noise = halving > 4 and change <= TOLERANCE and change > last / 2
-        if noise or (halving > 2 and change <= _SETTLED * abs(total)):
+        is_rounding = halving > 4 and change <= TOLERANCE and change > previous_change / 2
+        if is_rounding or (halving > 2 and change <= _RELATIVE_TOLERANCE * abs(total)):
             return total
     if not change <= TOLERANCE:
         raise InputError(
@@ -58,7 +58,7 @@ def over_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) ->
     return total
 
 
-def over_coverage(
+def integrate_coverage(
     loss_at: Callable[[FloatArray], FloatArray],
     weight: Callable[[FloatArray, FloatArray], FloatArray],
     low: float,
@@ -72,11 +72,11 @@ def over_coverage(
     """
 
     def terms(x: FloatArray) -> FloatArray:
-        share, rest = special.expit(x), special.expit(-x)
+        share, complement = special.expit(x), special.expit(-x)
         c = np.maximum(low + (high - low) * share, SMALLEST)
-        return np.asarray(loss_at(c) * weight(c, (high - low) * rest) * (high - low) * share * rest)
+        return np.asarray(loss_at(c) * weight(c, (high - low) * complement) * (high - low) * share * complement)
 
-    return over_line(terms, -_REACH, _REACH)
+    return integrate_line(terms, -_MAX_ABSCISSA, _MAX_ABSCISSA)
 
 
 #: A function of coverages in (0, 1], any shape.
@@ -90,7 +90,7 @@ _NEAR_ZERO = 1e-4
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _CoverageInterval:
     """Coverages from low to high, within the tie from tie_low to tie_high or outside of all."""
 
     low: float
@@ -128,100 +128,100 @@ class RiskCurve:
         """Loss accepted at each coverage; a tie that is cut is accepted at random in part."""
         if self.loss_above is not None:
             return np.asarray(self.loss_above(np.maximum(coverage, SMALLEST)))
-        values = [self._accepted(float(c)) for c in np.ravel(coverage)]
+        values = [self._integrated_loss(float(c)) for c in np.ravel(coverage)]
         return np.reshape(values, np.shape(coverage))
 
     def selective(self, coverage: FloatArray) -> FloatArray:
         """Mean loss of what is accepted at each coverage; at 0, its limit."""
-        flat = np.ravel(coverage).astype(float)
-        out = np.empty(flat.size)
-        small = flat < _NEAR_ZERO
-        out[~small] = self.generalized(flat[~small]) / flat[~small]
-        for i in np.flatnonzero(small):
-            c = float(flat[i])
+        coverages = np.ravel(coverage).astype(float)
+        out = np.empty(coverages.size)
+        is_small = coverages < _NEAR_ZERO
+        out[~is_small] = self.generalized(coverages[~is_small]) / coverages[~is_small]
+        for i in np.flatnonzero(is_small):
+            c = float(coverages[i])
             limit = float(self.margin(np.array(0.0)))
-            out[i] = self._accepted(c) / c if c > SMALLEST else limit
+            out[i] = self._integrated_loss(c) / c if c > SMALLEST else limit
         return np.reshape(out, np.shape(coverage))
 
     def generalized_area(self, low: float, high: float) -> float:
         """Area under the generalized risk between two coverages."""
         total = 0.0
-        for piece in self._pieces(low, high):
+        for piece in self._intervals(low, high):
             p, q = piece.low, piece.high
-            start = self._at(p)
+            start = self._generalized_at(p)
             if piece.tie is not None:
-                total += (q - p) * (start + self._at(q)) / 2
+                total += (q - p) * (start + self._generalized_at(q)) / 2
             else:
-                rest = over_coverage(self.loss_at, _to_the_end, p, q)
-                total += (q - p) * start + rest
+                added_area = integrate_coverage(self.loss_at, _distance_to_end, p, q)
+                total += (q - p) * start + added_area
         return total
 
     def selective_area(self, low: float, high: float, ties: str) -> float:
         """Area under the selective risk between two coverages, ties taken as `TIES` says."""
         total = 0.0
-        for piece in self._pieces(low, high):
+        for piece in self._intervals(low, high):
             if piece.tie is None:
-                total += self._untied(piece.low, piece.high)
+                total += self._untied_area(piece.low, piece.high)
             elif ties == "averaged":
-                total += self._mixed(piece)
+                total += self._averaged_tie_area(piece)
             else:
-                total += self._straight(piece, flat=ties == "definition")
+                total += self._complete_tie_area(piece, is_constant=ties == "definition")
         return total
 
-    def _untied(self, low: float, high: float) -> float:
-        before = self._at(low) * np.log(high / low) if low > 0 else 0.0
-        return float(before) + over_coverage(self.loss_at, _in_logs, low, high)
+    def _untied_area(self, low: float, high: float) -> float:
+        before = self._generalized_at(low) * np.log(high / low) if low > 0 else 0.0
+        return float(before) + integrate_coverage(self.loss_at, _log_ratio, low, high)
 
-    def _mixed(self, piece: _Piece) -> float:
+    def _averaged_tie_area(self, piece: _CoverageInterval) -> float:
         """Accept the tie at random in part: the generalized risk is a line through it."""
         p, q = piece.low, piece.high
-        start, end = self._at(p), self._at(q)
+        start, end = self._generalized_at(p), self._generalized_at(q)
         if p == 0.0:
             return end
         slope = (end - start) / (q - p)
         return float(slope * (q - p) + (start - slope * p) * np.log(q / p))
 
-    def _straight(self, piece: _Piece, *, flat: bool) -> float:
+    def _complete_tie_area(self, piece: _CoverageInterval, *, is_constant: bool) -> float:
         """Accept the tie as a whole: a line between its risks, or the one after it."""
         before, after = piece.tie or (piece.low, piece.high)
-        end = self._at(after) / after
-        start = end if flat or before == 0.0 else self._at(before) / before
-        middle = ((piece.low + piece.high) / 2 - before) / (after - before)
-        return (piece.high - piece.low) * (start + (end - start) * middle)
+        end = self._generalized_at(after) / after
+        start = end if is_constant or before == 0.0 else self._generalized_at(before) / before
+        relative_position = ((piece.low + piece.high) / 2 - before) / (after - before)
+        return (piece.high - piece.low) * (start + (end - start) * relative_position)
 
-    def _at(self, coverage: float) -> float:
+    def _generalized_at(self, coverage: float) -> float:
         return float(self.generalized(np.array(coverage))) if coverage > 0 else 0.0
 
-    def _accepted(self, coverage: float) -> float:
+    def _integrated_loss(self, coverage: float) -> float:
         """Integrate the mean loss from 0 to one coverage."""
         return sum(
-            over_coverage(self.loss_at, evenly, piece.low, piece.high)
-            for piece in self._pieces(0.0, coverage)
+            integrate_coverage(self.loss_at, constant_weight, piece.low, piece.high)
+            for piece in self._intervals(0.0, coverage)
         )
 
-    def _pieces(self, low: float, high: float) -> Iterator[_Piece]:
+    def _intervals(self, low: float, high: float) -> Iterator[_CoverageInterval]:
         """Cut the coverages from low to high at the breaks and around the ties."""
         edges = {low, high, *self.breaks, *(edge for tie in self.ties for edge in tie)}
-        inside = sorted(edge for edge in edges if low <= edge <= high)
+        edges_in_range = sorted(edge for edge in edges if low <= edge <= high)
         starts = [tie[0] for tie in self.ties]
-        for p, q in pairwise(inside):
-            at = bisect_left(starts, q) - 1
-            within = at >= 0 and q <= self.ties[at][1]
-            yield _Piece(p, q, self.ties[at] if within else None)
+        for p, q in pairwise(edges_in_range):
+            tie_index = bisect_left(starts, q) - 1
+            is_in_tie = tie_index >= 0 and q <= self.ties[tie_index][1]
+            yield _CoverageInterval(p, q, self.ties[tie_index] if is_in_tie else None)
 
 
-def evenly(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+def constant_weight(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
     """Weigh all coverages alike."""
     return np.ones_like(coverage)
 
 
-def _to_the_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+def _distance_to_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
     """Distance from a coverage to the end of the range: over that much a loss stays accepted."""
     return left
 
 
-def _in_logs(coverage: FloatArray, left: FloatArray) -> FloatArray:
+def _log_ratio(coverage: FloatArray, left: FloatArray) -> FloatArray:
     """Ln(end/coverage), without cancellation at either end."""
     end = coverage + left
-    near = left < coverage
-    return np.where(near, -np.log1p(-np.where(near, left / end, 0.0)), np.log(end / coverage))
+    is_near_end = left < coverage
+    return np.where(is_near_end, -np.log1p(-np.where(is_near_end, left / end, 0.0)), np.log(end / coverage))

@@ -11,7 +11,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError, InputError
 from abstain.simulate.gaussians import two_gaussians
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
+from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures, check_open_fraction
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
@@ -34,19 +34,19 @@ class _Tied(Population):
         edges[0, lows == 0] = 0.0
         means = (edges[1] - edges[0]) / (highs - lows)
 
-        def place(coverage: FloatArray) -> tuple[Array, BoolArray]:
+        def tie_index(coverage: FloatArray) -> tuple[Array, BoolArray]:
             """Return the tie a coverage may lie in, and whether it does."""
-            at = np.clip(np.searchsorted(highs, coverage), 0, highs.size - 1)
-            return at, (lows[at] < coverage) & (coverage <= highs[at])
+            index = np.clip(np.searchsorted(highs, coverage), 0, highs.size - 1)
+            return index, (lows[index] < coverage) & (coverage <= highs[index])
 
         def loss_at(coverage: FloatArray) -> FloatArray:
-            at, inside = place(coverage)
-            return np.where(inside, means[at], base.margin(coverage))
+            index, is_tied = tie_index(coverage)
+            return np.where(is_tied, means[index], base.margin(coverage))
 
         def loss_above(coverage: FloatArray) -> FloatArray:
-            at, inside = place(coverage)
-            line = edges[0, at] + means[at] * (coverage - lows[at])
-            return np.where(inside, line, base.generalized(coverage))
+            index, is_tied = tie_index(coverage)
+            loss_in_tie = edges[0, index] + means[index] * (coverage - lows[index])
+            return np.where(is_tied, loss_in_tie, base.generalized(coverage))
 
         return RiskCurve(loss_at, loss_above, breaks=base.breaks, ties=ties)
 
@@ -75,28 +75,28 @@ class Cut(_Tied):
     @cached_property
     def _edges(self) -> FloatArray:
         """Coverages between the levels, from 1 down to 0."""
-        inner = np.asarray(self.base.coverage(self.thresholds))
-        return np.concatenate(([1.0], inner, [0.0]))
+        inner_edges = np.asarray(self.base.coverage(self.thresholds))
+        return np.concatenate(([1.0], inner_edges, [0.0]))
 
     @property
     def _ties(self) -> tuple[tuple[float, float], ...]:
-        c = self._edges[::-1].tolist()
-        return tuple((p, q) for p, q in pairwise(c) if q > p)
+        edges = self._edges[::-1].tolist()
+        return tuple((p, q) for p, q in pairwise(edges) if q > p)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        at = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
-        return np.asarray(self._edges[at.astype(int)])
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        index = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
+        return np.asarray(self._edges[index.astype(int)])
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
-        at = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
-        return np.asarray(self._edges[at.astype(int)])
+    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
+        index = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
+        return np.asarray(self._edges[index.astype(int)])
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         # The highest level from which on at least that share lies.
-        at = np.searchsorted(self._edges[::-1], coverage)
-        return np.asarray((self._edges.size - 1.0) - at, dtype=np.float64)
+        index = np.searchsorted(self._edges[::-1], coverage)
+        return np.asarray((self._edges.size - 1.0) - index, dtype=np.float64)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence, loss = self.base.sample(n, rng=rng)
         level = np.searchsorted(self.thresholds, confidence, side="right")
         return Sample(level.astype(np.float64), loss)
@@ -127,10 +127,10 @@ class Saturated(_Tied):
     def _ties(self) -> tuple[tuple[float, float], ...]:
         return ((0.0, self.share),)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.where(confidence >= self.top, 0.0, np.asarray(self.base.coverage(confidence)))
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
         below = np.asarray(self.base.coverage(confidence))
         return np.where(
             confidence > self.top, 0.0, np.where(confidence == self.top, self.share, below)
@@ -139,7 +139,7 @@ class Saturated(_Tied):
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(np.minimum(self.base.threshold(coverage), self.top))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence, loss = self.base.sample(n, rng=rng)
         return Sample(np.minimum(confidence, self.top), loss)
 
@@ -175,7 +175,7 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     >>> coarse.augrc
     0.1875
     """
-    _without_ties(population)
+    check_untied(population)
     values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds").astype(float)
     checks.reject_entries("thresholds", "must ascend", values[1:], np.diff(values) <= 0)
     return Cut(population, values)
@@ -214,14 +214,14 @@ def saturate(population: Population, share: float = 0.45) -> Population:
     >>> round(tied.aurc(), 6), round(tied.aurc(ties="definition"), 6)
     (0.3125, 0.3125)
     """
-    _without_ties(population)
-    return Saturated(population, inner(share, "share"))
+    check_untied(population)
+    return Saturated(population, check_open_fraction(share, "share"))
 
 
-def _without_ties(population: Population) -> None:
-    given: object = population
-    if not isinstance(given, Population):
-        raise InputError(f"`population` must be a population of `abstain.simulate`; got {given!r}")
+def check_untied(population: Population) -> None:
+    argument: object = population
+    if not isinstance(argument, Population):
+        raise InputError(f"`population` must be a population of `abstain.simulate`; got {argument!r}")
     if population.curve.ties:
         raise InputError(
             f"`population` must have no ties of its own; {population.name!r} has. Tie its base."
@@ -251,8 +251,8 @@ class DiscreteScores(Population):
     @cached_property
     def _edges(self) -> FloatArray:
         """Share from each level on, descending, then 0."""
-        inner = np.cumsum(self.mass[:0:-1])[::-1]
-        return np.concatenate(([1.0], np.minimum(inner, 1.0), [0.0]))
+        inner_edges = np.cumsum(self.mass[:0:-1])[::-1]
+        return np.concatenate(([1.0], np.minimum(inner_edges, 1.0), [0.0]))
 
     def _curve(self) -> RiskCurve:
         c = self._edges[::-1]
@@ -265,19 +265,19 @@ class DiscreteScores(Population):
         ties = tuple(zip(c[:-1].tolist(), c[1:].tolist(), strict=True))
         return RiskCurve(loss_at, lambda x: np.interp(x, c, loss), ties=ties)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence, side="right")]
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence)]
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        at = np.searchsorted(self._edges[::-1], coverage) - 1
-        return self.confidence[::-1][np.clip(at, 0, self.mass.size - 1)]
+        index = np.searchsorted(self._edges[::-1], coverage) - 1
+        return self.confidence[::-1][np.clip(index, 0, self.mass.size - 1)]
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        which = rng.choice(self.mass.size, n, p=self.mass)
-        return Sample(self.confidence[which], failures(self.risks[which], rng))
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
+        level_index = rng.choice(self.mass.size, n, p=self.mass)
+        return Sample(self.confidence[level_index], draw_failures(self.risks[level_index], rng))
 
 
 def discrete_scores(
@@ -329,8 +329,8 @@ def discrete_scores(
     if abs(shares.sum() - 1) > 1e-9:
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(levels)
-    again = np.append(np.diff(levels[order]) == 0, False)
-    checks.reject_entries("confidence", "must hold each level once", levels[order], again)
+    is_repeated = np.append(np.diff(levels[order]) == 0, False)
+    checks.reject_entries("confidence", "must hold each level once", levels[order], is_repeated)
     ascending = levels[order].astype(np.float64)
     return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order].astype(np.float64))
 
