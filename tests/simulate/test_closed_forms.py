@@ -277,7 +277,7 @@ def test_integrals_with_singular_ends():
 
 def test_a_jump_that_was_not_named_is_told():
     jumps = simulate.rank_scores(lambda u: np.where(u < 0.3, 0.5, 0.0))
-    with pytest.raises(InputError, match=r"could not be integrated to 1e-10: .* name the ranks"):
+    with pytest.raises(InputError, match=r"could not be integrated to 1e-10: .* pass the ranks"):
         jumps.aurc()
 
 

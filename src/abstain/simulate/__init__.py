@@ -1,4 +1,4 @@
-"""Populations with known truth: what estimators, intervals and studies are checked against."""
+"""Simulated populations with known true values, for checking estimators, intervals and studies."""
 
 from abstain.simulate.beta_scores import beta_scores as beta_scores
 from abstain.simulate.blocks import block_scores as block_scores
@@ -43,7 +43,6 @@ __all__ = [
     "continuous_loss",
     "cut",
     "discrete_scores",
-    "uniform_confidence",
     "expected_cwsa",
     "expected_cwsa_plus",
     "gaussian_scores",
@@ -56,4 +55,5 @@ __all__ = [
     "two_class_logits",
     "two_gaussians",
     "two_sele_counterexample",
+    "uniform_confidence",
 ]

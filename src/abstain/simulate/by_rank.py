@@ -1,4 +1,4 @@
-"""Failure probabilities given at each population rank: any function of it, or steps."""
+"""Populations defined by the failure probability at each population rank."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from abstain.simulate.population import (
     PopulationEntry,
     Sample,
     UniformScores,
-    draw_failures,
     check_open_fraction,
+    draw_failures,
 )
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
@@ -43,30 +43,32 @@ class RankScores(UniformScores):
 def rank_scores(
     failure_probability: Callable[[FloatArray], FloatArray], *, breaks: Iterable[float] = ()
 ) -> Population:
-    """Make a population from a failure probability at each rank.
+    """Create a population from the failure probability at each rank.
 
-    Answers: what would metrics give for a risk that depends on the confidence like this?
+    Answers: which values do metrics have if the risk depends on the rank in this way?
 
     Parameters
     ----------
     failure_probability : callable
-        From population ranks u, an array in [0, 1], to failure probabilities of the same shape.
+        Function from population ranks u, an array in [0, 1], to failure probabilities of the same
+        shape.
     breaks : iterable of float, optional
-        Ranks at which it jumps or bends; elsewhere it must be smooth.
+        Ranks at which the function or its derivative jumps; it must be smooth elsewhere.
 
     Returns
     -------
     Population
-        0/1 loss, confidence u uniform on [0, 1]. Curves and areas by quadrature.
+        A population with 0/1 loss and confidence u uniform on [0, 1]. Curves and areas are
+        computed by numerical integration.
 
     Raises
     ------
     InputError
-        If no function is given.
+        If `failure_probability` is not callable.
     ShapeError
-        If it does not return one number a rank.
+        If it does not return one number for each rank.
     DomainError
-        If it returns something outside [0, 1], or a break lies outside.
+        If it returns a number outside [0, 1], or a break lies outside [0, 1].
 
     Examples
     --------
@@ -81,7 +83,9 @@ def rank_scores(
     probabilities = np.asarray(failure_probability(_RANK_GRID))
     if probabilities.shape != _RANK_GRID.shape:
         rule = "must return one number for each rank"
-        raise ShapeError(f"`failure_probability` {rule}; got shape {probabilities.shape} for {_RANK_GRID.shape}")
+        raise ShapeError(
+            f"`failure_probability` {rule}; got shape {probabilities.shape} for {_RANK_GRID.shape}"
+        )
     checks.unit_interval(checks.finite(probabilities, "failure_probability"), "failure_probability")
     rank_breaks = tuple(checks.fraction(u, "breaks") for u in breaks)
     return RankScores(failure_probability, rank_breaks)
@@ -103,7 +107,9 @@ class StepScores(UniformScores):
         def loss_at(coverage: FloatArray) -> FloatArray:
             return risks[np.minimum(np.searchsorted(upper_coverages, coverage), risks.size - 1)]
 
-        return RiskCurve(loss_at, lambda c: np.interp(c, edges, loss), breaks=self.upper_coverages[:-1])
+        return RiskCurve(
+            loss_at, lambda c: np.interp(c, edges, loss), breaks=self.upper_coverages[:-1]
+        )
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
@@ -111,9 +117,9 @@ class StepScores(UniformScores):
 
 
 def random_order(risk: float = 0.1) -> Population:
-    """Make a population whose confidence says nothing about the loss.
+    """Create a population whose confidence is independent of the loss.
 
-    Answers: what is a metric worth at the far end, where the confidence is random?
+    Answers: which value does a metric have for a random confidence?
 
     Parameters
     ----------
@@ -123,7 +129,8 @@ def random_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        0/1 loss, confidence uniform on [0, 1]: AURC = R, AUGRC = R/2, so that AURC = 2 SELE.
+        A population with 0/1 loss and confidence uniform on [0, 1]: AURC = R, AUGRC = R/2, and
+        therefore AURC = 2 SELE.
 
     Raises
     ------
@@ -141,9 +148,9 @@ def random_order(risk: float = 0.1) -> Population:
 
 
 def oracle_order(risk: float = 0.1) -> Population:
-    """Make a population whose confidence puts every failure below every success.
+    """Create a population in which every failure has a lower confidence than every success.
 
-    Answers: what is a metric worth at the near end, where the confidence is perfect?
+    Answers: which value does a metric have for a perfect confidence?
 
     Parameters
     ----------
@@ -153,7 +160,8 @@ def oracle_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        0/1 loss, confidence uniform on [0, 1]: AURC = R + (1 - R) ln(1 - R), AUGRC = R²/2.
+        A population with 0/1 loss and confidence uniform on [0, 1]:
+        AURC = R + (1 - R) ln(1 - R), AUGRC = R²/2.
 
     Raises
     ------
@@ -176,17 +184,17 @@ def oracle_order(risk: float = 0.1) -> Population:
 def two_sele_counterexample(
     top: float = 0.1, *, inside: float = 0.5, outside: float = 0.0
 ) -> Population:
-    r"""Make a population whose AURC exceeds 2 x SELE.
+    r"""Create a population whose AURC exceeds 2 x SELE.
 
-    Answers: is 2 x SELE an upper bound of the AURC? Not of every score.
+    Answers: is 2 x SELE an upper bound of the AURC for every score? No.
 
     Parameters
     ----------
     top : float, default=0.1
-        The most confident share q of the samples, between 0 and 1, both excluded.
+        Share q of the most confident samples, strictly between 0 and 1.
     inside, outside : float, default=0.5, 0.0
-        Failure probabilities within that share and outside of it, in [0, 1]. With inside below
-        outside the sign of the gap turns.
+        Failure probabilities inside and outside of this share, in [0, 1]. If `inside` is less
+        than `outside`, AURC is less than 2 x SELE.
 
     Returns
     -------
@@ -237,18 +245,18 @@ def two_sele_counterexample(
 RANDOM_ORDER: Final = PopulationEntry(
     "random-order",
     "random order",
-    "The confidence says nothing about the loss: the far end.",
+    "The confidence is independent of the loss.",
     random_order,
 )
 ORACLE_ORDER: Final = PopulationEntry(
     "oracle-order",
     "perfect order",
-    "Every failure lies below every success: the near end.",
+    "Every failure has a lower confidence than every success.",
     oracle_order,
 )
 TWO_SELE_COUNTEREXAMPLE: Final = PopulationEntry(
     "two-sele-counterexample",
     "failures among the most confident",
-    "The AURC exceeds 2 x SELE, which bounds it only where risk falls with confidence.",
+    "The AURC exceeds 2 x SELE, which is an upper bound only if the risk decreases.",
     two_sele_counterexample,
 )
