@@ -63,7 +63,10 @@ _read_by("abstain.monitoring.monitor", "monitor", ARCHIVES)
 #: Suffixes of a result: of its page, and of its table.
 _PAGES, _TABLES = (".html", ".md", ".tex"), (".parquet", ".csv")
 # The writers of pages stand far above: they are loaded when one is written.
-_as_said, _written = later("abstain.report.notebook:as_said"), later("abstain.report.output:write")
+_as_said, _written = (
+    later("abstain.report.notebook:with_empty_checks"),
+    later("abstain.report.output:write"),
+)
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
