@@ -51,7 +51,7 @@ def test_a_threshold_for_each_value_of_a_column(capsys):
     given = ["val.parquet", "--per", "site", "--joint", *ASKED, "--save", "rule.json"]
     text = printed(capsys, *given, "--apply", "test.parquet")
     assert "the threshold of the site" in text
-    assert "all groups together" in text
+    assert "for all groups jointly" in text
     assert "1 of 3 groups have no threshold" in text
     assert "Rejection rate tiny" in text
     rule = load("rule.json")

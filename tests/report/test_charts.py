@@ -73,7 +73,12 @@ def test_charts_compile(spec):
     assert vega["marks"]
     signals = {signal["name"] for signal in vega["signals"]}
     # What the page sets and reads, by these names.
-    assert {"top", "band_opacity", "near", f"zoom_{spec['layer'][-1]['encoding']['x']['field']}"} <= signals
+    assert {
+        "top",
+        "band_opacity",
+        "near",
+        f"zoom_{spec['layer'][-1]['encoding']['x']['field']}",
+    } <= signals
 
 
 def compiled(spec):

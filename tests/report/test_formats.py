@@ -39,7 +39,7 @@ from abstain.report.document import (
     Range,
     Remark,
     Row,
-    RowGroup,
+    TableRows,
     Section,
     Span,
     Switch,
@@ -71,7 +71,7 @@ def everything(name: str) -> Document:
     cells = ((name, Span(name, "code")), *NUMBERS, (name, Span(name, "small", tooltip=name)))
     table = Table(
         columns,
-        (RowGroup((Row(cells, tags={"one": "0"}), Row(cells, "group")), title=name),),
+        (TableRows((Row(cells, tags={"one": "0"}), Row(cells, "group")), title=name),),
         title=name,
         caption=name,
         anchor="numbers-here",

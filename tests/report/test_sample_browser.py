@@ -58,7 +58,9 @@ def test_failures_are_seen(folder):
     for name, source in made.sources.items():
         assert pixels(source).convert("L").getpixel((3, 3)) == 4 * NAMES.index(name)
     page = html_report(found, images=made)
-    alts = re.findall(r'<img src="data:image/png;base64,[^"]+" alt="Image of sample ([^"]+)">', page)
+    alts = re.findall(
+        r'<img src="data:image/png;base64,[^"]+" alt="Image of sample ([^"]+)">', page
+    )
     assert set(alts) == wanted
 
 

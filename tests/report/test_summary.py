@@ -103,7 +103,9 @@ def test_verdict_gives_the_interval_of_the_leader(plain):
     sentences = " ".join(evaluation_verdict(ResultLookup(plain)))
     leader = ResultLookup(plain).best_scores((), "augrc")[0]
     found = next(r for r in plain if r.metric.name == "augrc" and r.score == leader)
-    said = f"95% interval {format_number(found.interval.low)} to {format_number(found.interval.high)})"
+    said = (
+        f"95% interval {format_number(found.interval.low)} to {format_number(found.interval.high)})"
+    )
     assert said in sentences
     assert "Run abstain compare to test whether the difference is significant" in sentences
 
@@ -138,7 +140,9 @@ def test_an_own_column_is_not_the_score_of_its_name():
     )
     (own,) = scores_in(ab.evaluate(p))
     assert own.title == "msr"
-    assert own.meaning == "A confidence score in the data; a higher value means a more trusted answer."
+    assert (
+        own.meaning == "A confidence score in the data; a higher value means a more trusted answer."
+    )
     assert not own.source
     logits = ab.Predictions(logits=np.eye(3), labels=[0, 1, 1])
     (built_in,) = scores_in(ab.evaluate(logits, scores=["msr"]))

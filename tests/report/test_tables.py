@@ -136,7 +136,7 @@ def test_latex_intervals(plain):
     found = next(r for r in plain if r.metric.name == "augrc" and r.score == "first")
     low, high = format_number(1000 * found.interval.low), format_number(1000 * found.interval.high)
     assert rf"{{\scriptsize [{low}, {high}]}}" in text
-    assert r"95 \% intervals" in text
+    assert r"95\% confidence intervals" in text
     assert "Wilson (Accuracy)" in text
     assert "scriptsize" not in latex_table(plain)
 

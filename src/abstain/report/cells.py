@@ -197,7 +197,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class RowGroup:
+class TableRows:
     """Consecutive rows of a table, with an optional title."""
 
     rows: tuple[Row, ...]
@@ -227,9 +227,9 @@ class GlossaryEntry:
     source: str = ""
 
 
-def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[RowGroup, ...]:
+def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:
     """Return rows, or sequences of cells, as the only row group of a table."""
-    return (RowGroup(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
+    return (TableRows(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
 
 
 def plain_text(text: Text) -> str:

@@ -25,7 +25,7 @@ from abstain.report.cells import (
     Range,
     Remark,
     Row,
-    RowGroup,
+    TableRows,
     Span,
     Text,
     Thumbnail,
@@ -56,7 +56,7 @@ __all__ = [
     "Range",
     "Remark",
     "Row",
-    "RowGroup",
+    "TableRows",
     "SearchField",
     "Span",
     "Switch",
@@ -99,7 +99,7 @@ class Table(Block):
     """
 
     columns: tuple[Column, ...]
-    groups: tuple[RowGroup, ...]
+    groups: tuple[TableRows, ...]
     title: str = ""
     caption: Text = ""
     anchor: str = ""

@@ -117,7 +117,7 @@ def grid_table(
     first = doc.Column(grid.label if paper else "Method", "name")
     return doc.Table(
         (first, *columns_of(board, grid.studies), *last),
-        tuple(doc.RowGroup(tuple(map(row, own)), title) for title, own in several),
+        tuple(doc.TableRows(tuple(map(row, own)), title) for title, own in several),
         title=grid.label.text,
         caption="" if paper else notes,
         layout="grid",

@@ -64,7 +64,7 @@ def methods_section(board: Leaderboard) -> doc.Section:
 
 def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
     ranks = [
-        f"{short_title(metric)} {format_value(means[method.name], 'two')}"
+        f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
         for metric in board.metrics
         if method.name in (means := board.means(metric))
     ]

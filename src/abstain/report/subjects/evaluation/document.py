@@ -216,7 +216,7 @@ def _points_table(lookup: ResultLookup, band_level: str) -> doc.Collapsible:
     names = ("Coverage", "Selective risk", "Generalized risk")
     table = doc.Table(
         (doc.Column("Score", "name"), *map(doc.number_column, names)),
-        (doc.RowGroup(()),),
+        (doc.TableRows(()),),
         title="Points of the curves",
         caption=f"Selected scores{split_note}",
         anchor="points",

@@ -123,7 +123,7 @@ def all_metrics(lookup: ResultLookup) -> Iterator[doc.Block]:
             doc.number_column("Failures"),
         ),
         tuple(
-            doc.RowGroup(
+            doc.TableRows(
                 tuple(_explained_row(r, lookup) for r in _ordered_results(lookup, split)),
                 tags={"split": str(i)},
             )
@@ -242,9 +242,9 @@ def _table_by_split(
         split_cells = (value_by_column.get(column, "") for column in split_columns)
         rows[split].append(doc.Row((*split_cells, score, *metric_cells)))
     if split_columns and len(lookup.scores) > 1:
-        groups = tuple(doc.RowGroup(tuple(split_rows)) for split_rows in rows.values())
+        groups = tuple(doc.TableRows(tuple(split_rows)) for split_rows in rows.values())
     else:
-        groups = (doc.RowGroup(tuple(chain.from_iterable(rows.values()))),)
+        groups = (doc.TableRows(tuple(chain.from_iterable(rows.values()))),)
     leading_columns = [doc.Column(column, "name", blank_repeats=True) for column in split_columns]
     return doc.Table((*leading_columns, doc.Column("Score", "name"), *columns), groups)
 
