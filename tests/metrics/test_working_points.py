@@ -117,7 +117,7 @@ def test_undefined_fields_say_why() -> None:
     assert set(point.reasons) == {"classification_quality", "rejection_quality"}
     assert all("[0, 1]" in reason for reason in point.reasons.values())
     nobody = ab.working_point([0.9, 0.8], [1, 0], threshold=2)
-    assert nobody.reasons["selective_risk"] == "nothing is accepted at this threshold"
+    assert nobody.reasons["selective_risk"] == "no sample is accepted at this threshold"
 
 
 def test_bad_rules_and_kinds_are_refused() -> None:

@@ -409,9 +409,9 @@ def _optimum_influence_over_ties(s: Scored) -> FloatArray:
     """Return the influence on the optimum over the tie groups of the score.
 
     The losses are assigned to the tie groups in ascending order. A vertex at position x then
-    accepts the x smallest losses, with sum O(x). A new sample of loss l displaces a part of the next loss q
-    at the vertex if l < q: O(x) changes by l - q. If the vertex is between two losses, the mean of
-    the influences with both neighbors as q is used.
+    accepts the x smallest losses, with sum O(x). A new sample of loss l displaces a part of the
+    next loss q at the vertex if l < q: O(x) changes by l - q. If the vertex is between two losses,
+    the mean of the influences with both neighbors as q is used.
     """
     groups, best_order = s.groups, s.best_order
     best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
