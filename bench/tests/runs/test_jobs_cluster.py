@@ -132,7 +132,7 @@ def test_what_cannot_be_reached_is_said_in_plain_words(tmp_path, monkeypatch):
         run_jobs([Job("a", {})], work, tmp_path, address="tcp://127.0.0.1:9")
     with pytest.raises(InputError, match="`engine` must be one of 'processes', 'dask'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="ray")
-    monkeypatch.setattr("abstain._foundation.dask_cluster.has", lambda _: False)
+    monkeypatch.setattr("abstain._foundation.dask_cluster.is_installed", lambda _: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[scale\]'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="dask")
 

@@ -88,7 +88,7 @@ def class_codes(x: AnyArray, name: str, *, length: int | None = None, classes: i
     if is_on_device(x) and _are_codes(x, length, classes):
         xp = namespace(x)
         return x if xp.isdtype(x.dtype, "integral") else xp.astype(x, xp.int64)
-    out = checks.finite(checks.vector(x, name, length=length, like="prediction"), name)
+    out = checks.finite(checks.vector(x, name, length=length, reference="prediction"), name)
     rule = "must be a class code, an integer from -1 (no known class) up"
     checks.reject_entries(name, rule, out, (out != np.floor(out)) | (out < -1))
     if classes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import Scored
-from abstain._foundation.special import curvature_between
+from abstain._foundation.special import hyperbola_curvature_between
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import READS, Influence
@@ -79,7 +79,7 @@ def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, Floa
     if groups.is_merged is not None:
         here = groups.is_merged & (groups.count > 1)
         end, m = groups.cumulative_weight[here], groups.weight[here]
-        whole[here], moment = curvature_between(end - m + shift, end + shift)
+        whole[here], moment = hyperbola_curvature_between(end - m + shift, end + shift)
         mean[here] = moment / m
     return whole, mean
 

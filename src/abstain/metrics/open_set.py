@@ -284,7 +284,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     """
     cost = checks.fraction(outlier_cost, "outlier_cost")
     x = checks.unit_interval(checks.loss(loss), "loss")
-    outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
+    outlier = checks.vector(unknown, "unknown", length=x.size, reference="loss")
     checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
     return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
 

@@ -18,7 +18,7 @@ from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.gradients import as_scalar, value_with_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import (
-    first_of_series,
+    first_asymptotic,
     harmonic,
     harmonic_between,
     log_factorial,
@@ -286,7 +286,7 @@ def _through_vertices(
 def _mean_log(groups: TieGroups) -> AnyArray:
     """Mean of ln k over the positions k of each group: ln of Gamma(b + 1)/Gamma(a + 1) over m."""
     xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
-    cut = first_of_series(a)
+    cut = first_asymptotic(a)
     near = (log_factorial(b[:cut]) - log_factorial(a[:cut])) / m[:cut]
     x, y, w = a[cut:], b[cut:], m[cut:]
     # Stirling for both, differenced by hand: (x + 1/2) ln(y/x) - m stays of the size of m.

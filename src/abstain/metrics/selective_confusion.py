@@ -171,7 +171,7 @@ def _as_long(prediction: Array, n: int) -> Array:
 
 
 def _mask(accepted: AnyArray, n: int) -> BoolArray:
-    given = checks.vector(accepted, "accepted", length=n, like="labels")
+    given = checks.vector(accepted, "accepted", length=n, reference="labels")
     checks.reject_entries("accepted", "must be True or False", given, (given != 0) & (given != 1))
     return given.astype(np.bool_)
 

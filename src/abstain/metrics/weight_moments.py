@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation.lazy_imports import special
-from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
+from abstain._foundation.special import MIN_ASYMPTOTIC, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 #: Bernstein's inequality keeps what is left out below exp(-60) of the whole.
@@ -200,13 +200,13 @@ def _log_error(window: Window) -> FloatArray:
 def _plugin_error(window: Window) -> FloatArray:
     """H_n - H_above + ln(1 - u), from the series of both where they are long."""
     t = window.trials
-    few = np.minimum(window.above, SERIES_FROM)
+    few = np.minimum(window.above, MIN_ASYMPTOTIC)
     near: FloatArray = harmonic(t.n) - t.target - harmonic(few)
-    if not np.any(window.above >= SERIES_FROM):
+    if not np.any(window.above >= MIN_ASYMPTOTIC):
         return near
-    above = np.maximum(window.above, SERIES_FROM)
-    n = np.maximum(t.n, SERIES_FROM)
-    many = window.above >= SERIES_FROM
+    above = np.maximum(window.above, MIN_ASYMPTOTIC)
+    n = np.maximum(t.n, MIN_ASYMPTOTIC)
+    many = window.above >= MIN_ASYMPTOTIC
     ratio = (window.excess - (t.n - t.count) * t.chance) / (t.n * t.chance)
     logarithm = np.log1p(np.where(many, ratio, 0.0))
     far: FloatArray = harmonic_tail(n) - harmonic_tail(above) - logarithm
@@ -220,12 +220,12 @@ def _spread_of_a_draw(window: Window) -> tuple[FloatArray]:
 
 def inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
     """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
-    near = special.polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - special.polygamma(
+    near = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
         1, n + 1.0
     )
-    x, y = np.maximum(above, SERIES_FROM) + 0.5, np.maximum(n, SERIES_FROM) + 0.5
+    x, y = np.maximum(above, MIN_ASYMPTOTIC) + 0.5, np.maximum(n, MIN_ASYMPTOTIC) + 0.5
     far = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
-    return np.where(above >= SERIES_FROM, far, near)
+    return np.where(above >= MIN_ASYMPTOTIC, far, near)
 
 
 def _trigamma_tail(x: FloatArray) -> FloatArray:

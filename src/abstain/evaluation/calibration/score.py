@@ -135,7 +135,7 @@ class CalibratedScore:
         """Make it from what `to_arrays` gave, field by field checked."""
         for name in arrays:
             if not name.startswith(_BASE):
-                json_records.raise_error(f"`{name}` is no field of a calibrated score")
+                json_records.raise_error(f"`{name}` is not a field of a calibrated score")
         base = plain.get("base")
         if not isinstance(base, Mapping):
             json_records.raise_error(

@@ -138,13 +138,13 @@ class Arm:
         where = f"arms.{self.name}"
         check_unconverted(self, lambda name: f"{where}.{'try' if name == 'grid' else name}")
         for name, values in self.grid.items():
-            check_distinct(values, f"{where}.try.{name}", empty=False)
+            check_distinct(values, f"{where}.try.{name}", allow_empty=False)
             if name in self.options:
                 raise InputError(
                     f"`{where}.try.{name}` and `{where}.options.{name}` must not both be given"
                 )
         for name, values in self.recipes.items():
-            check_distinct(values, f"{where}.try.recipe.{name}", empty=False)
+            check_distinct(values, f"{where}.try.recipe.{name}", allow_empty=False)
         tried = [*self.grid.values(), *self.recipes.values()]
         count = math.prod([len(self.dropout), *map(len, tried)])
         if count > _MOST_SETTINGS:

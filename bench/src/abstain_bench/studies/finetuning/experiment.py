@@ -317,6 +317,6 @@ def _refuse_parts(objective: Objective, kind: str) -> None:
 
 
 def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    check_distinct(given, name, empty=empty)
+    check_distinct(given, name, allow_empty=empty)
     # What torch takes; the seed of the test pictures is twice that of the data, and one more.
     return tuple(check_value(given, list[NonNegativeInt], name))
