@@ -66,12 +66,16 @@ def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -
     assert [r.metric.name for r in counted] == [
         r.metric.name for r in whole if (r.split, r.score, r.metric.name) in mine
     ]
-    assert (counted.loss, counted.binary, counted.own) == (whole.loss, whole.binary, whole.own)
-    told = {(f.kind, f.split, f.score, f.message) for f in whole.findings}
-    own = [f for f in counted.findings if not f.message.startswith("Which classes and groups")]
-    assert (len(own) == len(counted.findings)) == named
+    assert (counted.loss, counted.is_binary, counted.column_scores) == (
+        whole.loss,
+        whole.is_binary,
+        whole.column_scores,
+    )
+    told = {(f.kind, f.split, f.score, f.message) for f in whole.notes}
+    own = [f for f in counted.notes if not f.message.startswith("Which classes and groups")]
+    assert (len(own) == len(counted.notes)) == named
     assert {(f.kind, f.split, f.score, f.message) for f in own} == told
-    for one, two in zip(whole.cases, counted.cases, strict=True):
+    for one, two in zip(whole.curves, counted.curves, strict=True):
         assert (one.split, one.score) == (two.split, two.score)
         assert (one.overconfident, one.underconfident) == (two.overconfident, two.underconfident)
         for parts in ("by_class", "by_group") if named else ():

@@ -172,12 +172,12 @@ def test_the_expectation_over_a_posterior():
     whole = posterior_expectation(p, metric="augrc")
     row = found.rows("expectations")[0]
     assert (row["expectation"], row["expectation_se"]) == (whole.mean, whole.standard_error)
-    assert row["mean_predictor"] == whole.of_mean
+    assert row["mean_predictor"] == whole.mean_predictor_value
     rows = {row["draws"]: row for row in found.rows()}
     assert list(rows) == [1, 2, 4, 8, 12]
     assert rows[12]["sd"] < 1e-12
     assert rows[12]["mean"] == pytest.approx(whole.mean)
-    assert rows[12]["mean_predictor"] == pytest.approx(whole.of_mean)
+    assert rows[12]["mean_predictor"] == pytest.approx(whole.mean_predictor_value)
     # Without replacement: sd^2 / k (1 - k / draws).
     expected = whole.standard_deviation * np.sqrt(1 / 4 - 1 / 12)
     assert rows[4]["sd"] == pytest.approx(expected, rel=0.35)

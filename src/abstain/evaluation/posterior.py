@@ -13,10 +13,10 @@ from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
-from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.inputs import join, loss_name
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import Metric, metric_named
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -61,7 +61,7 @@ class PosteriorExpectation:
     standard_deviation: float
     standard_error: float
     values: FloatArray = field(repr=False)
-    of_mean: float
+    mean_predictor_value: float
     n: int
     draws: int
     lower_is_better: bool
@@ -84,7 +84,7 @@ def posterior_expectation(
     predictions: Predictions,
     *,
     score: str | ScoreState = BASELINE,
-    metric: str = OF_POPULATION,
+    metric: str = POPULATION_AREA_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
     """Estimate the expectation of a metric over a posterior, from Monte-Carlo samples.
@@ -150,11 +150,16 @@ def posterior_expectation(
     >>> mean = 2 * np.eye(3)[labels][:, None] + rng.normal(size=(200, 1, 3))
     >>> draws = mean + rng.normal(size=(200, 20, 3))
     >>> found = posterior_expectation(ab.Predictions(logit_samples=draws, labels=labels))
-    >>> found.draws, round(found.mean, 3), round(found.standard_error, 4), round(found.of_mean, 3)
+    >>> (
+    ...     found.draws,
+    ...     round(found.mean, 3),
+    ...     round(found.standard_error, 4),
+    ...     round(found.mean_predictor_value, 3),
+    ... )
     (20, 0.102, 0.0049, 0.032)
     """
     chosen = metric_named(metric)
-    predictions, loss = counted(predictions, loss)
+    predictions, loss = positive_weight_rows(predictions, loss)
     models = list(_draws(predictions))
     columns = _losses(loss, predictions.n, len(models))
     drawn = [_measured(chosen, score, p, x) for p, x in zip(models, columns, strict=True)]
@@ -170,7 +175,7 @@ def posterior_expectation(
         standard_deviation=spread,
         standard_error=spread / float(np.sqrt(kept.size)) if kept.size else spread,
         values=read_only(values),
-        of_mean=float(of_mean.value),
+        mean_predictor_value=float(of_mean.value),
         n=predictions.n,
         draws=values.size,
         lower_is_better=chosen.lower_is_better,

@@ -127,7 +127,7 @@ def sample_pictures(evaluation: Evaluation, folder: str | Path) -> Pictures:
 def _names(evaluation: Evaluation) -> Iterator[str]:
     """Yield the names of samples that are worth looking at, failures of all scores first."""
     for kind in ("overconfident", "underconfident"):
-        samples = chain.from_iterable(getattr(case, kind) for case in evaluation.cases)
+        samples = chain.from_iterable(getattr(case, kind) for case in evaluation.curves)
         yield from (one.id for one in samples if one.id.lower().endswith(_SUFFIXES))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.evaluation.inputs import splits_of
+from abstain.evaluation.inputs import check_splits
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, logits, make
 from abstain.tables import split_name
@@ -169,7 +169,7 @@ def named_datasets(data: DataArgument) -> dict[str, Predictions]:
     splits: Any = {(): data} if isinstance(data, Predictions) else data
     if isinstance(splits, Mapping) and splits and all(isinstance(name, str) for name in splits):
         return {str(name): split for name, split in splits.items()}
-    named = {_split_name(key): split for key, split in splits_of(splits).items()}
+    named = {_split_name(key): split for key, split in check_splits(splits).items()}
     return {"data": next(iter(named.values()))} if len(named) == 1 else named
 
 

@@ -12,7 +12,7 @@ from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
 from abstain.metrics import metric_named
-from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
 from abstain.simulate import logits
@@ -38,7 +38,7 @@ DRAWS: Final = 256
 _N_CLASSES: Final = 5
 _WEIGHT_SD: Final = 0.25
 
-_DEFAULT_METRICS: Final = (OF_POPULATION, PRIMARY)
+_DEFAULT_METRICS: Final = (POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
 #: Number of subsets of the draws for which the metric of the mean predictor is computed.
 _N_SUBSETS: Final = 12
@@ -247,7 +247,7 @@ def _mean_predictor_metric(predictions: Predictions, draws: Any, **options: Any)
     has_logits = predictions.logit_samples is not None
     name = "logit_samples" if has_logits else "probability_samples"
     subset: dict[str, Any] = {name: getattr(predictions, name)[:, draws]}
-    return posterior_expectation(replace(predictions, **subset), **options).of_mean
+    return posterior_expectation(replace(predictions, **subset), **options).mean_predictor_value
 
 
 def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dic
         "sd_over_draws": expectation.standard_deviation,
         "min": float(np.nanmin(expectation.values)),
         "max": float(np.nanmax(expectation.values)),
-        "mean_predictor": expectation.of_mean,
+        "mean_predictor": expectation.mean_predictor_value,
     }
 
 
@@ -323,7 +323,7 @@ def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
 
 
 def _compare_mean_predictor(expectation: PosteriorExpectation) -> str:
-    of_mean = expectation.of_mean
+    of_mean = expectation.mean_predictor_value
     if np.isnan(of_mean):
         return "The metric of the mean predictor is undefined."
     if np.isclose(of_mean, expectation.mean, rtol=1e-12, atol=0.0):

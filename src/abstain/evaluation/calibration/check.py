@@ -21,9 +21,9 @@ from abstain.curves.reliability import (
 )
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.evaluation.counted_rows import counted
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import METRICS, Need
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, FloatArray
@@ -34,7 +34,7 @@ _FEW, _FEW_FAILURES = 1000, 20
 
 
 @dataclass(frozen=True)
-class BeforeAfter:
+class MetricChange:
     """One number before and after calibration.
 
     Attributes
@@ -86,8 +86,8 @@ class CalibrationCheck:
     name: str
     n: int
     failures: int
-    numbers: tuple[BeforeAfter, ...]
-    floor: float
+    changes: tuple[MetricChange, ...]
+    expected_ece: float
     reliability_before: ReliabilityCurve | None
     reliability_after: ReliabilityCurve
     consistent_low: FloatArray
@@ -95,13 +95,13 @@ class CalibrationCheck:
     note: str = ""
 
     @property
-    def ece(self) -> BeforeAfter:
+    def ece(self) -> MetricChange:
         """The expected calibration error, the first of the numbers."""
-        return self.numbers[0]
+        return self.changes[0]
 
-    def number(self, metric: str) -> BeforeAfter:
+    def change(self, metric: str) -> MetricChange:
         """Return one number by name, before and after."""
-        known = {number.metric: number for number in self.numbers}
+        known = {number.metric: number for number in self.changes}
         if metric not in known:
             listed = ", ".join(map(repr, known))
             raise UnknownNameError(
@@ -123,7 +123,7 @@ class CalibrationCheck:
                 "change": x.after - x.before,
                 "reason": x.reason,
             }
-            for x in self.numbers
+            for x in self.changes
         ]
         table = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
         return convert_frame(table, backend)
@@ -134,7 +134,7 @@ class CalibrationCheck:
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
         said = (
             f"{self.name}: ECE{before} {ece.after:.4f} after, on {self.n} samples. A perfectly "
-            f"calibrated score would show about {self.floor:.4f} here."
+            f"calibrated score would show about {self.expected_ece:.4f} here."
         )
         return f"{said} {self.note}".strip()
 
@@ -209,7 +209,7 @@ def calibration_check(
         raise InputError(
             f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
         )
-    predictions, loss = counted(predictions, loss)
+    predictions, loss = positive_weight_rows(predictions, loss)
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
@@ -223,8 +223,8 @@ def calibration_check(
         name=new.name,
         n=after.groups.n_samples,
         failures=int(np.count_nonzero(losses)),
-        numbers=_numbers(before, after, calibrated),
-        floor=_floor(after.probability_groups),
+        changes=_numbers(before, after, calibrated),
+        expected_ece=_floor(after.probability_groups),
         reliability_before=curves[0] if known else None,
         reliability_after=curves[-1],
         consistent_low=low,
@@ -278,11 +278,13 @@ def _tempered(
     return ClassView(view.labels, view.prediction, view.classes, np.exp(log_p), log_p)
 
 
-def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tuple[BeforeAfter, ...]:
+def _numbers(
+    before: Scored, after: Scored, calibrated: CalibratedScore
+) -> tuple[MetricChange, ...]:
     """Return what of the catalogue a calibration may change, and two numbers of being right."""
     of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
     metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
-    metrics.append(METRICS[PRIMARY])
+    metrics.append(METRICS[DEFAULT_METRIC])
     if isinstance(calibrated.calibration, Temperature) and after.class_view is not None:
         of_classes = (m for m in METRICS.values() if m.identity.family == "classifier")
         metrics += [m for m in of_classes if Need.PROBABILITIES in m.measurement.needs]
@@ -301,9 +303,9 @@ def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tupl
     return tuple(out)
 
 
-def _pair(name: str, title: str, before: MetricValue, after: MetricValue) -> BeforeAfter:
+def _pair(name: str, title: str, before: MetricValue, after: MetricValue) -> MetricChange:
     said = [f"{when}: {x.reason}" for when, x in (("before", before), ("after", after)) if x.reason]
-    return BeforeAfter(name, title, before.value, after.value, "; ".join(said))
+    return MetricChange(name, title, before.value, after.value, "; ".join(said))
 
 
 def _no_probability() -> MetricValue:

@@ -7,7 +7,7 @@ from abstain._foundation import checks
 from abstain._foundation.option_format import format_option
 from abstain.confidence import ScoreState
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
+from abstain.evaluation.cascade.data import AlignedStages, StageRequest, align_stages
 from abstain.predictions import CostMatrix
 from abstain.thresholds.cascade import (
     ERROR,
@@ -145,7 +145,7 @@ def set_cascade(
     (True, [0.2, 0.73, 0.07])
     """
     given = _stages(stages)
-    known = aligned(given, Wanted(loss, scores, scale=scale))
+    known = align_stages(given, StageRequest(loss, scores, scale=scale))
     plan = CascadePlan(
         max_risk=max_risk,
         delta=delta,
@@ -206,7 +206,7 @@ def _prices(costs: Mapping[str, float] | None) -> dict[str, Any]:
     return {"person_cost": costs[PERSON], "error_cost": costs.get(ERROR, 0.0)}
 
 
-def _priced(known: Aligned, costs: Mapping[str, float] | None) -> tuple[CascadeStage, ...]:
+def _priced(known: AlignedStages, costs: Mapping[str, float] | None) -> tuple[CascadeStage, ...]:
     """Return the stages with their costs and what their thresholds are measured in."""
     names = [stage.name for stage in known.stages]
     if costs is not None:

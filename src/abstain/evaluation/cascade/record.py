@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
-from abstain.evaluation.records import counted
+from abstain.evaluation.records import format_counts
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import Cascade, CascadeFrontier
 
@@ -55,13 +55,13 @@ class CascadeChecks(NotebookDisplay):
     checks: tuple[RuleCheck, ...]
     level: float
     frontier: CascadeFrontier | None = None
-    findings: tuple[Note, ...] = ()
-    binary: bool = True
+    notes: tuple[Note, ...] = ()
+    is_binary: bool = True
 
     def __repr__(self) -> str:
         """Say what is there, not the numbers."""
-        warnings = sum(finding.level == "warning" for finding in self.findings)
-        said = counted({"data set": len(self), "warning": warnings})
+        warnings = sum(finding.level == "warning" for finding in self.notes)
+        said = format_counts({"data set": len(self), "warning": warnings})
         return f"CascadeChecks({self.cascade!s}; {said}; .frame() has the numbers)"
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ ESTIMATES: Final = {
 }
 
 
-def estimates_of(
+def estimate_risks(
     rule: DecisionRule, parts: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
     """Estimate the selective risk of each data set without labels; None for the others.
@@ -40,7 +40,7 @@ def estimates_of(
     )
 
 
-def estimates_said(
+def estimate_notes(
     parts: Sequence[RuleData], estimates: Sequence[UnlabeledRisk | None]
 ) -> Iterator[Note]:
     """Say what is estimated of each data set, and that nothing is promised."""

@@ -22,7 +22,7 @@ _TRUTH: Final = (
 )
 
 
-def groups_for(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
+def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
     """Return what the groups are, and the group of each sample as text; refuse true classes."""
     if not isinstance(per, str):
         name, names = GROUP, texts(per, "per")
@@ -76,7 +76,7 @@ _KINDS: Final[Mapping[str, Callable[[Predictions], Array]]] = {
 }
 
 
-def limits_of(wanted: Mapping[str, float], predictions: Predictions, risk: str) -> list[Limit]:
+def resolve_limits(wanted: Mapping[str, float], predictions: Predictions, risk: str) -> list[Limit]:
     """Return the limits that were asked for: of a kind alone, one for each of its names."""
     found: dict[str, Limit] = {}
     for name, most in wanted.items():
@@ -106,7 +106,7 @@ def _expanded(name: str, predictions: Predictions) -> dict[str, BoolArray | None
     return {name: names == value}
 
 
-def among(names: Iterable[str], predictions: Predictions) -> dict[str, BoolArray]:
+def limit_masks(names: Iterable[str], predictions: Predictions) -> dict[str, BoolArray]:
     """Return the samples that each limit is about, of those that these predictions can tell."""
     out: dict[str, BoolArray] = {}
     for name in names:

@@ -14,7 +14,7 @@ from abstain._foundation.dask_cluster import (
 )
 from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError
-from abstain.evaluation.stream.counts import Question, StreamCounts
+from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan
 from abstain.tables.scan.pieces import Piece
 
@@ -28,7 +28,7 @@ _TASKS = 1024
 _DEATHS = 5
 
 
-def counted_by_workers(scan: PredictionScan, question: Question, address: str) -> StreamCounts:
+def count_on_cluster(scan: PredictionScan, question: CountingOptions, address: str) -> StreamCounts:
     """Count all batches by the workers of dask.
 
     Files are counted on a running cluster or by two processes of this machine. A dask dataframe is
@@ -114,7 +114,7 @@ def _only(client: Any, counts: Any) -> StreamCounts:
 class _Work:
     """Reads and counts some pieces, wherever it is sent."""
 
-    def __init__(self, scan: PredictionScan, question: Question) -> None:
+    def __init__(self, scan: PredictionScan, question: CountingOptions) -> None:
         self.scan, self.question = scan, question
 
     def __call__(self, pieces: Sequence[Piece]) -> StreamCounts:
@@ -123,12 +123,12 @@ class _Work:
         for piece in pieces:
             batch = self.scan.read(piece)
             counts = counts.updated(batch, self.question, several=several)
-        return counts.settled
+        return counts.finalized
 
     def partition(self, rows: Any, number: int) -> StreamCounts:
         """Return the counts of a partition of a dask dataframe."""
         batch = self.scan.read_partition(rows, number)
-        return StreamCounts().updated(batch, self.question, several=True).settled
+        return StreamCounts().updated(batch, self.question, several=True).finalized
 
 
 def _merged(one: StreamCounts, two: StreamCounts) -> StreamCounts:

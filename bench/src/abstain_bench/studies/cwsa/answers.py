@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.inputs import join, scores_of
+from abstain.evaluation.inputs import compute_scores, join
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.studies._inputs import DataArgument, named_datasets
@@ -101,7 +101,7 @@ def _of_part(name: str, p: Predictions, scores: Sequence[str]) -> list[Answers]:
     asked = list(scores) or list(p.confidence or {}) or [BASELINE]
     losses = per_sample_loss(p, None).astype(np.float64)
     out = []
-    for own in scores_of(p, asked):
+    for own in compute_scores(p, asked):
         s = join(p, own, losses)
         if not (s.has_probability and s.is_binary):
             continue

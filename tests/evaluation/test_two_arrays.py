@@ -53,7 +53,7 @@ def test_tables(tmp_path):
     for source in (COLUMNS, pl.DataFrame(COLUMNS), pd.DataFrame(COLUMNS), path, str(path)):
         found = ab.evaluate(source, interval="none", notes=["mine"])
         same(found, named)
-        said = [finding.message for finding in found.findings]
+        said = [finding.message for finding in found.notes]
         assert "mine" in said
         assert any("took label from 'label'" in message for message in said)
 
@@ -63,12 +63,12 @@ def test_tables(tmp_path):
     [
         (BOTH, LABELS, "labels come first"),
         (LABELS, SECOND, r"score of one class.*column_stack"),
-        (LABELS, LABELS, "may as well be labels"),
-        (["a", "b"], ["a", "b"], "may as well be labels"),
+        (LABELS, LABELS, "also fits labels"),
+        (["a", "b"], ["a", "b"], "also fits labels"),
         (BOTH, BOTH, "no predictions"),
         (LABELS, [[1], [1, 2]], "rows of different lengths"),
-        (COLUMNS, LABELS, "stands beside an array"),
-        (pl.DataFrame(COLUMNS), LABELS, "stands beside an array"),
+        (COLUMNS, LABELS, "only allowed if the first one is an array"),
+        (pl.DataFrame(COLUMNS), LABELS, "only allowed if the first one is an array"),
         (LABELS[:2], BOTH, "one entry for each"),
     ],
 )
@@ -141,7 +141,7 @@ def test_comparisons_open_what_evaluate_opens(tmp_path):
     for source in (frame, tmp_path / "data.parquet", frame.to_dict()):
         found = ab.compare(source)
         assert found.methods == ("confidence", "confidence_b")
-        assert any("took" in finding.message for finding in found.findings)
+        assert any("took" in finding.message for finding in found.notes)
 
 
 # ------------------------------------------------------------------------ tables of other libraries

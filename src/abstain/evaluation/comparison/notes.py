@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from abstain._foundation.notes import Note
-from abstain.evaluation.comparison.across import DataPart, FoundRows
+from abstain.evaluation.comparison.across_data_sets import ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
-from abstain.evaluation.comparison.units import Unit, independent, same_samples
-from abstain.evaluation.findings import wrong_way
-from abstain.evaluation.records import ordered
-from abstain.inference.paired import WARNING
-from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
+from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
+from abstain.evaluation.notes import direction_warning
+from abstain.evaluation.records import warnings_first
+from abstain.inference.paired import REPLICATES_WARNING
+from abstain.inference.small_samples import MIN_CLUSTERS, MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
 from abstain.metrics import Metric
 from abstain.typing import IntArray
 
@@ -20,11 +20,14 @@ from abstain.typing import IntArray
 _NAMED = 5
 
 
-def findings_of_comparison(
-    units: Sequence[Unit], parts: Sequence[DataPart], together: FoundRows, plan: Plan
+def comparison_notes(
+    units: Sequence[ScoredRun],
+    parts: Sequence[DataSetComparison],
+    together: ComparisonTables,
+    plan: Plan,
 ) -> tuple[Note, ...]:
     """Return all that is worth knowing, warnings first, then notes."""
-    return ordered(
+    return warnings_first(
         [
             *_directions(units),
             *_few_failures(parts),
@@ -33,31 +36,31 @@ def findings_of_comparison(
             *_few_draws(parts, plan),
             *_resampled(parts, plan),
             *_matched(units),
-            *_own_weights(units),
+            *_per_method_weights(units),
             *_clusters(units),
             *_runs(units, parts),
-            *findings_of_blocks(together),
+            *block_notes(together),
         ]
     )
 
 
-def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Note, ...]:
+def data_set_notes(units: Sequence[ScoredRun], part: DataSetComparison) -> tuple[Note, ...]:
     """Return what is worth knowing of one data set, whatever it is compared with."""
-    return ordered(
+    return warnings_first(
         [
             *_few_failures([part]),
             *_undefined([part]),
             *_unreliable([part]),
-            *_own_weights(units),
+            *_per_method_weights(units),
             *_clusters(units),
         ]
     )
 
 
-def findings_of_blocks(together: FoundRows) -> Iterator[Note]:
+def block_notes(together: ComparisonTables) -> Iterator[Note]:
     """Return what is worth knowing of the tests over all data sets or runs."""
     noted = [(pair.test, pair.note) for pair in together.pairs]
-    noted += [("Friedman's test", across.note) for across in together.across]
+    noted += [("Friedman's test", across.note) for across in together.mean_ranks]
     for test, note in noted:
         if note:
             yield Note("few_blocks", f"{test}: {note}.")
@@ -68,20 +71,26 @@ def _named(metric: Metric) -> str:
     return metric.title[:1].upper() + metric.title[1:]
 
 
-def _directions(units: Sequence[Unit]) -> Iterator[Note]:
+def _directions(units: Sequence[ScoredRun]) -> Iterator[Note]:
     told = set()
     for unit in units:
         for name, s in unit.scored.items():
-            if (unit.data, name) not in told and (said := wrong_way(s, own=name in unit.given)):
+            if (unit.data, name) not in told and (
+                said := direction_warning(s, own=name in unit.column_methods)
+            ):
                 told.add((unit.data, name))
                 yield Note.warning("direction", said, unit.data, name)
 
 
-def _few_failures(parts: Sequence[DataPart]) -> Iterator[Note]:
+def _few_failures(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
-            failures = sampled.failures()
-            needed = FEW_FAILURES_HEAVY if sampled.metric.measurement.heavy_tailed else FEW_FAILURES
+            failures = sampled.n_failures()
+            needed = (
+                MIN_FAILURES_HEAVY_TAILED
+                if sampled.metric.measurement.heavy_tailed
+                else MIN_FAILURES
+            )
             if failures is not None and failures < needed:
                 counted = "1 failure" if failures == 1 else f"{failures:,} failures"
                 message = (
@@ -91,10 +100,10 @@ def _few_failures(parts: Sequence[DataPart]) -> Iterator[Note]:
                 yield Note.warning("few_failures", message, part.data)
 
 
-def _undefined(parts: Sequence[DataPart]) -> Iterator[Note]:
+def _undefined(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
-            if not sampled.defined:
+            if not sampled.is_defined:
                 why = "; ".join(sampled.reasons) or "it is infinite"
                 message = (
                     f"{_named(sampled.metric)} is undefined for some method here, so nothing is "
@@ -103,11 +112,13 @@ def _undefined(parts: Sequence[DataPart]) -> Iterator[Note]:
                 yield Note.warning("undefined", message, part.data)
 
 
-def _unreliable(parts: Sequence[DataPart]) -> Iterator[Note]:
+def _unreliable(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
             rejected = [
-                name for name, why in zip(sampled.methods, sampled.unreliable, strict=False) if why
+                name
+                for name, why in zip(sampled.methods, sampled.unreliable_reasons, strict=False)
+                if why
             ]
             if rejected:
                 names = (
@@ -115,22 +126,22 @@ def _unreliable(parts: Sequence[DataPart]) -> Iterator[Note]:
                 )
                 message = (
                     f"{_named(sampled.metric)} has no interval and no p-value for {names}: "
-                    f"{next(filter(None, sampled.unreliable))}."
+                    f"{next(filter(None, sampled.unreliable_reasons))}."
                 )
                 yield Note.warning("no_interval", message, part.data)
 
 
-def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Note]:
+def _few_draws(parts: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
     """Say when so few are drawn that no p-value can be small enough, however large the gap."""
     methods = len(parts[0].sampled[0].methods)
-    tests = plan.tests(methods)
+    tests = plan.n_tests(methods)
     for part in parts:
         # A swap test counts both sides at once, a bootstrap each by itself.
         least = {
             "bootstrap": 2 * tests / (part.resamples + 1),
-            "permutation": tests / (plan.draws("permutation", methods) + 1),
+            "permutation": tests / (plan.n_draws("permutation", methods) + 1),
         }
-        for test in dict.fromkeys(s.deciding(plan.test) for s in part.sampled if s.defined):
+        for test in dict.fromkeys(s.deciding_test(plan.test) for s in part.sampled if s.is_defined):
             if least.get(test, 0.0) >= plan.alpha:
                 message = (
                     f"No pair can be found different by the {TEST_NAMES[test]} here: with so few "
@@ -147,64 +158,64 @@ def _remedy(test: str, tests: int, plan: Plan) -> str:
     return f"Draw at least {needed:,} resamples."
 
 
-def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Note]:
+def _resampled(parts: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
     for sampled in parts[0].sampled:
-        if sampled.deciding(plan.test) != plan.test:
+        if sampled.deciding_test(plan.test) != plan.test:
             message = f"{sampled.metric.reason_without_interval}; so the paired bootstrap decides."
             yield Note("no_influence", message[:1].upper() + message[1:])
-    if plan.literature:
-        message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
+    if plan.published_test:
+        message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {REPLICATES_WARNING}"
         yield Note("replicates", message)
 
 
-def _matched(units: Sequence[Unit]) -> Iterator[Note]:
-    if any(unit.matched == "order" for unit in units):
+def _matched(units: Sequence[ScoredRun]) -> Iterator[Note]:
+    if any(unit.matched_by == "order" for unit in units):
         message = (
             "The samples of the methods were matched by their order, since they have no names in "
             "common. Name them (id) where the order may differ."
         )
         yield Note("matched", message)
-    elif any(unit.matched == "name" for unit in units):
+    elif any(unit.matched_by == "name" for unit in units):
         yield Note("matched", "The samples were matched by name.")
 
 
-def _own_weights(units: Sequence[Unit]) -> Iterator[Note]:
+def _per_method_weights(units: Sequence[ScoredRun]) -> Iterator[Note]:
     for data in dict.fromkeys(unit.data for unit in units):
         own = [unit for unit in units if unit.data == data]
         if all(unit.weight is None or unit.weight.ndim == 1 for unit in own):
             continue
-        n = [unit.counted(method)[0] for unit in own for method in unit.scored]
+        n = [unit.count_samples_and_failures(method)[0] for unit in own for method in unit.scored]
         message = (
             f"Each method is judged by its own samples, {min(n):,} to {max(n):,} of "
             f"{max(unit.n for unit in own):,}: what it is better at may be another set of samples."
         )
-        yield Note("own_weights", message, data)
+        yield Note("per_method_weights", message, data)
 
 
-def _clusters(units: Sequence[Unit]) -> Iterator[Note]:
+def _clusters(units: Sequence[ScoredRun]) -> Iterator[Note]:
     counts = [_fewest_clusters(unit, unit.cluster) for unit in units if unit.cluster is not None]
     if not counts:
         return
     message = f"Independent of each other are the {min(counts):,} groups, not the samples."
-    if min(counts) >= FEW_CLUSTERS:
+    if min(counts) >= MIN_CLUSTERS:
         yield Note("clusters", message)
         return
-    few = f"Below {FEW_CLUSTERS} groups intervals are too short and tests too sure."
+    few = f"Below {MIN_CLUSTERS} groups intervals are too short and tests too sure."
     yield Note.warning("clusters", f"{message} {few}")
 
 
-def _fewest_clusters(unit: Unit, cluster: IntArray) -> int:
+def _fewest_clusters(unit: ScoredRun, cluster: IntArray) -> int:
     """Return the number of clusters, of the method that rests on the fewest."""
     if unit.weight is None or unit.weight.ndim == 1:
         return int(np.unique(cluster).size)
     return min(np.unique(cluster[own > 0]).size for own in unit.weight.T)
 
 
-def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Note]:
+def _runs(units: Sequence[ScoredRun], parts: Sequence[DataSetComparison]) -> Iterator[Note]:
     runs = len({unit.run for unit in units})
     if runs == 1:
         return
-    shared = all(same_samples(part.sampled[0].units) for part in parts)
+    shared = all(have_same_samples(part.sampled[0].runs) for part in parts)
     how = (
         "on the same samples, so their means are compared sample by sample"
         if shared
@@ -217,7 +228,7 @@ def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Note]:
     )
     yield Note("runs", message)
     for part in parts:
-        if part.resamples and _overlap(part.sampled[0].units):
+        if part.resamples and _overlap(part.sampled[0].runs):
             message = (
                 "Some samples or clusters are in several runs, but not in all. Influence functions "
                 "count them once; the bootstrap takes the runs for independent and is too sure."
@@ -225,10 +236,10 @@ def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Note]:
             yield Note.warning("overlap", message, part.data)
 
 
-def _overlap(units: Sequence[Unit]) -> bool:
+def _overlap(units: Sequence[ScoredRun]) -> bool:
     """Tell whether runs on different samples have some of them, or some clusters, in common."""
-    codes = independent(units)
-    if codes is None or same_samples(units):
+    codes = independence_codes(units)
+    if codes is None or have_same_samples(units):
         return False
     apart = [unit.n if unit.cluster is None else np.unique(unit.cluster).size for unit in units]
     return np.unique(codes).size < sum(apart)

@@ -7,7 +7,7 @@ import abstain as ab
 from abstain.calibration import fit_temperature
 from abstain.confidence import FITTED, fit, score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
-from abstain.evaluation.criterion import MetricCriterion, fit_score, select_score
+from abstain.evaluation.score_selection import MetricCriterion, fit_score, select_score
 from abstain.metrics import METRICS, metric_named
 from abstain.predictions import per_sample_loss
 
@@ -69,12 +69,12 @@ def test_another_loss_is_searched_by():
 
 def test_maximum_likelihood_is_that_of_the_calibration():
     expected = fit_temperature(VALIDATION.logits, VALIDATION.labels).temperature
-    state = fit_score("temperature", VALIDATION, by="nll")
+    state = fit_score("temperature", VALIDATION, objective="nll")
     assert state.temperature == expected
     assert state.temperature > 1
-    assert fit_score("temperature", VALIDATION, by="nll", score="energy").base == "energy"
+    assert fit_score("temperature", VALIDATION, objective="nll", score="energy").base == "energy"
     bold = ab.Predictions(logits=4 * np.asarray(VALIDATION.logits), labels=VALIDATION.labels)
-    state = fit_score("temperature", bold, by="nll")
+    state = fit_score("temperature", bold, objective="nll")
     assert state.temperature == pytest.approx(4 * expected, rel=1e-6)
     cooled = [
         ab.Predictions(logits=np.asarray(bold.logits) / t, labels=bold.labels)
@@ -106,26 +106,28 @@ def test_metrics_that_do_not_look_at_the_confidence_are_refused_as_criteria():
 
 
 def test_what_has_no_use_is_refused():
-    with pytest.raises(InputError, match="'knn' searches nothing here; drop `metric`"):
+    with pytest.raises(InputError, match="'knn' has no parameters to search; drop `metric`"):
         fit_score("knn", TRAIN, metric="augrc")
-    with pytest.raises(InputError, match="searches nothing here"):
+    with pytest.raises(InputError, match="has no parameters to search"):
         fit_score("temperature", TRAIN, temperature=2.0, metric="aurc")
-    with pytest.raises(InputError, match=r"`by='nll'` fits the score 'temperature'; got 'pnorm'"):
-        fit_score("pnorm", TRAIN, by="nll")
-    with pytest.raises(InputError, match="looks at the labels alone; drop `temperatures`"):
-        fit_score("temperature", TRAIN, by="nll", temperatures=[1, 2])
+    with pytest.raises(
+        InputError, match=r"`objective='nll'` fits the score 'temperature'; got 'pnorm'"
+    ):
+        fit_score("pnorm", TRAIN, objective="nll")
+    with pytest.raises(InputError, match="uses only the labels; drop `temperatures`"):
+        fit_score("temperature", TRAIN, objective="nll", temperatures=[1, 2])
     with pytest.raises(InputError, match="`by` must be one of"):
-        fit_score("temperature", TRAIN, by="ml")
+        fit_score("temperature", TRAIN, objective="ml")
     with pytest.raises(UnknownNameError, match="no metric named 'aurgc'"):
         fit_score("temperature", TRAIN, metric="aurgc")
     with pytest.raises(InputError, match="'ece' does not apply to 'pnorm@p=0': it needs a conf"):
         fit_score("pnorm", TRAIN, metric="ece")
     own = ab.Predictions(prediction=[0, 1], labels=[0, 0])
     with pytest.raises(MissingInputError, match="needs class scores"):
-        fit_score("temperature", own, by="nll")
+        fit_score("temperature", own, objective="nll")
     odd = ab.Predictions(logits=np.eye(2), labels=[0, 9], unknown_label=9)
-    with pytest.raises(InputError, match="1 are of none"):
-        fit_score("temperature", odd, by="nll")
+    with pytest.raises(InputError, match="1 samples have an unknown class"):
+        fit_score("temperature", odd, objective="nll")
     assert fit_score("knn", TRAIN, k=3).k == 3
 
 
@@ -142,11 +144,13 @@ def test_the_selection_is_the_best_on_the_validation_samples(metric):
                 VALIDATION, scores=[state], metrics=[metric], interval="none"
             ).value(metric)
             rows.append(({"k": k, "normalize": normalize}, value))
-    assert [(t.options, t.value) for t in found.tried] == rows
+    assert [(t.options, t.value) for t in found.candidates] == rows
     best = min if metric_named(metric).lower_is_better else max
     assert found.value == best(value for _, value in rows)
     assert found.options == next(options for options, value in rows if value == found.value)
-    assert [t.chosen for t in found.tried].index(True) == rows.index((found.options, found.value))
+    assert [t.is_selected for t in found.candidates].index(True) == rows.index(
+        (found.options, found.value)
+    )
     assert (found.state.k, found.state.normalize) == tuple(found.options.values())
     assert np.array_equal(score(found, TEST).values, score(found.state, TEST).values)
 
@@ -159,7 +163,7 @@ def test_of_equal_candidates_the_first_is_chosen():
     assert other.correct.all()
     found = select_score("knn", sure, other, grid={"k": [3, 1, 2]})
     assert found.options == {"k": 3}
-    assert [t.value for t in found.tried] == [0.0, 0.0, 0.0]
+    assert [t.value for t in found.candidates] == [0.0, 0.0, 0.0]
 
 
 def test_what_cannot_be_fitted_or_measured_is_listed_with_its_reason():
@@ -167,19 +171,19 @@ def test_what_cannot_be_fitted_or_measured_is_listed_with_its_reason():
     wide = np.random.default_rng(3).normal(size=(24, 30))
     p = ab.Predictions(features=wide, logits=wide[:, :3], labels=np.arange(24) % 3)
     found = select_score("mahalanobis", p.subset(slice(0, 12)), p.subset(slice(12, 24)), grid=grid)
-    reasons = [t.reason for t in found.tried]
+    reasons = [t.reason for t in found.candidates]
     assert "singular" in reasons[0]
     assert reasons[1:3] == ["", ""]
     assert "`shrinkage` must lie in [0, 1]" in reasons[3]
     frame = found.frame()
-    assert frame.columns == ["shrinkage", "value", "chosen", "reason"]
+    assert frame.columns == ["shrinkage", "value", "selected", "reason"]
     assert frame["shrinkage"].to_list() == ["none", "ledoit_wolf", "0.5", "7"]
-    assert frame["chosen"].sum() == 1
+    assert frame["selected"].sum() == 1
     assert np.isnan(frame["value"][0])
-    with pytest.raises(InputError, match=r"no candidate .* measured: `k` must be at most the 12"):
+    with pytest.raises(InputError, match=r"no candidate .* evaluated: `k` must be at most the 12"):
         select_score("knn", p.subset(slice(0, 12)), p.subset(slice(12, 24)), grid={"k": [99]})
     sure = p.subset(np.flatnonzero(p.correct)[:5])
-    with pytest.raises(InputError, match="'failure_auroc' is undefined here"):
+    with pytest.raises(InputError, match="'failure_auroc' is undefined"):
         select_score("knn", p, sure, grid={"k": [1]}, metric="failure_auroc")
     with pytest.raises(InputError, match="'ece' does not apply to 'knn@k=1'"):
         select_score("knn", p, sure, grid={"k": [1]}, metric="ece")
@@ -198,11 +202,11 @@ def test_a_selection_over_a_search_and_over_a_temperature():
     own = np.random.default_rng(0).random(240)
     found = select_score("knn", TRAIN, VALIDATION, grid={"k": [1, 9]}, loss=own)
     expected = ab.augrc(score(fit("knn", TRAIN, k=9), VALIDATION).values, own)
-    assert found.tried[1].value == expected
+    assert found.candidates[1].value == expected
 
 
 def test_selections_refuse_nonsense():
-    with pytest.raises(InputError, match="`validation` must be other samples than `train`"):
+    with pytest.raises(InputError, match="`validation` must contain other samples than `train`"):
         select_score("knn", TRAIN, TRAIN)
     with pytest.raises(InputError, match=r"`grid\['k'\]` must be a list of values"):
         select_score("knn", TRAIN, VALIDATION, grid={"k": 3})
@@ -210,7 +214,7 @@ def test_selections_refuse_nonsense():
         select_score("knn", TRAIN, VALIDATION, grid={"k": []})
     with pytest.raises(InputError, match="`grid` must map options to lists"):
         select_score("knn", TRAIN, VALIDATION, grid=[1, 2])
-    with pytest.raises(InputError, match="given twice: in `grid` and by itself"):
+    with pytest.raises(InputError, match="passed twice: in `grid` and separately"):
         select_score("knn", TRAIN, VALIDATION, grid={"k": [1]}, k=2)
     with pytest.raises(UnknownNameError, match="no fitted score named 'kn'"):
         select_score("kn", TRAIN, VALIDATION)
@@ -228,7 +232,7 @@ def test_evaluate_and_compare_take_fitted_scores_beside_names():
     assert [r.score for r in found] == ["msr", "knn@k=5,normalize=False", selected.name]
     loss = (~TEST.correct).astype(float)
     assert found.value("augrc", score=knn.name) == ab.augrc(score(knn, TEST).values, loss)
-    assert not any(case.own for case in found.cases)
+    assert not any(case.is_column for case in found.curves)
     alone = ab.evaluate(TEST, scores=knn, metrics=["augrc"])
     assert [r.score for r in alone] == [knn.name]
     compared = ab.compare(TEST, scores=["msr", knn])
@@ -261,7 +265,7 @@ def test_two_scores_of_one_name_are_refused():
     )
     with pytest.raises(InputError, match="'knn' has the name of a confidence column"):
         ab.evaluate(own, scores=[one])
-    assert ab.evaluate(own, scores=["knn"], metrics=["augrc"]).cases[0].own
+    assert ab.evaluate(own, scores=["knn"], metrics=["augrc"]).curves[0].is_column
     with pytest.raises(InputError, match="by name or as a fitted state; got 3"):
         ab.evaluate(TEST, scores=[3])
     with pytest.raises(InputError, match="must be fitted first"):
@@ -308,7 +312,7 @@ def test_digits_of_scikit_learn_with_their_last_layer():
         fit("react", train, **layer),
         select_score("knn", train, held, grid={"k": [1, 10, 50]}),
         fit_score("pnorm", held),
-        fit_score("temperature", held, by="nll"),
+        fit_score("temperature", held, objective="nll"),
         fit("combine", held, scores=("msr", "energy"), how="learned"),
         fit("rank", held, score="energy"),
         # Of pixels, unlike activations, a few say little.
@@ -366,7 +370,7 @@ def test_real_logits_of_rotated_and_blurred_digits(real):
     rows = np.random.default_rng(0).permutation(p.n)
     held, test = p.subset(rows[::2]), p.subset(rows[1::2])
     states = [fit_score("pnorm", held, base=base) for base in ("mls", "msr")]
-    states += [fit_score("temperature", held), fit_score("temperature", held, by="nll")]
+    states += [fit_score("temperature", held), fit_score("temperature", held, objective="nll")]
     loss = (~held.correct).astype(float)
     plain = ab.augrc(score("msr", held).values, loss)
     for state in states[:3]:
@@ -385,7 +389,7 @@ def test_real_logits_of_rotated_and_blurred_digits(real):
         [0.014, 0.008, 0.020],
     )
     errors = [
-        ab.calibration_check(ab.calibrate("msr", held, method=method), test).number("ece")
+        ab.calibration_check(ab.calibrate("msr", held, method=method), test).change("ece")
         for method in ("temperature", "platt")
     ]
     assert [round(x, 3) for e in errors for x in (e.before, e.after)] == [

@@ -11,7 +11,7 @@ from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import BoolArray, Split
 
 
-def counted(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
+def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
     """Return the rows with a positive weight, and the same rows of columns with one entry per row.
 
     Names, such as that of a loss, and data that are no `Predictions` stay as they are. Refuse
@@ -21,11 +21,11 @@ def counted(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
     if rows is None:
         return data, *columns
     if not rows.any():
-        raise only_zeros(where)
-    return data.subset(rows), *(rows_of(column, rows) for column in columns)
+        raise zero_weights_error(where)
+    return data.subset(rows), *(select_rows(column, rows) for column in columns)
 
 
-def counted_splits(
+def positive_weight_splits(
     splits: Mapping[Split, Predictions], loss: Any = None
 ) -> tuple[dict[Split, Predictions], Any]:
     """Return the rows of each split with a positive weight, and their losses as `counted` does.
@@ -38,13 +38,13 @@ def counted_splits(
         if rows is None:
             found[split] = part
         elif rows.any():
-            found[split], loss = counted(_numbered(part), loss)
+            found[split], loss = positive_weight_rows(_numbered(part), loss)
     if not found:
-        raise only_zeros()
+        raise zero_weights_error()
     return found, loss
 
 
-def counted_batch(predictions: Predictions) -> Predictions | None:
+def positive_weight_batch(predictions: Predictions) -> Predictions | None:
     """Return the rows with a positive weight; None where there are none."""
     rows = _positive_rows(predictions)
     if rows is None:
@@ -52,7 +52,7 @@ def counted_batch(predictions: Predictions) -> Predictions | None:
     return _numbered(predictions).subset(rows) if rows.any() else None
 
 
-def counted_runs(
+def positive_weight_runs(
     runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
 ) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
     """Return, for each data set and run, the rows of the models that have a weight somewhere.
@@ -69,9 +69,9 @@ def counted_runs(
             found[data, run] = dict(models)
         elif rows.any():
             found[data, run] = {name: part.subset(rows) for name, part in models.items()}
-            loss = rows_of(loss, rows)
+            loss = select_rows(loss, rows)
     if not found:
-        raise only_zeros()
+        raise zero_weights_error()
     return found, loss
 
 
@@ -85,7 +85,7 @@ def _rows_of_any(parts: Iterable[Predictions]) -> BoolArray | None:
     return None if rows.all() else rows
 
 
-def only_zeros(where: str = "") -> DomainError:
+def zero_weights_error(where: str = "") -> DomainError:
     """Return the error for data in which every weight is 0."""
     msg = "`weight` must not be zero everywhere; got only zeros"
     return DomainError(f"{where}: {msg}" if where else msg)
@@ -109,7 +109,7 @@ def _positive_rows(predictions: Predictions) -> BoolArray | None:
     return rows
 
 
-def rows_of(column: Any, rows: BoolArray) -> Any:
+def select_rows(column: Any, rows: BoolArray) -> Any:
     """Return some rows of a column; one of another length is refused where it is read."""
     if column is None or isinstance(column, str | CostMatrix):
         return column

@@ -115,7 +115,7 @@ def test_without_labels_the_coverage_is_checked():
     assert math.isnan(unknown.excess)
     assert unknown.verdict == "cannot tell"
     assert "labels" in found.rows()[2]["note"]
-    assert any(f.kind == "no_labels" and f.message.startswith("unknown:") for f in found.findings)
+    assert any(f.kind == "no_labels" and f.message.startswith("unknown:") for f in found.notes)
     # A promise on the coverage needs no labels.
     rule = set_threshold(CALIBRATION, method="coverage_guarantee", coverage=0.6, delta=0.05)
     known, unknown = check_rule(rule, {"known": later, "unknown": later.confidence["own"]}).checks
@@ -124,7 +124,7 @@ def test_without_labels_the_coverage_is_checked():
 
 
 def kinds(found: RuleChecks) -> set[str]:
-    return {finding.kind for finding in found.findings}
+    return {finding.kind for finding in found.notes}
 
 
 def test_the_calibration_data_are_noticed_among_the_checks():
@@ -133,7 +133,7 @@ def test_the_calibration_data_are_noticed_among_the_checks():
     again, other = CALIBRATION.subset(order), made(9, 1500)
     for calibration in (None, CALIBRATION):
         found = check_rule(rule, {"again": again, "other": other}, calibration=calibration)
-        said = [f.message for f in found.findings if f.kind == "same_data"]
+        said = [f.message for f in found.notes if f.kind == "same_data"]
         assert len(said) == 1
         assert said[0].startswith("again:")
     unlabeled = check_rule(rule, CALIBRATION.confidence["own"], calibration=CALIBRATION)
@@ -149,7 +149,7 @@ def test_what_is_promised_is_said_with_its_limits():
     assert kinds(check_rule(mean, other)) == {"guarantee", "in_expectation"}
     found = check_rule(hoped, other, notes=["from a file"])
     assert kinds(found) == {"no_guarantee", "source"}
-    assert found.findings[0].level == "warning"
+    assert found.notes[0].level == "warning"
 
 
 def test_another_scale_is_pointed_out():
@@ -161,7 +161,7 @@ def test_another_scale_is_pointed_out():
         confidence={"own": CALIBRATION.confidence["own"] / 9}, loss=np.zeros(1500)
     )
     said = [
-        f.message for f in check_rule(rule, {"a": percent, "b": tiny}).findings if f.kind == "scale"
+        f.message for f in check_rule(rule, {"a": percent, "b": tiny}).notes if f.kind == "scale"
     ]
     assert [m.split(" is ")[0] for m in said] == ["a: Everything", "b: Nothing"]
     assert check_rule(rule, {"b": tiny}).checks[0].verdict == "nothing accepted"
@@ -210,9 +210,12 @@ def test_chow_is_brought_to_the_scale_of_the_score():
     np.testing.assert_array_equal(accepted, score("msr", p).probability >= 0.9)
     found = check_rule(rule, {}, calibration=p)
     assert found.rows()[0]["accepted"] == accepted.sum()
-    assert found.probability == pytest.approx(0.9)
+    assert found.threshold_probability == pytest.approx(0.9)
     assert (
-        check_rule(set_threshold(CALIBRATION, max_risk=0.1, delta=0.1), made(1)).probability is None
+        check_rule(
+            set_threshold(CALIBRATION, max_risk=0.1, delta=0.1), made(1)
+        ).threshold_probability
+        is None
     )
     assert set_threshold(p, method="chow", abstention_cost=0.0).attainable
     with pytest.raises(InputError, match="probabilities"):
@@ -223,7 +226,7 @@ def test_losses_and_weights():
     graded = (1 - CALIBRATION.confidence["own"]) / 2
     rule = set_threshold(CALIBRATION, loss=graded, method="risk", max_risk=0.05)
     assert rule.risk == pytest.approx(graded[rule.apply(CALIBRATION.confidence["own"])].mean())
-    assert not check_rule(rule, CALIBRATION, loss=graded).binary
+    assert not check_rule(rule, CALIBRATION, loss=graded).is_binary
     weighted = made(0, 300, weight=np.arange(300) % 3)
     rule = set_threshold(weighted, method="coverage", coverage=0.5)
     assert rule.n == 200
@@ -262,7 +265,7 @@ def test_refusals_of_check_rule():
         check_rule(rule, made(1), score=Halved())
     with pytest.raises(InputError, match="must be a DecisionRule; got str"):
         check_rule("rule", made(1))
-    with pytest.raises(InputError, match="a column named 'n'"):
+    with pytest.raises(InputError, match="the split column 'n' has"):
         check_rule(rule, {(("n", "a"),): made(1)})
     with pytest.raises(InputError, match="keys of `predictions`"):
         check_rule(rule, {3: made(1)})

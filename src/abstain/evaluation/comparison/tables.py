@@ -13,7 +13,7 @@ from abstain.typing import Split
 MEAN = "mean"
 
 #: How a method stands to the best of its metric and data set.
-Footing = Literal["best", "not told apart", "worse", "untested", "undefined"]
+RelationToBest = Literal["best", "not told apart", "worse", "untested", "undefined"]
 
 _ADJUSTED = {"holm": "adjusted by Holm", "bonferroni": "adjusted by Bonferroni"}
 
@@ -60,7 +60,7 @@ class Estimate:
     note: str = ""
 
 
-def best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
+def sort_best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
     """Put the best estimate first, undefined ones last; equal ones stay as they were."""
 
     def key(estimate: Estimate) -> tuple[bool, float]:
@@ -70,10 +70,10 @@ def best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
     return sorted(estimates, key=key)
 
 
-def best_of(estimates: Iterable[Estimate]) -> list[str]:
+def best_methods(estimates: Iterable[Estimate]) -> list[str]:
     """Return the methods that none betters; none where all are equal or undefined."""
     # The last digits, in which equal values differ by the order of summation, do not count.
-    known = [(e.method, float(f"{e.value:.12g}")) for e in best_first(estimates)]
+    known = [(e.method, float(f"{e.value:.12g}")) for e in sort_best_first(estimates)]
     known = [(method, value) for method, value in known if not math.isnan(value)]
     if len({value for _, value in known}) < 2:
         return []
@@ -135,12 +135,12 @@ class PairedDifference:
     note: str = ""
 
     @property
-    def judged_by(self) -> str:
+    def test_description(self) -> str:
         """The test and the adjustment by which the pair was judged, in words."""
         return f"{self.test}, {_ADJUSTED.get(self.adjustment, 'not adjusted')}"
 
 
-def against(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
+def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
     """Return the pair of each method and the best one; of two one-sided ones, the best's lead."""
     found: dict[str, PairedDifference] = {}
     for pair in pairs:
@@ -151,17 +151,19 @@ def against(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDif
     return found
 
 
-def footings(
+def compute_relations_to_best(
     estimates: Iterable[Estimate], pairs: Iterable[PairedDifference]
-) -> dict[str, Footing]:
+) -> dict[str, RelationToBest]:
     """Tell for each method how it stands to the best: the one place where ties are decided."""
     known = list(estimates)
-    best = best_of(known)
-    tested = against(pairs, best[0]) if best else {}
-    return {e.method: _footing(e, best, tested.get(e.method)) for e in known}
+    best = best_methods(known)
+    tested = pairs_with_best(pairs, best[0]) if best else {}
+    return {e.method: _relation_to_best(e, best, tested.get(e.method)) for e in known}
 
 
-def _footing(estimate: Estimate, best: list[str], pair: PairedDifference | None) -> Footing:
+def _relation_to_best(
+    estimate: Estimate, best: list[str], pair: PairedDifference | None
+) -> RelationToBest:
     if math.isnan(estimate.value):
         return "undefined"
     if estimate.method in best:
@@ -203,13 +205,13 @@ class Standing:
     mean_rank: float = math.nan
     rank_low: float = math.nan
     rank_high: float = math.nan
-    chances: tuple[float, ...] = ()
+    rank_probabilities: tuple[float, ...] = ()
     source: str = ""
 
 
 # ------------------------------------------------------------------------- of several together
 @dataclass(frozen=True)
-class AcrossData:
+class MeanRanks:
     """All methods over several data sets (or runs): Friedman's test and Nemenyi's distance.
 
     Attributes
@@ -343,7 +345,7 @@ class Improvement:
     metric: str
     first: str
     second: str
-    chance: float
+    probability: float
     low: float
     high: float
     note: str = ""
@@ -370,7 +372,7 @@ class Profile:
 
 
 @dataclass(frozen=True, eq=False)
-class BandOf:
+class MethodBand:
     """The risk-coverage curves of one method on one data set, with their bands.
 
     A band takes longer than all else of a method, and of many methods few are looked at.

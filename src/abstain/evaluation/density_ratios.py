@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.rules.data import confidence_of
+from abstain.evaluation.rules.data import compute_confidence
 from abstain.predictions import Predictions
 from abstain.predictions.class_view import log_probabilities
 from abstain.shift import DensityRatios, LabelShift, fit_ratios, label_shift
@@ -59,11 +59,11 @@ class EstimatedRatios:
     auroc: float | None = None
     classes: LabelShift | None = None
 
-    def findings(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """Return what the reader of a rule that rests on them should know, in sentences."""
-        return tuple(self._findings())
+        return tuple(self._notes())
 
-    def _findings(self) -> Iterator[Note]:
+    def _notes(self) -> Iterator[Note]:
         yield Note("ratios", f"Of the calibration data {self.ratios}.")
         if self.classes is not None:
             yield Note("class_ratios", f"Ratios of the classes: {_classes_said(self.classes)}.")
@@ -193,7 +193,7 @@ def _columns(
 ) -> tuple[FloatArray, FloatArray]:
     """Return what both data sets say of each sample, shape (n, d) and (m, d)."""
     confidences = [
-        _finite(confidence_of(data, score, where=where).values)
+        _finite(compute_confidence(data, score, where=where).values)
         for data, where in ((one, "calibration"), (other, "the data to come"))
     ]
     blocks = [[values[:, None]] for values in confidences]

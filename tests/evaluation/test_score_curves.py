@@ -8,8 +8,8 @@ import abstain as ab
 from abstain._foundation.scored import validate_samples
 from abstain.curves.bands import band_of
 from abstain.curves.risk_coverage import thin
-from abstain.evaluation import collector, findings
-from abstain.evaluation.part import SHOWN
+from abstain.evaluation import collector, notes
+from abstain.evaluation.scored_split import MAX_SAMPLES
 
 
 def made_up(n, *, groups=0):
@@ -21,7 +21,7 @@ def made_up(n, *, groups=0):
 
 
 def band(predictions, **options):
-    return ab.evaluate(predictions, metrics=["augrc"], **options).cases[0].band
+    return ab.evaluate(predictions, metrics=["augrc"], **options).curves[0].band
 
 
 @pytest.mark.parametrize("interval", ["analytic", "bootstrap"])
@@ -85,7 +85,7 @@ def test_the_bins_that_are_drawn_are_those_of_the_ece_beside_them():
     )
     p = ab.Predictions(logits=logits, labels=(guess + order // 170 % 2) % 4)
     found = ab.evaluate(p, scores=["msr"], metrics=["ece"], interval="none")
-    curve = found.cases[0].reliability
+    curve = found.curves[0].reliability
     gap = np.abs(curve.accuracy - curve.confidence)
     assert np.nansum(curve.weight * gap) / curve.total == pytest.approx(found.value("ece"))
 
@@ -94,7 +94,9 @@ def test_a_long_curve_keeps_what_is_drawn_of_it():
     rng = np.random.default_rng(11)
     confidence = rng.permutation(59_999) / 59_999
     loss = rng.random(59_999) < 0.3 * (1 - confidence)
-    case = ab.evaluate(ab.Predictions(confidence=confidence, loss=loss), metrics=["augrc"]).cases[0]
+    case = ab.evaluate(ab.Predictions(confidence=confidence, loss=loss), metrics=["augrc"]).curves[
+        0
+    ]
     whole = ab.risk_coverage_curve(confidence, loss)
     assert len(case.selective) == len(case.generalized) <= 20_002 < len(whole)
     for vertices in (400, 200):
@@ -115,11 +117,15 @@ def test_the_samples_shown_are_those_of_a_whole_sort(share):
         loss = (rng.random(300) < share).astype(float)
         case = ab.evaluate(
             ab.Predictions(confidence=confidence, loss=loss), metrics=["augrc"], interval="none"
-        ).cases[0]
+        ).curves[0]
         rows = sorted(range(300), key=lambda i: (confidence[i], i))
         wrong = sorted(range(300), key=lambda i: (-confidence[i], i))
-        assert [x.id for x in case.underconfident] == [str(i) for i in rows if not loss[i]][:SHOWN]
-        assert [x.id for x in case.overconfident] == [str(i) for i in wrong if loss[i]][:SHOWN]
+        assert [x.id for x in case.underconfident] == [str(i) for i in rows if not loss[i]][
+            :MAX_SAMPLES
+        ]
+        assert [x.id for x in case.overconfident] == [str(i) for i in wrong if loss[i]][
+            :MAX_SAMPLES
+        ]
 
 
 def test_the_spread_of_ranks_is_that_of_every_sample():
@@ -135,10 +141,10 @@ def test_the_spread_of_ranks_is_that_of_every_sample():
         tied = (mass * (confidence == confidence[:, None])).sum(axis=1)
         rank = (above + tied / 2) / mass.sum()
         known = np.average((rank - 0.5) ** 2, weights=mass)
-        assert findings._variance_of_ranks(s.merged_groups) == pytest.approx(
+        assert notes._variance_of_ranks(s.merged_groups) == pytest.approx(
             known, rel=1e-12, abs=1e-14
         )
-        assert findings._at_the_ends(s.merged_groups) == (
+        assert notes._at_the_ends(s.merged_groups) == (
             (confidence == confidence.max()).sum(),
             (confidence == confidence.min()).sum(),
         )

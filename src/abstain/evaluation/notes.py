@@ -10,10 +10,10 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
-from abstain.evaluation.part import EvaluatedPart
 from abstain.evaluation.records import Result
-from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
-from abstain.metrics.catalogue import PRIMARY
+from abstain.evaluation.scored_split import ScoredSplit
+from abstain.inference.small_samples import MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
@@ -27,7 +27,9 @@ MASS_POINT, SATURATED = 0.01, 0.20
 _NOTABLE = 2.0
 
 
-def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()) -> list[Note]:
+def reading_notes(
+    notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()
+) -> list[Note]:
     """Return what was met before the numbers: the notes given, and those of the predictions."""
     given = [notes] if isinstance(notes, str) else notes
     records = [note if isinstance(note, Note) else Note(READING, note) for note in given]
@@ -36,21 +38,21 @@ def sources(notes: str | Sequence[str | Note], parts: Iterable[Predictions] = ()
     return [*records, *(Note(READING, text) for text in new_texts)]
 
 
-def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
+def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     """Return what is worth knowing about one score on one split."""
     s = part.s
     values = {result.metric.name: result for result in results}
     notes = [
-        *_counts(s, part.unknown),
-        *_saturation(s, part.sure.probability_or_confidence),
-        *_ties(s, values.get(PRIMARY)),
+        *_counts(s, part.n_unknown_class),
+        *_saturation(s, part.scored_by_probability.probability_or_confidence),
+        *_ties(s, values.get(DEFAULT_METRIC)),
     ]
-    if text := wrong_way(s, own=part.own):
+    if text := direction_warning(s, own=part.is_column):
         notes.append(Note.warning("direction", text))
-    if part.unknown:
+    if part.n_unknown_class:
         text = "samples belong to no class that the model knows; they count as wrong."
-        notes.append(Note("unknown_class", f"{part.unknown:,} {text}"))
-    if part.sure.probability is None:
+        notes.append(Note("unknown_class", f"{part.n_unknown_class:,} {text}"))
+    if part.scored_by_probability.probability is None:
         text = "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
         notes.append(Note("scale", f"{text}to it."))
     # A split has the same samples under every score.
@@ -65,7 +67,7 @@ def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Note]:
 def _counts(s: Scored, unknown: int | None) -> Iterator[Note]:
     if s.loss.min() == s.loss.max():
         yield _all_alike(s, known=unknown is None or unknown < s.n_samples)
-    elif s.is_binary and s.n_failures < FEW_FAILURES_HEAVY:
+    elif s.is_binary and s.n_failures < MIN_FAILURES_HEAVY_TAILED:
         yield _few_failures(s)
 
 
@@ -81,12 +83,12 @@ def _all_alike(s: Scored, *, known: bool) -> Note:
 
 def _few_failures(s: Scored) -> Note:
     share = f"{s.n_failures:,} of {s.n_samples:,} samples are wrong."
-    if s.n_failures < FEW_FAILURES:
-        noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
+    if s.n_failures < MIN_FAILURES:
+        noise = f"With fewer than {MIN_FAILURES} failures every number here may change a lot"
         message = f"Only {share} {noise} on new data; do not rank by it."
         return Note.warning("few_failures", message)
     enough = "That is enough for the interval of AUGRC, but not for that of AURC below about"
-    return Note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
+    return Note("few_failures", f"{share} {enough} {MIN_FAILURES_HEAVY_TAILED} failures.")
 
 
 def _n_failures_at_the_top(s: Scored) -> int:
@@ -156,7 +158,7 @@ def _ties(s: Scored, augrc: Result | None) -> Iterator[Note]:
     )
 
 
-def wrong_way(s: Scored, *, own: bool) -> str | None:
+def direction_warning(s: Scored, *, own: bool) -> str | None:
     """Say that failures are the more confident, where that is more than chance.
 
     The correlation of the loss with the (middle) rank of the confidence, against what it is for a

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.notes import Note
-from abstain.evaluation.findings import wrong_way
+from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, RuleCheck
 from abstain.thresholds.rule_check import decided
@@ -24,7 +24,7 @@ _SHOWN = 8
 _REASONS = 3
 
 
-def findings_of(
+def rule_notes(
     rule: DecisionRule,
     parts: Sequence[RuleData],
     found: Sequence[tuple[RuleCheck, ...]],
@@ -58,7 +58,7 @@ def _about(name: str, notes: Iterable[Note]) -> Iterator[Note]:
 
 
 def _direction(part: RuleData) -> Iterator[Note]:
-    if part.s is not None and (said := wrong_way(part.s, own=bool(part.own))):
+    if part.s is not None and (said := direction_warning(part.s, own=bool(part.is_column))):
         yield Note.warning("direction", said)
 
 
@@ -115,7 +115,7 @@ def _of_parts(rule: DecisionRule) -> Iterator[Note]:
 
 
 def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
-    if part.by is not None and (found := rule.unseen(part.by)):
+    if part.threshold_group is not None and (found := rule.unseen(part.threshold_group)):
         names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
         yield Note.warning(
             "group_unseen",
@@ -123,7 +123,7 @@ def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
             f"the calibration data did not have ({names}): none of them is answered.",
         )
     wanted = [name for name in rule.names if ":" in name and not rule.per]
-    known = part.among or {}
+    known = part.limit_masks or {}
     if lost := [n for n in wanted if n not in known or not known[n].any()]:
         yield Note(
             "limit_unchecked",
@@ -133,7 +133,7 @@ def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
 
 
 def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Note]:
-    if rule.scale == "unknown" and rule.attainable and any(part.in_log_odds for part in parts):
+    if rule.scale == "unknown" and rule.attainable and any(part.is_in_log_odds for part in parts):
         yield Note.warning(
             "scale_unknown",
             f"The rule does not record the scale of its threshold, and the score "
@@ -147,11 +147,11 @@ def _same_data(
     rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Note]:
     if calibration is not None:
-        is_same = same_values(part.values, calibration.values)
+        is_same = have_same_values(part.values, calibration.values)
     else:
         failures = None
         if part.loss is not None:
-            accepted = decided(check.rule, part.values, "score", part.by)
+            accepted = decided(check.rule, part.values, "score", part.threshold_group)
             failures = int(np.count_nonzero(part.loss[accepted]))
         counts = (check.n, check.accepted, failures)
         is_same = check.n >= _FEW and (rule.n, rule.accepted, rule.failures) == counts
@@ -163,7 +163,7 @@ def _same_data(
         )
 
 
-def same_values(first: Array, second: Array) -> bool:
+def have_same_values(first: Array, second: Array) -> bool:
     """Whether two data sets have the same confidences, in any order."""
     return first.size == second.size and np.array_equal(np.sort(first), np.sort(second))
 

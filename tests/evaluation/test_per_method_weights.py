@@ -10,10 +10,10 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.curves.bands import risk_coverage_band
 from abstain.errors import InputError
-from abstain.evaluation.comparison import Plan, SampledRows, measured
+from abstain.evaluation.comparison import Plan, RowWeights, compute_values
 from abstain.evaluation.comparison.pairs import differences_of
-from abstain.evaluation.comparison.units import Roles, units_of
-from abstain.inference.aggregates import improvements, probability_of_improvement
+from abstain.evaluation.comparison.runs import SplitRoles, score_runs
+from abstain.inference.aggregates import pairwise_improvements, probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
 from abstain.metrics.calibration import ece_replicates
@@ -56,7 +56,7 @@ def kept_of(part: ab.Predictions) -> ab.Predictions:
 
 
 def compare(parts, **options):
-    options = {"metrics": METRICS, "methods": "method", "own_weights": True} | options
+    options = {"metrics": METRICS, "methods": "method", "per_method_weights": True} | options
     return ab.compare(parts, **options)
 
 
@@ -68,8 +68,8 @@ def only(rows, **wanted):
 
 def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     """w / sum(w) times the influence among the kept rows, which are computed by themselves."""
-    s = units_of({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
-                 Roles(methods="method"))[0].scored["a"]  # fmt: skip
+    s = score_runs({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
+                 SplitRoles(methods="method"))[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
     share = metric_named(metric).measurement.influence(s) / s.n_rows
     if metric == "failure_auroc":
@@ -85,7 +85,7 @@ def test_other_weights_are_refused_unless_they_are_asked_for():
     parts = study(np.random.default_rng(0))
     weights = [part.weight for part in parts.values()]
     row = int(np.argmax(weights[0] != weights[1]))
-    with pytest.raises(InputError, match=rf"first in row {row}\..*own_weights=True"):
+    with pytest.raises(InputError, match=rf"first in row {row}\..*per_method_weights=True"):
         ab.compare(parts, methods="method")
     with pytest.raises(InputError, match="no weights"):
         compare(parts, test="permutation", metrics=("augrc",))
@@ -102,12 +102,12 @@ def test_the_same_weights_give_the_same_record(clustered):
     for given in (None, weight):
         same = {split: replace(part, weight=given) for split, part in parts.items()}
         one, two = (
-            compare(same, runs="seed", clustered=clustered, bootstrap=60, own_weights=own)
+            compare(same, runs="seed", clustered=clustered, bootstrap=60, per_method_weights=own)
             for own in (False, True)
         )
         for table in ("estimates", "pairs", "standings", "agreements"):
             assert str(one.rows(table)) == str(two.rows(table))
-        assert one.findings == two.findings
+        assert one.notes == two.notes
 
 
 # ------------------------------------------------------------------------------------ estimates
@@ -164,7 +164,7 @@ def test_a_few_failures_are_counted_among_the_own_samples():
     assert "only 4 failures" in one.note
     assert "only 4 failures" in found.pairs[0].note
     assert not two.note
-    assert any(f.kind == "few_failures" and "4 failures" in f.message for f in found.findings)
+    assert any(f.kind == "few_failures" and "4 failures" in f.message for f in found.notes)
 
 
 def test_few_clusters_are_counted_among_the_own_samples():
@@ -177,7 +177,7 @@ def test_few_clusters_are_counted_among_the_own_samples():
     )
     assert "only 7 clusters" in found.estimates[0].note
     assert [e.note for e in found.estimates[1:]] == ["", ""]
-    assert only(found.findings, kind="clusters").level == "warning"
+    assert only(found.notes, kind="clusters").level == "warning"
     # A pair of the others does not hear of it.
     assert not only(found.pairs, first="b", second="c").note
 
@@ -280,7 +280,7 @@ def test_the_ece_of_all_resamples_at_once_is_that_of_each(cluster):
 
 def test_improvements_are_those_of_each_pair():
     runs = np.random.default_rng(18).random((3, 2, 4))
-    found = list(improvements(runs, lower_is_better=True, level=0.9, rng=3))
+    found = list(pairwise_improvements(runs, lower_is_better=True, level=0.9, rng=3))
     alone = [
         probability_of_improvement(one, two, lower_is_better=True, level=0.9, rng=3)
         for one, two in combinations(runs, 2)
@@ -293,7 +293,7 @@ def test_several_data_sets_of_which_one_is_weighted():
     parts = {(*s, ("data", "new")): p for s, p in study(rng).items()}
     parts |= {(*s, ("data", "iid")): replace(p, weight=None) for s, p in study(rng).items()}
     found = compare(parts, metrics=("augrc",))
-    note = only(found.findings, kind="own_weights")
+    note = only(found.notes, kind="per_method_weights")
     n = [e.n for e in found.estimates if e.data == (("data", "new"),)]
     assert note.split == (("data", "new"),)
     # Samples that no method keeps are ignored.
@@ -313,8 +313,10 @@ def test_methods_that_nothing_tells_apart_are_equal_whatever_they_leave_out():
 
 # ------------------------------------------------------------------------------------ studies
 def found_in_one_study(rng, noise, metric="augrc"):
-    units = units_of(study(rng, noise=noise), Roles(methods="method", own_weights=True))
-    sampled = measured(metric_named(metric), units, SampledRows.of(units))
+    units = score_runs(
+        study(rng, noise=noise), SplitRoles(methods="method", per_method_weights=True)
+    )
+    sampled = compute_values(metric_named(metric), units, RowWeights.from_runs(units))
     return differences_of(sampled, Plan(0.95)).one(0)
 
 
@@ -356,4 +358,4 @@ def test_without_bands_nothing_else_changes():
     assert slim.bands == ()
     assert replace(whole, bands=()).rows("pairs") == slim.rows("pairs")
     assert whole.rows("estimates") == slim.rows("estimates")
-    assert whole.findings == slim.findings
+    assert whole.notes == slim.notes

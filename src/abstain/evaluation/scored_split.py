@@ -13,35 +13,39 @@ from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
 from abstain.errors import InputError
 from abstain.evaluation.intervals import IntervalOptions
-from abstain.evaluation.records import ExtremeSample, Part
+from abstain.evaluation.records import Contribution, ExtremeSample
 from abstain.metrics import Metric, Need
-from abstain.metrics.contributions import GroupContributions, contributions_by
+from abstain.metrics.contributions import GroupContributions, contributions_by_group
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
 #: How many samples of each kind a case shows.
-SHOWN = 24
+MAX_SAMPLES = 24
 #: How many groups a case has curves of, and of how many vertices each, at most.
-DRAWN, _VERTICES = 12, 20_000
+MAX_GROUPS, _VERTICES = 12, 20_000
 
 
-def by_class(s: Scored) -> tuple[Part, ...]:
+def contributions_by_class(s: Scored) -> tuple[Contribution, ...]:
     """Return what each class contributes to the AUGRC; nothing without classes."""
     view = s.class_view
     if view is None:
         return ()
-    return parts_by(s, view.labels, lambda code: class_name(view.classes, int(code)))
+    return contributions_by_name(s, view.labels, lambda code: class_name(view.classes, int(code)))
 
 
-def parts_by(s: Scored, names: Array, written: Callable[[Any], str]) -> tuple[Part, ...]:
+def contributions_by_name(
+    s: Scored, names: Array, written: Callable[[Any], str]
+) -> tuple[Contribution, ...]:
     """Return the parts of the AUGRC, the largest first."""
-    return parts_of(contributions_by(s, names), written)
+    return sort_contributions(contributions_by_group(s, names), written)
 
 
-def parts_of(c: GroupContributions, written: Callable[[Any], str]) -> tuple[Part, ...]:
+def sort_contributions(
+    c: GroupContributions, written: Callable[[Any], str]
+) -> tuple[Contribution, ...]:
     """Write what each name contributes, the largest part first."""
     return tuple(
-        Part(
+        Contribution(
             written(c.group[i]),
             int(c.samples[i]),
             float(c.sample_share[i]),
@@ -52,11 +56,11 @@ def parts_of(c: GroupContributions, written: Callable[[Any], str]) -> tuple[Part
     )
 
 
-def curves_by(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
+def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
     """Return the selective risk of each of the largest groups against its own coverage."""
     groups, codes = encode_names(names, "group")
     sizes = np.bincount(codes, minlength=len(groups))
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:DRAWN])
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_GROUPS])
     curves = {}
     for i in largest.tolist() if len(groups) > 1 else ():
         rows = codes == i
@@ -69,26 +73,26 @@ def curves_by(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
 def most_confident_failures(s: Scored) -> IntArray:
     """Return the rows of the most confident failures, in order."""
     wrong = np.flatnonzero(s.loss)
-    return wrong[lowest(-s.confidence[wrong].astype(np.float64))]
+    return wrong[lowest_rows(-s.confidence[wrong].astype(np.float64))]
 
 
 def least_confident_successes(s: Scored) -> IntArray:
     """Return the rows of the least confident successes, in order."""
     # Nearly all samples are successes, so that one array is cheaper than to name them.
-    return lowest(np.where(s.loss == 0, s.confidence, np.inf))
+    return lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
 
 
-def lowest(key: Array) -> IntArray:
+def lowest_rows(key: Array) -> IntArray:
     """Return the rows of the lowest keys, in order; ties by row, so that it is reproducible.
 
     An infinite key is the mark of a row that is none of them.
     """
-    most = key if key.size <= SHOWN else np.partition(key, SHOWN - 1)[:SHOWN]
+    most = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
     kept = np.flatnonzero((key <= most.max(initial=-np.inf)) & (key < np.inf))
-    return kept[np.argsort(key[kept], kind="stable")][:SHOWN]
+    return kept[np.argsort(key[kept], kind="stable")][:MAX_SAMPLES]
 
 
-def samples_of(
+def extreme_samples(
     predictions: Predictions, s: Scored, rows: IntArray, at: str = ""
 ) -> tuple[ExtremeSample, ...]:
     """Return some samples with what a reader wants to know of them; `at` stands before names."""
@@ -113,7 +117,7 @@ def class_name(classes: tuple[object, ...], code: int) -> str:
 
 # ------------------------------------------------------------------------------------ parts
 @dataclass(frozen=True, eq=False)
-class EvaluatedPart(ABC):
+class ScoredSplit(ABC):
     """One score on one part of the data, and the options of its intervals."""
 
     split: Split
@@ -122,31 +126,35 @@ class EvaluatedPart(ABC):
     intervals: IntervalOptions
 
     @property
-    def sure(self) -> Scored:
+    def scored_by_probability(self) -> Scored:
         """The samples by the probability of being right, for what reads its values."""
         return self.s
 
-    def of(self, metric: Metric) -> Scored:
+    def samples_for(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
-        return self.sure if Need.UNIT_CONFIDENCE in metric.measurement.needs else self.s
+        return (
+            self.scored_by_probability
+            if Need.UNIT_CONFIDENCE in metric.measurement.needs
+            else self.s
+        )
 
-    def missing(self, metric: Metric) -> str:
+    def reason_not_applicable(self, metric: Metric) -> str:
         """Return why a metric does not apply, or an empty string."""
-        return metric.reason_not_applicable(self.of(metric))
+        return metric.reason_not_applicable(self.samples_for(metric))
 
     @property
-    def bounds_ties(self) -> bool:
+    def has_tie_bounds(self) -> bool:
         """Whether numbers are told with their range over all orders of tied samples."""
         return True
 
     @property
     @abstractmethod
-    def own(self) -> bool:
+    def is_column(self) -> bool:
         """Whether the score is a column of the data."""
 
     @property
     @abstractmethod
-    def unknown(self) -> int | None:
+    def n_unknown_class(self) -> int | None:
         """How many samples belong to no class that the model knows; None without labels."""
 
     @property
@@ -155,23 +163,23 @@ class EvaluatedPart(ABC):
         return None
 
     @abstractmethod
-    def details(self) -> dict[str, Any]:
+    def curve_fields(self) -> dict[str, Any]:
         """Return the fields of `Case` on samples, classes and groups."""
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredPart(EvaluatedPart):
+class InMemorySplit(ScoredSplit):
     """One score on one part of the data that is in memory."""
 
     predictions: Predictions
 
     @property
-    def own(self) -> bool:
+    def is_column(self) -> bool:
         """Whether the score is a column of the data."""
         return self.score in (self.predictions.confidence or {})
 
     @property
-    def unknown(self) -> int | None:
+    def n_unknown_class(self) -> int | None:
         """How many samples belong to no class that the model knows; None without labels."""
         if not self.predictions.has_labels:
             return None
@@ -180,22 +188,22 @@ class ScoredPart(EvaluatedPart):
     @cached_property
     def cluster(self) -> IntArray | None:
         """Codes of the samples that are not independent, where they are to be used."""
-        return clusters_of(self.predictions) if self.intervals.clustered else None
+        return cluster_codes(self.predictions) if self.intervals.clustered else None
 
-    def details(self) -> dict[str, Any]:
+    def curve_fields(self) -> dict[str, Any]:
         """Return the fields of `Case` on samples, classes and groups."""
         s, predictions = self.s, self.predictions
         group = predictions.group
         return {
-            "overconfident": samples_of(predictions, s, most_confident_failures(s)),
-            "underconfident": samples_of(predictions, s, least_confident_successes(s)),
-            "by_class": by_class(s),
-            "by_group": () if group is None else parts_by(s, group, str),
-            "of_groups": {} if group is None else curves_by(s, group),
+            "overconfident": extreme_samples(predictions, s, most_confident_failures(s)),
+            "underconfident": extreme_samples(predictions, s, least_confident_successes(s)),
+            "by_class": contributions_by_class(s),
+            "by_group": () if group is None else contributions_by_name(s, group, str),
+            "group_curves": {} if group is None else curves_by_group(s, group),
         }
 
 
-def clusters_of(part: Predictions) -> IntArray:
+def cluster_codes(part: Predictions) -> IntArray:
     """Return the codes of the groups as clusters."""
     if part.group is None:
         raise InputError(

@@ -7,30 +7,30 @@ from itertools import combinations
 import numpy as np
 
 from abstain.evaluation.comparison.plan import Plan
-from abstain.evaluation.comparison.rows import (
-    AcrossData,
+from abstain.evaluation.comparison.standings import (
+    AGGREGATE_FIRST,
+    INFLUENCE,
+    RANK_FIRST,
+    aggregated_standings,
+    draw_values,
+)
+from abstain.evaluation.comparison.tables import (
     AggregateRow,
     Agreement,
-    BandOf,
     Estimate,
     Improvement,
+    MeanRanks,
+    MethodBand,
     NonInferiorityRow,
     PairedDifference,
     Profile,
     Stability,
     Standing,
 )
-from abstain.evaluation.comparison.standings import (
-    AGGREGATE_FIRST,
-    INFLUENCE,
-    RANK_FIRST,
-    aggregated_standings,
-    drawn,
-)
-from abstain.evaluation.comparison.variation import Sampled
+from abstain.evaluation.comparison.values import MethodValues
 from abstain.inference.aggregates import (
-    improvements,
     interquartile_means,
+    pairwise_improvements,
     performance_profiles,
 )
 from abstain.inference.agreement import kendall
@@ -44,16 +44,16 @@ _NAN = float("nan")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FoundRows:
+class ComparisonTables:
     """What was found, on one data set or over all of them and their runs: rows by their table."""
 
     estimates: tuple[Estimate, ...] = ()
     pairs: tuple[PairedDifference, ...] = ()
     standings: tuple[Standing, ...] = ()
-    across: tuple[AcrossData, ...] = ()
+    mean_ranks: tuple[MeanRanks, ...] = ()
     agreements: tuple[Agreement, ...] = ()
     stability: tuple[Stability, ...] = ()
-    bands: tuple[BandOf, ...] = ()
+    bands: tuple[MethodBand, ...] = ()
     non_inferiority: tuple[NonInferiorityRow, ...] = ()
     aggregates: tuple[AggregateRow, ...] = ()
     improvements: tuple[Improvement, ...] = ()
@@ -61,11 +61,11 @@ class FoundRows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DataPart(FoundRows):
+class DataSetComparison(ComparisonTables):
     """What was found on one data set, and the numbers behind it: one `Sampled` a metric."""
 
     data: Split
-    sampled: tuple[Sampled, ...]
+    sampled: tuple[MethodValues, ...]
     resamples: int = 0
 
 
@@ -73,7 +73,7 @@ class DataPart(FoundRows):
 class Blocks:
     """One metric on all data sets; a block ranks the methods once: a data set, or else a run."""
 
-    sampled: tuple[Sampled, ...]
+    sampled: tuple[MethodValues, ...]
 
     @property
     def metric(self) -> Metric:
@@ -86,9 +86,9 @@ class Blocks:
         return self.sampled[0].methods
 
     @property
-    def ranked(self) -> bool:
+    def is_rankable(self) -> bool:
         """Whether every value is a number, and methods are ranked more than once."""
-        defined = all(part.defined for part in self.sampled)
+        defined = all(part.is_defined for part in self.sampled)
         return defined and len(self.methods) > 1 and self.table.shape[0] > 1
 
     @property
@@ -109,13 +109,13 @@ class Blocks:
         return np.moveaxis(np.array([part.values for part in self.sampled]), 2, 0)
 
 
-def across_data(found: Sequence[Blocks], plan: Plan) -> FoundRows:
+def across_data(found: Sequence[Blocks], plan: Plan) -> ComparisonTables:
     """Join what was found on each data set; empty for one run of one data set."""
-    several = [blocks for blocks in found if blocks.ranked]
-    return FoundRows(
+    several = [blocks for blocks in found if blocks.is_rankable]
+    return ComparisonTables(
         pairs=tuple(p for b in several for p in _pairs(b, plan)),
         standings=tuple(s for b in several for s in _standings(b, plan)),
-        across=tuple(_friedman(b, plan) for b in several),
+        mean_ranks=tuple(_friedman(b, plan) for b in several),
         agreements=tuple(_agreements(several)),
         aggregates=tuple(a for b in several for a in _aggregates(b, plan)),
         improvements=tuple(i for b in several for i in _improvements(b, plan)),
@@ -136,7 +136,7 @@ def _pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
         first, second = blocks.methods[i], blocks.methods[j]
         wins = float(np.mean(sign * gap < 0) + np.mean(gap == 0) / 2)
         # What the test found is the side of the ranks; a single large gap may turn the mean.
-        side = test.statistic - test.pairs * (test.pairs + 1) / 4
+        side = test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
         turned = p < plan.alpha and side * gap.mean() < 0
         yield PairedDifference(
             metric=blocks.metric.name,
@@ -175,11 +175,11 @@ def _standings(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
     if len(blocks.sampled) == 1:
         # Runs of one data set are averaged on it already; there is nothing more to rank.
         return
-    replicates = [drawn([part], plan) for part in blocks.sampled]
+    replicates = [draw_values([part], plan) for part in blocks.sampled]
     if any(own is None for own in replicates):
         return
     stacked = _independent([own[0] for own in replicates if own is not None], plan)
-    resampled = all(part.varies for part in blocks.sampled)
+    resampled = all(part.has_varying_replicates for part in blocks.sampled)
     by_rank = rank_then_aggregate(stacked, lower_is_better=lower, level=plan.level, ties=plan.ties)
     source = RANK_FIRST if resampled else f"{INFLUENCE}, rank then aggregate"
     yield from aggregated_standings(blocks.metric, blocks.methods, by_rank, source)
@@ -194,15 +194,15 @@ def _independent(replicates: Sequence[FloatArray], plan: Plan) -> FloatArray:
     return np.stack([own[:, rng.permutation(own.shape[1])] for own in replicates])
 
 
-def _friedman(blocks: Blocks, plan: Plan) -> AcrossData:
+def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
     found = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
     k = len(blocks.methods)
-    distance = critical_difference(k, found.blocks, alpha=plan.alpha)
+    distance = critical_difference(k, found.n_blocks, alpha=plan.alpha)
     order = np.argsort(found.mean_ranks, kind="stable")
     groups = cliques(found.mean_ranks, distance)
-    return AcrossData(
+    return MeanRanks(
         metric=blocks.metric.name,
-        blocks=found.blocks,
+        blocks=found.n_blocks,
         methods=tuple(blocks.methods[i] for i in order),
         mean_ranks=tuple(float(found.mean_ranks[i]) for i in order),
         statistic=found.statistic,
@@ -241,7 +241,9 @@ def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
 
 def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
     lower = blocks.metric.lower_is_better
-    all_found = improvements(blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed)
+    all_found = pairwise_improvements(
+        blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed
+    )
     for names, found in zip(combinations(blocks.methods, 2), all_found, strict=True):
         yield Improvement(
             blocks.metric.name, *names, found.value, found.low, found.high, found.note

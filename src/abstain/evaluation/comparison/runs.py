@@ -9,15 +9,15 @@ import numpy as np
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation.counted_rows import counted_runs
-from abstain.evaluation.inputs import Asked, join, scores_of, splits_of
-from abstain.evaluation.part import clusters_of
+from abstain.evaluation.inputs import RequestedScores, check_splits, compute_scores, join
+from abstain.evaluation.positive_weights import positive_weight_runs
+from abstain.evaluation.scored_split import cluster_codes
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 
 
 @dataclass(frozen=True, eq=False)
-class Unit:
+class ScoredRun:
     """The methods on one data set in one run: the same samples in the same order for all."""
 
     data: Split
@@ -26,7 +26,7 @@ class Unit:
     #: In the order of the methods.
     scored: Mapping[str, Scored]
     #: Shape (n,). What tells the samples of one run from those of another.
-    names: Array | None
+    sample_names: Array | None
     labels: Array | None
     #: Shape (n,). Codes of samples that are not independent, when they are to be used.
     cluster: IntArray | None
@@ -34,11 +34,11 @@ class Unit:
     group: Array | None
     #: How the samples of several classifiers were matched: by "name" or by "order"; empty for one
     #: classifier.
-    matched: str = ""
+    matched_by: str = ""
     #: Whether the methods may weigh the samples differently.
-    own_weights: bool = False
+    per_method_weights: bool = False
     #: The methods whose scores are columns of the data.
-    given: frozenset[str] = frozenset()
+    column_methods: frozenset[str] = frozenset()
 
     @property
     def n(self) -> int:
@@ -54,7 +54,7 @@ class Unit:
             return given[0]
         return np.column_stack(own)
 
-    def counted(self, method: str) -> tuple[int, int]:
+    def count_samples_and_failures(self, method: str) -> tuple[int, int]:
         """Return how many samples a method is judged by, and how many of them fail."""
         s = self.scored[method]
         if s.weight is None:
@@ -62,18 +62,18 @@ class Unit:
         kept = s.weight > 0
         return int(np.count_nonzero(kept)), int(np.count_nonzero(s.loss[kept]))
 
-    def same_samples(self, other: "Unit") -> bool:
+    def has_same_samples(self, other: "ScoredRun") -> bool:
         """Tell whether another run saw these very samples in this order.
 
         Also where nothing tells them apart: to add up rows of different samples is no mistake,
         while to take the same samples for different ones would make the means look too sure.
         """
-        if self.n != other.n or _named_apart(self.names, other.names):
+        if self.n != other.n or _named_apart(self.sample_names, other.sample_names):
             return False
         return not _differ(self.labels, other.labels)
 
 
-def independent(units: Sequence[Unit]) -> IntArray | None:
+def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
     """Return codes of what is independent over all rows of the runs of one data set.
 
     A cluster is the same in every run, and so is a sample; None where every row stands alone.
@@ -83,16 +83,16 @@ def independent(units: Sequence[Unit]) -> IntArray | None:
         return first.cluster
     if first.group is not None:
         return _coded([unit.group for unit in units])
-    if same_samples(units):
+    if have_same_samples(units):
         return np.tile(np.arange(first.n), len(units))
-    names = [unit.names for unit in units]
+    names = [unit.sample_names for unit in units]
     once = all(own is not None and np.unique(own).size == own.size for own in names)
     return _coded(names) if once else None
 
 
-def same_samples(units: Sequence[Unit]) -> bool:
+def have_same_samples(units: Sequence[ScoredRun]) -> bool:
     """Tell whether all runs saw the same samples."""
-    return all(units[0].same_samples(unit) for unit in units[1:])
+    return all(units[0].has_same_samples(unit) for unit in units[1:])
 
 
 def _coded(names: Sequence[Array | None]) -> IntArray:
@@ -105,7 +105,7 @@ def _coded(names: Sequence[Array | None]) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Roles:
+class SplitRoles:
     """What the columns that split the data mean, and what is computed of each part."""
 
     #: The column whose values are runs, and the one whose values are methods (classifiers).
@@ -114,18 +114,18 @@ class Roles:
     #: Whether the groups of the predictions are clusters.
     clustered: bool = False
     #: Whether the methods may weigh the samples differently.
-    own_weights: bool = False
+    per_method_weights: bool = False
     #: Of every part, as for `evaluate`.
-    scores: Asked = None
+    scores: RequestedScores = None
     loss: "str | CostMatrix | AnyArray | None" = None
 
 
-def units_of(
-    predictions: Predictions | Mapping[Split, Predictions], roles: Roles
-) -> tuple[Unit, ...]:
+def score_runs(
+    predictions: Predictions | Mapping[Split, Predictions], roles: SplitRoles
+) -> tuple[ScoredRun, ...]:
     """Arrange the splits by data set and run, and score every method on the same samples."""
     parts: dict[tuple[Split, str], dict[str, Predictions]] = {}
-    for split, part in splits_of(predictions).items():
+    for split, part in check_splits(predictions).items():
         data, run, model = _placed(split, roles)
         own = parts.setdefault((data, run), {})
         if model in own:
@@ -142,11 +142,11 @@ def units_of(
         reference = next(iter(ordered.values()))
         aligned[data, run] = {
             model: _aligned(
-                reference, part, _named(data, run, model), own_weights=roles.own_weights
+                reference, part, _named(data, run, model), own_weights=roles.per_method_weights
             )
             for model, part in ordered.items()
         }
-    counted, loss = counted_runs(aligned, roles.loss)
+    counted, loss = positive_weight_runs(aligned, roles.loss)
     units = [
         _unit(data, run, models, replace(roles, loss=loss))
         for (data, run), models in counted.items()
@@ -166,7 +166,7 @@ def _refuse_one_loss_for_all(
         )
 
 
-def _placed(split: Split, roles: Roles) -> tuple[Split, str, str]:
+def _placed(split: Split, roles: SplitRoles) -> tuple[Split, str, str]:
     """Take a split apart into data set, run and model."""
     known = dict(split)
     for role, column in (("runs", roles.runs), ("methods", roles.methods)):
@@ -189,37 +189,37 @@ def _named(data: Split, run: str, model: str = "") -> str:
     return ", ".join(words) or "all samples"
 
 
-def _unit(data: Split, run: str, parts: Mapping[str, Predictions], roles: Roles) -> Unit:
+def _unit(data: Split, run: str, parts: Mapping[str, Predictions], roles: SplitRoles) -> ScoredRun:
     """Score the methods of one run on the same samples."""
     first = next(iter(parts.values()))
     scored: dict[str, Scored] = {}
     given = []
     for model, part in parts.items():
         losses = per_sample_loss(part, roles.loss)
-        joined = [(s.name, join(part, s, losses)) for s in scores_of(part, roles.scores)]
+        joined = [(s.name, join(part, s, losses)) for s in compute_scores(part, roles.scores)]
         alone = len(joined) == 1
         for name, s in joined:
             method = (model if alone else f"{model} / {name}") if model else name
             scored[method] = s
             given += [method] if name in (part.confidence or {}) else []
     by_name = all(_paired_by_name(first, part) for part in parts.values())
-    return Unit(
+    return ScoredRun(
         data=data,
         run=run,
         scored=scored,
-        names=_names_of(first),
+        sample_names=_names_of(first),
         labels=None if first.labels is None else np.asarray(first.labels),
         cluster=_cluster(first, parts) if roles.clustered else None,
         group=np.asarray(first.group).astype(str) if roles.clustered else None,
-        matched="" if len(parts) == 1 else "name" if by_name else "order",
-        own_weights=roles.own_weights,
-        given=frozenset(given),
+        matched_by="" if len(parts) == 1 else "name" if by_name else "order",
+        per_method_weights=roles.per_method_weights,
+        column_methods=frozenset(given),
     )
 
 
 def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
     """Return the clusters, which must be the same for all methods."""
-    codes = clusters_of(first)
+    codes = cluster_codes(first)
     for model, part in parts.items():
         if part is not first and not np.array_equal(part.group, first.group):
             raise InputError(
@@ -228,7 +228,7 @@ def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
     return codes
 
 
-def _refuse_gaps(units: Sequence[Unit]) -> tuple[Unit, ...]:
+def _refuse_gaps(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
     """Return the units with their methods in one order, or refuse those that lack something."""
     methods = list(units[0].scored)
     for unit in units:
@@ -311,7 +311,7 @@ def _aligned(
         raise InputError(
             f"{name} must give the samples the same weights as the other methods do; they differ, "
             f"first in row {int(np.argmax(mine != theirs))}. Where each method leaves out samples "
-            "of its own (weight 0), pass `own_weights=True`."
+            "of its own (weight 0), pass `per_method_weights=True`."
         )
     return part
 
