@@ -80,7 +80,7 @@ def test_a_threshold_for_each_predicted_class(capsys):
     assert "the true class is unknown" in refused(capsys, "val.parquet", *named)
     said = refused(capsys, "val.parquet", *named, "--label", "label")
     assert "Take --per prediction" in said
-    assert "--joint is about" in refused(capsys, "val.parquet", *ASKED, "--joint")
+    assert "--joint requires groups" in refused(capsys, "val.parquet", *ASKED, "--joint")
 
 
 def test_several_limits(capsys):

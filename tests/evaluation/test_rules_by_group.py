@@ -115,7 +115,7 @@ def test_small_and_unseen_groups_are_named_and_counted():
     assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
     # What is not answered breaks nothing.
     assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
-    with pytest.raises(MissingInputError, match="later: these are confidences without labels"):
+    with pytest.raises(MissingInputError, match="these are confidences without labels"):
         check_rule(rule, {"later": np.ones(3)})
     without = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
     with pytest.raises(MissingInputError, match="later: the rule has a threshold for each 'group'"):
