@@ -47,7 +47,7 @@ def runs(folder):
     from abstain_bench.runs.store import Store
 
     store = Store.read(folder)
-    for run in store.tested:
+    for run in store.tested_runs:
         found = {}
         for exposure in store.exposures:
             scores = store.scores(run, exposure.key)

@@ -60,7 +60,7 @@ def public_names(module_name: str) -> list[str]:
 #: What the pages use of modules of abstain-bench that are internal otherwise.
 BENCH_NAMES = {
     "abstain_bench.runs.importing.add_scores", "abstain_bench.runs.methods.score_all",
-    "abstain_bench.runs.protocol.studies_of", "abstain_bench.runs.specification.default_config",
+    "abstain_bench.runs.studies.studies_of", "abstain_bench.runs.specification.default_config",
     "abstain_bench.runs.specification.read_config",
 }  # fmt: skip
 NAMES = sorted(BENCH_NAMES | {name for module in MODULES for name in public_names(module)})

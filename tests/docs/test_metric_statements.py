@@ -41,7 +41,7 @@ def it_may_get_worse(judgment: JudgedMetric) -> bool:
 STATEMENTS: Final[tuple[tuple[str, Verdict], ...]] = (
     (r"(?:rewards|counts) (?:both )?accuracy and ranking", it_never_gets_worse),
     (r"blind to (?:the )?accuracy|blind to it", it_ignores_a_factor),
-    (r"does not know how many failures", it_ignores_a_factor),
+    (r"does not depend on the number of failures", it_ignores_a_factor),
     (r"[Cc]omparable (?:across error|between classifiers)", it_ignores_a_factor),
     (r"the accuracy moves it at the same failure AUROC", accuracy_and_ranking_both_move_it),
     (r"a more accurate classifier can have the lower value", it_may_get_worse),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from abstain._foundation import blockwise, optional_packages, packed
 from abstain._foundation.tie_groups import TieGroups, group_ties
-from abstain.metrics.areas.pair import areas_from_keys
+from abstain.metrics.areas.risk_coverage_areas import areas_from_keys
 from abstain.metrics.rank_weights import augrc_weight, trapezoid_area
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None

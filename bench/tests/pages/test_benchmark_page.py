@@ -199,7 +199,7 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
     assert levels.shape == (8, 8, 3)
     assert np.unique(levels.reshape(-1, 3), axis=0).tolist() == [[64, 191, 128]]
     # Its rows are of what the run took of the files.
-    said = {"data": Sizes(corrupted="all").said(), "variation": {"name": "augmentation"}}
+    said = {"data": Sizes(corrupted="all").to_dict(), "variation": {"name": "augmentation"}}
     results = replace(light(), extremes=asked)
     config = {**results.facts.get("config", {}), **said}
     benchmark_pictures(

@@ -38,7 +38,7 @@ def test_the_published_tables():
 
 
 def test_runs_by_hand(store, measured):
-    own = [r for r in store.tested if (r.arm, r.setting) == ("cross-entropy", "dropout0")]
+    own = [r for r in store.tested_runs if (r.arm, r.setting) == ("cross-entropy", "dropout0")]
     aurocs, risks, right = [], [], []
     for run in own:
         said, new = store.scores(run, "iid"), store.scores(run, "digits")

@@ -207,7 +207,7 @@ def test_units_of_a_study_are_its_samples_and_places(folder):
                          if (e.metric, e.method, e.run) == ("augrc", "msr", unit.run))  # fmt: skip
             s = unit.scored["msr"]
             assert ab.augrc(s.confidence, s.loss, weight=s.weight) == pytest.approx(values)
-    iid = own.store.scores(own.store.tested[0], "iid").n
+    iid = own.store.scores(own.store.tested_runs[0], "iid").n
     assert own.place("digits", iid - 1) == ("iid", iid - 1)
     assert own.place("digits", iid) == ("digits", 0)
     assert own.label(-1) == "a new class"

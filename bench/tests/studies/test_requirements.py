@@ -225,9 +225,9 @@ def test_variants_of_a_metric_are_counted_once():
     # Five of AUGRC, two of AURC and three of OC-AUC.
     assert said.startswith("Of 3 metrics that the paper judges and that are here, it names 10 ")
     assert "does not name the other 5 pairs" in said
-    assert {m.identity.requirements_of for m in METRICS.values()} == {"", "aurc", "oc_auc"}
+    assert {m.identity.requirements_from for m in METRICS.values()} == {"", "aurc", "oc_auc"}
     for identity in (metric.identity for metric in METRICS.values()):
-        reference = METRICS[identity.requirements_of or identity.name].identity
+        reference = METRICS[identity.requirements_from or identity.name].identity
         assert identity.violated_requirements == reference.violated_requirements
 
 
@@ -271,7 +271,7 @@ def test_metrics_that_the_paper_does_not_judge_say_so():
 def test_all_metrics_and_families_are_there(found, judgments):
     names = _names(None)
     assert set(METRICS) < set(names)
-    assert all(family.shown in names for family in FAMILIES)
+    assert all(family.example_name in names for family in FAMILIES)
     assert all(f.verdict != "cannot tell" for j in judgments.values() for f in j.found.values())
     rows = found.frame("summary")["metric"]
     assert found.frame().height == len(rows) * len(READINGS)
@@ -433,7 +433,7 @@ def test_the_verdict_counts_the_papers(found):
     own = [
         m
         for m in own
-        if m.identity.violated_requirements is not None and not m.identity.requirements_of
+        if m.identity.violated_requirements is not None and not m.identity.requirements_from
     ]
     assert judged_there == len(own)
     assert (

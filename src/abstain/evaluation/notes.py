@@ -12,8 +12,8 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain.evaluation.records import Result
 from abstain.evaluation.scored_split import ScoredSplit
-from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
-from abstain.metrics.catalogue import PRIMARY
+from abstain.inference.small_samples import MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
@@ -46,7 +46,7 @@ def score_notes(part: ScoredSplit, results: Iterable[Result]) -> list[Note]:
     notes = [
         *_loss_notes(s, part.n_unknown_class),
         *_saturation_notes(s, part.scored_by_probability.probability_or_confidence),
-        *_tie_notes(s, results_by_metric.get(PRIMARY)),
+        *_tie_notes(s, results_by_metric.get(DEFAULT_METRIC)),
     ]
     direction = direction_warning(s, is_column=part.is_column)
     if direction:
@@ -70,7 +70,7 @@ def _loss_notes(s: Scored, n_unknown_class: int | None) -> Iterator[Note]:
     if s.loss.min() == s.loss.max():
         has_known_classes = n_unknown_class is None or n_unknown_class < s.n_samples
         yield _equal_losses(s, has_known_classes=has_known_classes)
-    elif s.is_binary and s.n_failures < FEW_FAILURES_HEAVY:
+    elif s.is_binary and s.n_failures < MIN_FAILURES_HEAVY_TAILED:
         yield _few_failures(s)
 
 
@@ -89,15 +89,15 @@ def _equal_losses(s: Scored, *, has_known_classes: bool) -> Note:
 
 def _few_failures(s: Scored) -> Note:
     counts = f"{s.n_failures:,} of {s.n_samples:,} samples are wrong."
-    if s.n_failures < FEW_FAILURES:
+    if s.n_failures < MIN_FAILURES:
         message = (
-            f"Only {counts} With fewer than {FEW_FAILURES} failures, all values may differ "
+            f"Only {counts} With fewer than {MIN_FAILURES} failures, all values may differ "
             "strongly on new data; do not rank scores by them."
         )
         return Note.warning("few_failures", message)
     message = (
         f"{counts} These are enough failures for the interval of the AUGRC, but the interval of "
-        f"the AURC requires about {FEW_FAILURES_HEAVY}."
+        f"the AURC requires about {MIN_FAILURES_HEAVY_TAILED}."
     )
     return Note("few_failures", message)
 

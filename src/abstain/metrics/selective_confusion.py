@@ -16,7 +16,7 @@ from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Normalize = Literal["true", "pred", "all"]
-_WAYS = ("true", "pred", "all")
+_NORMALIZERS = ("true", "pred", "all")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,20 +148,22 @@ def selective_confusion_matrix(
     [[1, 1, 0], [0, 1, 1]]
     """
     if normalize is not None:
-        checks.one_of(normalize, "normalize", _WAYS)
+        checks.one_of(normalize, "normalize", _NORMALIZERS)
     truth = names(labels, "labels")
-    guess = _as_long(names(prediction, "prediction"), truth.size)
-    taken = _mask(accepted, truth.size)
+    guess = _check_length(names(prediction, "prediction"), truth.size)
+    taken = _accepted_mask(accepted, truth.size)
     w = checks.weight(weight, length=truth.size)
     rows = positive_weight_mask(w)
     if w is not None and rows is not None:
         w, truth, guess, taken = w[rows], truth[rows], guess[rows], taken[rows]
-    known = _union(truth, guess[taken]) if classes is None else class_names(classes)
-    counts = _counts(_codes(truth, known, "labels"), _columns(guess, taken, known), len(known), w)
+    known = _observed_classes(truth, guess[taken]) if classes is None else class_names(classes)
+    counts = _counts(
+        _codes(truth, known, "labels"), _column_of_samples(guess, taken, known), len(known), w
+    )
     return SelectiveConfusion(known, read_only(_normalized(counts, normalize)), normalize)
 
 
-def _as_long(prediction: Array, n: int) -> Array:
+def _check_length(prediction: Array, n: int) -> Array:
     if prediction.size != n:
         raise ShapeError(
             f"`prediction` must have one entry for each of the {n} entries of `labels`; "
@@ -170,13 +172,13 @@ def _as_long(prediction: Array, n: int) -> Array:
     return prediction
 
 
-def _mask(accepted: AnyArray, n: int) -> BoolArray:
+def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
     given = checks.vector(accepted, "accepted", length=n, like="labels")
     checks.reject_entries("accepted", "must be True or False", given, (given != 0) & (given != 1))
     return given.astype(np.bool_)
 
 
-def _union(truth: Array, guess: Array) -> tuple[Hashable, ...]:
+def _observed_classes(truth: Array, guess: Array) -> tuple[Hashable, ...]:
     found = {*distinct_names(truth, "labels"), *distinct_names(guess, "prediction")}
     if len({isinstance(name, str) for name in found}) > 1:
         raise DomainError(
@@ -194,7 +196,7 @@ def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
     return encode(values, classes, name)
 
 
-def _columns(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:
+def _column_of_samples(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:
     """Return the column of each sample; that of abstentions comes last."""
     out = np.full(guess.size, len(classes), dtype=np.int64)
     if taken.any():

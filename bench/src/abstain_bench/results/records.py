@@ -21,8 +21,8 @@ from abstain.thresholds import RuleCheck
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.studies import Study
 
 __all__ = [
     "MEAN",

@@ -69,7 +69,7 @@ class StudyJobs:
             except Exception as error:
                 errors.append(error)
                 raise
-            write_atomically(job.place(folder, _EXTENSION), text.encode())
+            write_atomically(job.path(folder, _EXTENSION), text.encode())
             return {}
 
         folder = out / JOBS
@@ -77,7 +77,7 @@ class StudyJobs:
         run_jobs(jobs, work, folder, on_outcome=self.on_outcome)
         if errors:
             raise errors[0]
-        return [json.loads(job.place(folder, _EXTENSION).read_bytes()) for job in jobs]
+        return [json.loads(job.path(folder, _EXTENSION).read_bytes()) for job in jobs]
 
     def _job(self, name: str) -> Job:
         # The names of these keys are part of the key of stored jobs.

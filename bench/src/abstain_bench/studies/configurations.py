@@ -159,7 +159,7 @@ def _evaluate_folders(
     for folder in folders:
         store = Store.read(Path(folder))
         prefix = f"{store.folder.name}: " if len(folders) > 1 else ""
-        for run in store.tested:
+        for run in store.tested_runs:
             configuration = prefix + " ".join(filter(None, (run.arm, run.setting)))
             for row in _evaluate_run(store, run, scores, coverages):
                 yield {"configuration": configuration, **row}
@@ -170,16 +170,16 @@ def _evaluate_run(
 ) -> Iterator[dict[str, Any]]:
     """Yield the numbers of one network for each headline study and score."""
     from abstain_bench.runs.methods import METHODS
-    from abstain_bench.runs.protocol import gathered, judged, studies_of
+    from abstain_bench.runs.studies import concatenate_scores, studies_of, study_loss
 
     for study in studies_of(store.exposures):
         is_relevant = study.kind == _IID or study.errors == "removed"
         if not study.headline or study.parts or not is_relevant:
             continue
-        outputs = gathered(study, [store.scores(run, key) for key in study.exposures])
+        outputs = concatenate_scores(study, [store.scores(run, key) for key in study.exposures])
         for score in (name for name in scores if name in outputs.confidence):
-            averages = score in METHODS and METHODS[score].averages
-            losses = judged(study, outputs, averages=averages)
+            averages = score in METHODS and METHODS[score].uses_mean_prediction
+            losses = study_loss(study, outputs, uses_mean_prediction=averages)
             rows = _evaluate_score(outputs.confidence[score], losses, study.kind, coverages)
             for row in rows:
                 yield {"score": score, "study": study.name, "run": str(run.seed), **row}

@@ -23,7 +23,7 @@ from abstain.evaluation.rules.data import (
 from abstain.evaluation.rules.estimates import ESTIMATES, estimate_notes, estimate_risks
 from abstain.evaluation.rules.notes import rule_notes
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import refuse_other
@@ -116,7 +116,7 @@ def check_rule(
     >>> [(c.name, round(c.excess, 2), c.verdict) for c in check_rule(rule, sets).checks]
     [('mild', -0.07, 'holds'), ('hard', 0.2, 'broken')]
     """
-    level = level_of(level)
+    level = check_level(level)
     requested_score = _resolve_score(rule, score)
     named_sources = read_data_sets(predictions)
     (calibration,) = positive_weight_rows(

@@ -28,7 +28,7 @@ from abstain.evaluation.scored_split import (
 )
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.streaming import GroupCounts, SortedRuns, merge, one_pass, sorted_runs
-from abstain.streaming.tally import Tally, empty_tally
+from abstain.streaming.value_counts import ValueCounts, empty_value_counts
 from abstain.tables.scan import ScannedBatch, Skipped
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
@@ -71,7 +71,7 @@ class CountingOptions:
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
-        return runs.of_counts(state.right, state.wrong, state.precision)
+        return runs.with_counts(state.successes, state.failures, state.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,11 @@ class NameCounts:
     """How many samples have a name, and the confidences of the failures among them."""
 
     n: int = 0
-    failures: Tally = field(default_factory=empty_tally)
+    failures: ValueCounts = field(default_factory=empty_value_counts)
 
     def merged(self, other: "NameCounts") -> "NameCounts":
         """Return those of both."""
-        return NameCounts(self.n + other.n, self.failures.joined(other.failures))
+        return NameCounts(self.n + other.n, self.failures.merged(other.failures))
 
 
 CountsByName: TypeAlias = Mapping[Hashable, NameCounts]
@@ -166,7 +166,7 @@ class ScoreCounts:
 
 
 def _finalize(state: SampleState) -> SampleState:
-    return state.flushed if isinstance(state, SortedRuns) else state.settled
+    return state.flushed if isinstance(state, SortedRuns) else state.finalized
 
 
 def empty_score_counts(*, chance: bool, own: bool) -> ScoreCounts:
@@ -211,7 +211,7 @@ def _add_names(
     out = dict(known)
     for i in np.flatnonzero(counts).tolist():
         before = out.get(names[i], NameCounts())
-        out[names[i]] = NameCounts(before.n + int(counts[i]), before.failures.adding(parts[i]))
+        out[names[i]] = NameCounts(before.n + int(counts[i]), before.failures.added(parts[i]))
     return out
 
 

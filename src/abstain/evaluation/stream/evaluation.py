@@ -227,7 +227,7 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
             own |= {name} if score.is_column else set()
-            if isinstance(score.state, SortedRuns) and not score.state.fits:
+            if isinstance(score.state, SortedRuns) and not score.state.fits_in_memory:
                 results, not_computed = measure_areas(
                     split, name, score.state, plan.metrics, plan.intervals
                 )

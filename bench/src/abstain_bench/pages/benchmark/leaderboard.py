@@ -17,7 +17,7 @@ from abstain.report.words import headline, metric_of, printed_x1000, short_title
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain_bench.results.records import MEAN
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: Sources of failures that no answer is right for.
 NEW: Final = frozenset({"new-class", "far-new-class"})
@@ -58,7 +58,7 @@ class Grid:
     def of_classifier(self) -> bool:
         """Whether the metric knows only the classifier."""
         metric = metric_of(self.metric)
-        return metric is not None and metric.identity.of_classifier
+        return metric is not None and metric.identity.ignores_confidence
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:

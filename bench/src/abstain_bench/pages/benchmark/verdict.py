@@ -9,7 +9,7 @@ from abstain.plots.words import sentence
 from abstain.report.words import listed, short_title
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: How a kind of study is said in a sentence.
 _ON: Final = {

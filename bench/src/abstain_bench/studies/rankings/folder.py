@@ -32,8 +32,8 @@ from abstain_bench.results.scope import (
     select_studies,
 )
 from abstain_bench.results.studies import averaged
-from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.studies import Study, studies_of
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, OWN, SHARED, TWO, RankedStudies
 
 #: The runs of each method by seed.
@@ -50,7 +50,7 @@ class RankedFolder:
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if not self.store.tested:
+        if not self.store.tested_runs:
             where = str(self.store.folder)
             raise InputError(
                 f"no run of {where!r} was tested; continue it with `abstain benchmark run`"
@@ -82,11 +82,16 @@ class RankedFolder:
     def digest(self) -> str:
         """Return a hash of all that the runs say, whenever and wherever they were made."""
         files = dict.fromkeys(
-            [name for kept in self.store.kept for name in (kept.validation, kept.tested) if name]
-            + [path for one in self.store.added for path in one.stored.values()]
+            [
+                name
+                for kept in self.store.stored_runs
+                for name in (kept.validation_file, kept.test_file)
+                if name
+            ]
+            + [path for one in self.store.added_methods for path in one.stored.values()]
         )
         said = {
-            "runs": [asdict(kept) for kept in self.store.kept],
+            "runs": [asdict(kept) for kept in self.store.stored_runs],
             "exposures": [asdict(exposure) for exposure in self.store.exposures],
             "classes": list(self.store.classes),
             "files": {name: input_sha256(self.store.folder / name) for name in files},
@@ -145,7 +150,7 @@ class RankedFolder:
         return known.exposures[part], row - int(ends[part] - sizes[part])
 
     def _size(self, exposure: str) -> int:
-        return int(self.store.scores(self.store.tested[0], exposure).n)
+        return int(self.store.scores(self.store.tested_runs[0], exposure).n)
 
     def named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Name the sample of a row by its exposure and place, and its class."""

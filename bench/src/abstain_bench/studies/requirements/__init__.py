@@ -172,7 +172,7 @@ def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
     if metrics:
         given = [metrics] if isinstance(metrics, str) else metrics
         return tuple(dict.fromkeys(metric_named(name).name for name in given))
-    return tuple(dict.fromkeys([*METRICS, *(family.shown for family in FAMILIES)]))
+    return tuple(dict.fromkeys([*METRICS, *(family.example_name for family in FAMILIES)]))
 
 
 def _orders(orders: int) -> int:

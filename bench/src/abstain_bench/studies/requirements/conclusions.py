@@ -44,7 +44,7 @@ def _beside_the_paper(judgments: tuple[JudgedMetric, ...]) -> str:
         j
         for j in judgments
         if j.metric.identity.violated_requirements is not None
-        and not j.metric.identity.requirements_of
+        and not j.metric.identity.requirements_from
     ]
     for j in own:
         for requirement in REQUIREMENTS:

@@ -1,12 +1,12 @@
-"""Studies: what they are called, which pictures they are about, and what is a failure there."""
+"""Studies: what they are called, which images they are about, and what is a failure there."""
 
 import numpy as np
 import pytest
 from bench.tests.runs.made_store import exposures_of
 
 from abstain.errors import InputError
-from abstain_bench.runs.protocol import Study, gathered, judged, studies_of
 from abstain_bench.runs.store import ExposureFacts, RunScores
+from abstain_bench.runs.studies import Study, concatenate_scores, studies_of, study_loss
 
 
 def scores(key, n, *, new=False, places=None, averaged=True, methods=("m",), seed=0):
@@ -87,38 +87,40 @@ def test_two_studies_of_one_name_are_refused():
 def test_a_study_of_new_classes_keeps_the_places_of_its_sources_apart():
     study = Study("digits", "digits", "new-class", ("iid", "digits"), "removed")
     places = np.array([3, 3, 5])
-    found = gathered(study, [scores("iid", 3, places=places), scores("digits", 4, new=True)])
+    found = concatenate_scores(
+        study, [scores("iid", 3, places=places), scores("digits", 4, new=True)]
+    )
     assert found.n == 7
-    assert np.unique(found.places).size == 2 + 4
-    assert found.places[0] == found.places[1] != found.places[2]
-    assert not np.isin(found.places[3:], found.places[:3]).any()
+    assert np.unique(found.source_indices).size == 2 + 4
+    assert found.source_indices[0] == found.source_indices[1] != found.source_indices[2]
+    assert not np.isin(found.source_indices[3:], found.source_indices[:3]).any()
 
 
 def test_corruptions_are_of_the_same_pictures():
     study = Study("corruption", "corruptions", "corruption", ("a", "b"))
-    found = gathered(study, [scores("a", 5), scores("b", 5, seed=1)])
-    assert found.places.tolist() == [*range(5), *range(5)]
+    found = concatenate_scores(study, [scores("a", 5), scores("b", 5, seed=1)])
+    assert found.source_indices.tolist() == [*range(5), *range(5)]
 
 
 def test_what_one_exposure_lacks_the_study_lacks():
     study = Study("corruption", "corruptions", "corruption", ("a", "b"))
     one, two = scores("a", 4, methods=("m", "o")), scores("b", 3, averaged=False)
-    found = gathered(study, [one, two])
+    found = concatenate_scores(study, [one, two])
     assert list(found.confidence) == ["m"]
     assert found.confidence["m"].tolist() == [*one.confidence["m"], *two.confidence["m"]]
-    assert found.averaged.tolist() == [*one.averaged, *two.prediction]
+    assert found.mean_prediction.tolist() == [*one.mean_prediction, *two.prediction]
 
 
 @pytest.mark.parametrize("averages", [False, True])
 def test_what_is_a_failure_and_what_counts(averages):
     study = Study("digits", "digits", "new-class", ("iid", "digits"), "kept")
-    both = gathered(study, [scores("iid", 60), scores("digits", 30, new=True)])
-    answers = both.averaged if averages else both.prediction
+    both = concatenate_scores(study, [scores("iid", 60), scores("digits", 30, new=True)])
+    answers = both.mean_prediction if averages else both.prediction
     kept, removed, scod, outlier = (
-        judged(
+        study_loss(
             Study("s", "", "new-class", study.exposures, errors),
             both,
-            averages=averages,
+            uses_mean_prediction=averages,
             outlier_cost=3.5,
         )
         for errors in ("kept", "removed", "scod", "outlier")

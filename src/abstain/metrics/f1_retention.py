@@ -10,10 +10,14 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain._foundation.tie_groups import TieGroups
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
-from abstain.metrics.entry import Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import bend_within, on_split_rows, sums_within
-from abstain.metrics.rank_weights import vertex_area_rising
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
+from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
+from abstain.metrics.influences import (
+    accepts_split_rows,
+    curvature_within_merged_groups,
+    sums_within_merged_groups,
+)
+from abstain.metrics.rank_weights import vertex_area_weights_from_origin
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
@@ -78,10 +82,10 @@ def f1_auc(
     """
     s = validate_samples(confidence, loss, weight)
     allowed = checks.fraction(acceptable_loss, "acceptable_loss", high=float("inf"))
-    return value_of(_f1_auc(s, allowed), "f1_auc")
+    return value_with_warning(_compute_f1_auc(s, allowed), "f1_auc")
 
 
-def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
+def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
     # 2 PR/(P + R) is 2 acceptable retained / (retained + all acceptable).
     plain = s.xp is np and s.is_binary and acceptable_loss < 1
     if not plain and s.xp is np and s.weight is None:
@@ -99,11 +103,11 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
     if groups.is_merged_without_unknown_ties is not None:
         here = np.flatnonzero(groups.is_merged_without_unknown_ties)
-        area[here] = _in_merged_groups(groups, here, everything, f1)
+        area[here] = _areas_of_merged_groups(groups, here, everything, f1)
     return MetricValue(float(groups.xp.sum(area)) / groups.total_weight)
 
 
-def _in_merged_groups(
+def _areas_of_merged_groups(
     groups: TieGroups, here: IntArray, everything: float, f1: FloatArray
 ) -> FloatArray:
     """Add up the trapezoids within each merged group, k = a + 1 to b.
@@ -131,14 +135,16 @@ def _gradient(right: TieGroups) -> Gradient:
     """F1 = 2 P/K at each vertex, K = x + all that is acceptable, of which P is retained."""
     everything, n = right.cumulative_loss[-1], right.total_weight
     divisor = right.cumulative_weight + everything
-    area = vertex_area_rising(right)
+    area = vertex_area_weights_from_origin(right)
     shrink = area * (2 * right.cumulative_loss / divisor) / divisor
-    steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
+    steps = trapezoid_derivatives_of_groups(
+        right, lambda x, fine: 2 * fine / (x + everything), is_flat_before_first=False
+    )
     # Within a merged group P is K - c, and all sums are those of powers of 1/K.
     beyond = divisor - right.cumulative_loss
-    counted = sums_within(right, harmonic_between, everything)
-    squares = sums_within(right, inverse_squares_between, everything)
-    bend, mean = (2 * beyond * x / n for x in bend_within(right, everything))
+    counted = sums_within_merged_groups(right, harmonic_between, everything)
+    squares = sums_within_merged_groups(right, inverse_squares_between, everything)
+    bend, mean = (2 * beyond * x / n for x in curvature_within_merged_groups(right, everything))
     # One more acceptable sample makes them more everywhere, also where it is rejected.
     shrunk = float(shrink.sum() + (2 * counted - 2 * beyond * squares).sum() / n)
     inner = -2 * counted / n - bend
@@ -161,11 +167,11 @@ ENTRIES = (
             violated_requirements=("R2", "R5"),
         ),
         Measurement(
-            compute=_f1_auc,
+            compute=_compute_f1_auc,
             # Without ties no order beats the oracle; a straight line across a large tie group can.
             monotone=False,
             gradients=frozenset(),
-            influence=on_split_rows(_influence),
+            influence=accepts_split_rows(_influence),
             n_failures=None,
         ),
     ),
