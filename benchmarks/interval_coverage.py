@@ -25,7 +25,7 @@ from scipy.stats import norm
 from abstain import simulate
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import ClassView, Scored
-from abstain.inference.intervals import Difference, difference_from
+from abstain.inference.intervals import Difference, difference_from_influences
 from abstain.metrics.entry import METRICS
 from abstain.metrics.intervals import difference_of_metric, influence_matrix, interval_of_metric
 
@@ -79,7 +79,7 @@ def draw(rate: float, n: int, rng: np.random.Generator, *, ties: bool) -> Draw:
 
 def difference(name: str, first: Scored, second: Scored) -> Difference:
     metric = METRICS[name]
-    return difference_from(
+    return difference_from_influences(
         (metric.compute(first).value, metric.compute(second).value),
         influence_matrix(metric, (first, second)),
         lower_is_better=metric.lower_is_better,

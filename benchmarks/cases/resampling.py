@@ -13,7 +13,7 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.inference.draws import Draws
 from abstain.inference.influence import covariance
-from abstain.inference.ranking import expected_ranks, rank_chances
+from abstain.inference.ranking import expected_ranks, rank_probabilities
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influence_matrix
 from abstain.metrics.resampling import replicates
@@ -152,7 +152,7 @@ def analytic(problem: Problem) -> Call:
                 values = np.array([metric.compute(s).value for s in scored])
                 sigma = covariance(influence_matrix(metric, scored))
                 expected_ranks(values, sigma, lower_is_better=True)
-                rank_chances(values, sigma, lower_is_better=True)
+                rank_probabilities(values, sigma, lower_is_better=True)
 
     return call
 

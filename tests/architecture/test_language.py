@@ -46,7 +46,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain.confidence": (51, 8),
     "abstain.curves": (61, 5),
     "abstain.evaluation": (119, 14),
-    "abstain.inference": (95, 8),
     "abstain.integrations": (80, 10),
     "abstain.metrics": (57, 4),
     "abstain.monitoring": (61, 20),

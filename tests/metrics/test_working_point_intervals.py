@@ -12,7 +12,7 @@ from scipy.stats import norm
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.intervals import interval_of_replicates
-from abstain.inference.influence import OPEN, STRETCH
+from abstain.inference.influence import AMBIGUOUS_THRESHOLD_NOTE, DISTANCE_FACTOR
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import (
     difference_of_metric,
@@ -75,7 +75,7 @@ def by_definition(confidence, loss, risk, level=0.95):
         away.append(np.hypot(own, max([0.0, *(-later for later in z[k + 1 :])])))
     near = [kept[k] / n for k in range(len(kept)) if away[k] <= 2]
     sizes = [(b - a) / n for a, b in pairwise(kept) if a / n < max(near) and b / n > min(near)]
-    stretch = STRETCH if any(size > (max(near) - min(near)) / 8 for size in sizes) else 1.0
+    stretch = DISTANCE_FACTOR if any(size > (max(near) - min(near)) / 8 for size in sizes) else 1.0
     square = ndtri((1 + level) / 2) ** 2
     grid, held = np.linspace(0, 1, 20_001), np.zeros(20_001, dtype=bool)
     for k in range(len(kept)):
@@ -192,7 +192,7 @@ def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> N
     found = interval_of_metric(RISK, s)
     assert RISK.compute(s).value == sides[0]
     assert found.low < sides[0] < sides[1] < found.high
-    assert OPEN in found.note
+    assert AMBIGUOUS_THRESHOLD_NOTE in found.note
     # Ten standard errors away it is the mean of the accepted, and nothing else.
     far = interval_of_metric(metric_named("selective_risk@70cov"), s)
     assert far.note == ""
@@ -225,7 +225,7 @@ def test_test_and_intervals_of_a_difference_agree_among_ties(name) -> None:
         if not np.isnan(found.ratio):
             assert (found.ratio_low <= 1 <= found.ratio_high) == (found.p_value >= 0.05)
         assert found.low <= found.value <= found.high
-        noted += OPEN in found.note
+        noted += AMBIGUOUS_THRESHOLD_NOTE in found.note
     assert noted > 30
 
 
@@ -257,7 +257,7 @@ def test_compare_knows_what_is_left_open() -> None:
     for name in ("selective_risk@80cov", "coverage@20risk"):
         pair = ab.compare(predictions, metrics=[name], bands=False).pairs[0]
         alone = metric_difference(one.confidence, two.confidence, one.loss, metric=name)
-        assert OPEN in pair.note
+        assert AMBIGUOUS_THRESHOLD_NOTE in pair.note
         for field in ("low", "high", "p_value", "ratio_low", "ratio_high"):
             assert getattr(pair, field) == pytest.approx(getattr(alone, field), rel=1e-9)
 
@@ -275,12 +275,16 @@ def test_means_over_runs_know_it_too() -> None:
     names = ["selective_risk@80cov", "coverage@60risk"]
     found = ab.compare(parts, metrics=names, runs="seed", bands=False)
     means = [e for e in found.estimates if e.run == "mean"]
-    assert {e.note.startswith(OPEN) for e in means if e.metric.startswith("selective")} == {True}
+    assert {
+        e.note.startswith(AMBIGUOUS_THRESHOLD_NOTE)
+        for e in means
+        if e.metric.startswith("selective")
+    } == {True}
     for e in means:
         assert e.low <= e.value <= e.high
     # The risk of all is 30 %: every sample may be kept in both runs.
     assert {(e.low, e.high) for e in means if e.metric.startswith("coverage")} == {(1.0, 1.0)}
-    assert OPEN in found.pairs[0].note
+    assert AMBIGUOUS_THRESHOLD_NOTE in found.pairs[0].note
 
 
 # -------------------------------------------------------------------------------------- qualities
@@ -463,4 +467,4 @@ def test_two_scores_that_may_keep_everything_have_an_interval_of_their_differenc
     assert found.value == 0
     assert found.low < 0 < found.high
     assert found.p_value == pytest.approx(1)
-    assert OPEN in found.note
+    assert AMBIGUOUS_THRESHOLD_NOTE in found.note

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.properties.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import OPEN
+from abstain.inference.influence import AMBIGUOUS_THRESHOLD_NOTE
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.intervals import interval_of_metric
@@ -203,4 +203,4 @@ def test_a_group_that_ends_just_below_the_coverage_leaves_the_threshold_open(
     s = make(confidence, loss, labels, prediction, np.full(n, 0.7))
     assert metric.measurement.plausible_thresholds is not None
     assert metric.measurement.plausible_thresholds(s, None) is not None
-    assert OPEN in interval_of_metric(metric, s).note
+    assert AMBIGUOUS_THRESHOLD_NOTE in interval_of_metric(metric, s).note

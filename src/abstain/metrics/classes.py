@@ -90,7 +90,7 @@ def class_codes(
     if is_on_device(codes) and _are_class_codes(codes, length, classes):
         xp = namespace(codes)
         return codes if xp.isdtype(codes.dtype, "integral") else xp.astype(codes, xp.int64)
-    values = checks.finite(checks.vector(codes, name, length=length, like="prediction"), name)
+    values = checks.finite(checks.vector(codes, name, length=length, reference="prediction"), name)
     rule = "must be a class code, an integer from -1 (no known class) up"
     checks.reject_entries(name, rule, values, (values != np.floor(values)) | (values < -1))
     if classes:

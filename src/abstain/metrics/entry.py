@@ -17,7 +17,7 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
-from abstain.inference.influence import reach_of
+from abstain.inference.influence import max_shifts_by_step
 from abstain.inference.intervals import Interval
 from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.binned import BinnedLimits
@@ -108,7 +108,7 @@ class PlausibleThresholds:
     @property
     def reach(self) -> FloatArray:
         """Largest decrease and increase of the value by distance, shape (2, steps)."""
-        return reach_of(self.values, self.distances, self.value)
+        return max_shifts_by_step(self.values, self.distances, self.value)
 
 
 def _always_reliable(_: Scored) -> str:

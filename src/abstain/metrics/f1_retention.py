@@ -10,7 +10,7 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain._foundation.tie_groups import TieGroups
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
 from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
 from abstain.metrics.influences import (
     accepts_split_rows,
@@ -148,8 +148,10 @@ def _gradient(groups: TieGroups) -> Gradient:
     divisor = groups.cumulative_weight + n_acceptable
     area_weights = vertex_area_weights_from_origin(groups)
     on_divisor = area_weights * (2 * groups.cumulative_loss / divisor) / divisor
-    on_position = steps_of_vertices(
-        groups, lambda x, acceptable: 2 * acceptable / (x + n_acceptable), flat=False
+    on_position = trapezoid_derivatives_of_groups(
+        groups,
+        lambda x, acceptable: 2 * acceptable / (x + n_acceptable),
+        is_flat_before_first=False,
     )
     # Within a merged group, P = K - constant, so all sums are sums of powers of 1/K.
     constant = divisor - groups.cumulative_loss
@@ -174,8 +176,7 @@ ENTRIES = (
             title="F1-AUC",
             family="area",
             lower_is_better=False,
-            meaning="Averaged over the retained share, the confidence selects the correct "
-            "predictions with an F1 score of {value}.",
+            meaning="Averaged over the retained share, the confidence selects the correct predictions with an F1 score of {value}.",
             source=_SOURCE,
             function="f1_auc(confidence, loss)",
             violated_requirements=("R2", "R5"),

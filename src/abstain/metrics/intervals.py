@@ -9,18 +9,18 @@ from abstain._foundation.input_rows import cluster_codes, n_input_rows
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.errors import InputError, ShapeError
-from abstain.inference.influence import STEPS
+from abstain.inference.influence import DISTANCE_STEPS
 from abstain.inference.intervals import (
     Difference,
     Interval,
-    difference_from,
-    interval_from,
-    level_of,
+    check_level,
+    difference_from_influences,
+    interval_from_influence,
     no_difference,
     no_interval,
     wilson,
 )
-from abstain.inference.small_samples import Failures
+from abstain.inference.small_samples import FailureCount
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, PlausibleThresholds
 from abstain.metrics.influences import sample_weights
@@ -102,7 +102,7 @@ def metric_interval(
     return interval_of_metric(
         entry,
         s,
-        level=level_of(level),
+        level=check_level(level),
         cluster=cluster_codes(s, group),
     )
 
@@ -180,7 +180,7 @@ def metric_difference(
     for s in pair:
         check_needs(entry, s)
     cluster = cluster_codes(pair[0], group)
-    return difference_of_metric(entry, pair, level=level_of(level), cluster=cluster)
+    return difference_of_metric(entry, pair, level=check_level(level), cluster=cluster)
 
 
 def check_needs(metric: Metric, s: Scored) -> None:
@@ -271,18 +271,18 @@ def _interval_from_influence(
             return wilson(measured.value * s.n_samples, s.n_samples, level=level)
         weight = sample_weights(s)
         return proportion_interval(measured.value, influence, weight, level=level, cluster=cluster)
-    interval = interval_from(
+    interval = interval_from_influence(
         measured.value,
         influence,
         level=level,
         bounds=value_bounds(metric, s),
         failures=min_failures(metric, [s]),
-        heavy=metric.measurement.heavy_tailed,
-        most_degrees=max_degrees_of_freedom(metric, s),
-        expected=expected_variance(metric, s, measured.value, cluster),
+        heavy_tailed=metric.measurement.heavy_tailed,
+        max_degrees=max_degrees_of_freedom(metric, s),
+        model_variance=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
-        times=rows.row_counts,
+        repeats=rows.row_counts,
     )
     return interval if np.isnan(interval.low) else _add_note(interval, metric.measurement.caution)
 
@@ -291,12 +291,12 @@ def _add_note(interval: Interval, note: str) -> Interval:
     return replace(interval, note="; ".join(filter(None, (interval.note, note))))
 
 
-def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> Failures | None:
+def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
     """Return the fewest failures that the metric of one of these rests on; None if on none."""
     n_failures = metric.measurement.n_failures
     if n_failures is None or not scored_sets:
         return None
-    return Failures(min(n_failures(s) for s in scored_sets), metric.failure_population)
+    return FailureCount(min(n_failures(s) for s in scored_sets), metric.failure_population)
 
 
 def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
@@ -344,7 +344,7 @@ def fixed_threshold_influences(
         else thresholds.fixed_threshold_influence
         for thresholds, s in zip(thresholds_by_score, scored_sets, strict=True)
     ]
-    no_change = np.zeros((2, STEPS.size))
+    no_change = np.zeros((2, DISTANCE_STEPS.size))
     return np.stack(columns, axis=1), np.array(
         [o.reach if o else no_change for o in thresholds_by_score]
     )
@@ -374,16 +374,16 @@ def difference_of_metric(
     matrix, reaches = (
         fixed if fixed is not None else (influence_matrix(metric, pair, cluster), None)
     )
-    return difference_from(
+    return difference_from_influences(
         values,
         matrix,
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=min_failures(metric, pair),
-        heavy=metric.measurement.heavy_tailed,
+        heavy_tailed=metric.measurement.heavy_tailed,
         bounds=difference_range(metric, pair),
         weight=first.weight,
         cluster=cluster,
-        reaches=reaches,
+        max_shifts=reaches,
         no_error_at_threshold=metric.measurement.no_error_at_threshold,
     )

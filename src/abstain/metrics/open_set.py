@@ -12,9 +12,14 @@ from abstain._foundation.arrays import as_array_like
 from abstain._foundation.gradients import as_double
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import covariance, error_of, shares, tail_sums
+from abstain.inference.influence import (
+    covariance,
+    standard_error_from_contributions,
+    tail_sums,
+    unit_contributions,
+)
 from abstain.inference.intervals import Interval, no_interval
-from abstain.inference.small_samples import Failures, warning
+from abstain.inference.small_samples import FailureCount, few_failures_warning
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.classes import (
@@ -232,14 +237,18 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
             )
         )
         bounds.append(value * np.exp(np.copysign(distance, log_accuracy_ratio + log_auroc_ratio)))
-    unknown_warning = warning(Failures(_count_unknown(s), OSCR.failure_population), heavy=False)
+    unknown_warning = few_failures_warning(
+        FailureCount(_count_unknown(s), OSCR.failure_population), heavy_tailed=False
+    )
     note = "; ".join(filter(None, (unknown_warning, auroc.note)))
     return Interval(
         bounds[0],
         min(bounds[1], 1.0),
         level,
         "accuracy and AUROC, combined on the log scale",
-        error_of(shares(_oscr_influence(s), s.weight, cluster)),
+        standard_error_from_contributions(
+            unit_contributions(_oscr_influence(s), s.weight, cluster)
+        ),
         note,
     )
 
@@ -319,7 +328,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     """
     cost = checks.fraction(outlier_cost, "outlier_cost")
     x = checks.unit_interval(checks.loss(loss), "loss")
-    outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
+    outlier = checks.vector(unknown, "unknown", length=x.size, reference="loss")
     checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
     return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
 

@@ -22,20 +22,20 @@ from abstain.inference.bootstrap_intervals import (
     Scale,
     bca,
     bias_note,
-    debiased,
+    debiased_percentile,
     percentile,
     studentized,
-    told,
+    with_notes,
 )
 from abstain.inference.draws import Draws, bootstrap
-from abstain.inference.intervals import Interval, level_of
+from abstain.inference.intervals import Interval, check_level
 from abstain.inference.resampled_areas import (
     SortedSamples,
     map_in_threads,
     resampled_areas,
     sort_samples,
 )
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
 from abstain.metrics.intervals import check_needs, influence_of, value_bounds
@@ -280,7 +280,7 @@ def metric_bootstrap(
     entry, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
     _check_metric(entry, s, interval)
     draws = _make_draws(s, resamples, group, rng)
-    level, value = level_of(level), float(entry.compute(s).value)
+    level, value = check_level(level), float(entry.compute(s).value)
     replicate_values = replicates([s], [entry], draws)[0, 0]
     if interval == "percentile":
         bootstrap_interval = percentile_interval(entry, replicate_values, value, level=level)
@@ -291,8 +291,8 @@ def metric_bootstrap(
     else:
         bootstrap_interval = _studentized_interval(entry, s, draws, replicate_values, level)
     n_clusters = None if draws.cluster is None else draws.n_units
-    bootstrap_interval = told(
-        bootstrap_interval, few_clusters(n_clusters), bounds=value_bounds(entry, s)
+    bootstrap_interval = with_notes(
+        bootstrap_interval, few_clusters_warning(n_clusters), bounds=value_bounds(entry, s)
     )
     finite_values = replicate_values[np.isfinite(replicate_values)]
     error = float(finite_values.std(ddof=1)) if finite_values.size > 1 else float("nan")
@@ -307,12 +307,13 @@ def percentile_interval(
 ) -> Interval:
     """Return the central range of the replicates, less its bias for a sum of absolute values."""
     if metric.identity.family == "calibration" and metric.reason_without_interval:
-        return told(
-            debiased(replicate_values, value, level=level), bias_note(replicate_values, value)
+        return with_notes(
+            debiased_percentile(replicate_values, value, level=level),
+            bias_note(replicate_values, value),
         )
     interval = percentile(replicate_values, level=level)
     return (
-        told(interval, bias_note(replicate_values, value))
+        with_notes(interval, bias_note(replicate_values, value))
         if metric.reason_without_interval
         else interval
     )
@@ -322,8 +323,7 @@ def _check_metric(metric: Metric, s: Scored, interval: str) -> None:
     check_needs(metric, s)
     if interval != "percentile" and metric.reason_without_interval:
         raise InputError(
-            f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
-            "use 'percentile'"
+            f"`interval` {interval!r} needs an influence function, which {metric.title} has not; use 'percentile'"
         )
 
 
@@ -336,8 +336,7 @@ def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: 
     if isinstance(resamples, Draws):
         if resamples.n != s.n_rows:
             raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}"
-                f"{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
+                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
             )
         if group is not None:
             raise InputError(

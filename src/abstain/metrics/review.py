@@ -92,9 +92,11 @@ def binary_task(
         if task is not None:
             return task
     c = checks.confidence(confidence)
-    y = checks.finite(checks.vector(labels, "labels", length=c.size, like="confidence"), "labels")
+    y = checks.finite(
+        checks.vector(labels, "labels", length=c.size, reference="confidence"), "labels"
+    )
     checks.reject_entries("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
-    score = checks.vector(positive_score, "positive_score", length=c.size, like="confidence")
+    score = checks.vector(positive_score, "positive_score", length=c.size, reference="confidence")
     score = checks.finite(score, "positive_score")
     _, w, c, y, score = drop_zero_weights(checks.weight(weight, length=c.size), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)

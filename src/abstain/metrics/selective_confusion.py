@@ -185,7 +185,7 @@ def _check_length(prediction: Array, n: int) -> Array:
 
 
 def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
-    values = checks.vector(accepted, "accepted", length=n, like="labels")
+    values = checks.vector(accepted, "accepted", length=n, reference="labels")
     checks.reject_entries(
         "accepted", "must be True or False", values, (values != 0) & (values != 1)
     )

@@ -22,8 +22,8 @@ import numpy as np
 from abstain._foundation.arrays import inner
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
-from abstain.inference.intervals import Interval, clopper_pearson, interval_from, wilson
-from abstain.inference.small_samples import Expected, few_clusters
+from abstain.inference.intervals import Interval, clopper_pearson, interval_from_influence, wilson
+from abstain.inference.small_samples import ModelVariance, few_clusters_warning
 from abstain.metrics.entry import Metric, count_failures
 from abstain.metrics.roc import hanley_mcneil_variance
 from abstain.typing import BoolArray, FloatArray, IntArray
@@ -321,7 +321,7 @@ _MODEL_DEGREES_OF_FREEDOM = 3.0
 
 def expected_variance(
     metric: Metric, s: Scored, value: float, cluster: IntArray | None = None
-) -> Expected | None:
+) -> ModelVariance | None:
     """Return the variance of this value by a model of the scores; None where there is no model.
 
     Few failures of a good score may all rank low, and then they show no spread. Weights and
@@ -338,7 +338,7 @@ def expected_variance(
     if not 0 < auroc < 1 or min(failures, successes) < 1:
         return None
     variance = hanley_mcneil_variance(auroc, failures, successes)
-    return Expected(slope * slope * variance, _MODEL_DEGREES_OF_FREEDOM)
+    return ModelVariance(slope * slope * variance, _MODEL_DEGREES_OF_FREEDOM)
 
 
 def unbiased_influence(
@@ -415,7 +415,7 @@ def proportion_interval(
             )
         n *= proportion * (1 - proportion) * scale
     n_clusters = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(proportion * n, n, level=level), note=few_clusters(n_clusters))
+    return replace(wilson(proportion * n, n, level=level), note=few_clusters_warning(n_clusters))
 
 
 def auroc_interval(
@@ -433,13 +433,13 @@ def auroc_interval(
     if auroc in {0.0, 1.0}:
         return clopper_pearson(auroc * fewer, fewer, level=level)
     variance = hanley_mcneil_variance(auroc, n_positive, n_negative)
-    return interval_from(
+    return interval_from_influence(
         auroc,
         influence,
         level=level,
         bounds=(0.0, 1.0),
-        most_degrees=min(float(np.count_nonzero(weight * kind)) for kind in kinds) - 1.0,
-        expected=Expected(variance, _MODEL_DEGREES_OF_FREEDOM),
+        max_degrees=min(float(np.count_nonzero(weight * kind)) for kind in kinds) - 1.0,
+        model_variance=ModelVariance(variance, _MODEL_DEGREES_OF_FREEDOM),
         weight=weight,
         cluster=cluster,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation.lazy_imports import special
-from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
+from abstain._foundation.special import MIN_ASYMPTOTIC, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 #: Bernstein's inequality keeps what is left out below exp(-60) of the whole.
@@ -223,13 +223,13 @@ def _log_error(window: Window) -> FloatArray:
 def _plugin_error(window: Window) -> FloatArray:
     """H_n - H_above + ln(1 - u), from the series of both where they are long."""
     ranks = window.ranks
-    small_above = np.minimum(window.n_above, SERIES_FROM)
+    small_above = np.minimum(window.n_above, MIN_ASYMPTOTIC)
     exact: FloatArray = harmonic(ranks.n) - ranks.target - harmonic(small_above)
-    if not np.any(window.n_above >= SERIES_FROM):
+    if not np.any(window.n_above >= MIN_ASYMPTOTIC):
         return exact
-    large_above = np.maximum(window.n_above, SERIES_FROM)
-    large_n = np.maximum(ranks.n, SERIES_FROM)
-    is_large = window.n_above >= SERIES_FROM
+    large_above = np.maximum(window.n_above, MIN_ASYMPTOTIC)
+    large_n = np.maximum(ranks.n, MIN_ASYMPTOTIC)
+    is_large = window.n_above >= MIN_ASYMPTOTIC
     ratio = (window.deviation - (ranks.n - ranks.n_others) * ranks.probability_above) / (
         ranks.n * ranks.probability_above
     )
@@ -245,12 +245,12 @@ def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
 
 def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
     """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
-    exact = special.polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - special.polygamma(
+    exact = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
         1, n + 1.0
     )
-    x, y = np.maximum(above, SERIES_FROM) + 0.5, np.maximum(n, SERIES_FROM) + 0.5
+    x, y = np.maximum(above, MIN_ASYMPTOTIC) + 0.5, np.maximum(n, MIN_ASYMPTOTIC) + 0.5
     from_series = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
-    return np.where(above >= SERIES_FROM, from_series, exact)
+    return np.where(above >= MIN_ASYMPTOTIC, from_series, exact)
 
 
 def _trigamma_tail(x: FloatArray) -> FloatArray:

@@ -156,7 +156,7 @@ def _plain_lines(text: bytes, columns: int, separator: str) -> int | None:
 
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys of the first line; none if it is no JSON, which its reader will say."""
+    """Return the keys of the first line; none if it is not valid JSON."""
     with open_regular_file(path) as file:
         line = next((x for x in lines_of(file, path.name) if x.strip()), "")
     try:

@@ -14,9 +14,9 @@ from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
 from abstain.inference.influence import (
     Gradient,
-    of_cumulated,
-    steps_of_vertices,
+    gradient_from_cumulative,
     tail_sums,
+    trapezoid_derivatives_of_groups,
 )
 from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.areas.augrc import (
@@ -140,8 +140,7 @@ def aurc(
 def _rank_weight_of_estimator(estimator: str) -> RankWeight:
     if estimator == "monte-carlo":
         raise InputError(
-            "`estimator` must not be 'monte-carlo', which needs random draws; call "
-            "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
+            "`estimator` must not be 'monte-carlo', which needs random draws; call monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
         )
     return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
 
@@ -216,8 +215,7 @@ def _harmonic_gradient(
     on_lower_groups = tail_sums(mean_loss * harmonic_steps) - mean_loss * harmonic_steps
     on_same_group = mean_loss * (first_term - harmonic - phi)
     return Gradient(
-        (on_same_group - on_lower_groups) / groups.total_weight,
-        phi / groups.total_weight,
+        (on_same_group - on_lower_groups) / groups.total_weight, phi / groups.total_weight
     )
 
 
@@ -239,7 +237,9 @@ def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """
     risk = groups.cumulative_loss / groups.cumulative_weight
     area_weights = vertex_area_weights(groups)
-    position_derivative = steps_of_vertices(groups, lambda x, loss: loss / x, flat=True)
+    position_derivative = trapezoid_derivatives_of_groups(
+        groups, lambda x, loss: loss / x, is_flat_before_first=True
+    )
     vertex_derivative = (
         position_derivative / groups.total_weight - area_weights * risk / groups.cumulative_weight
     )
@@ -343,8 +343,7 @@ AURC = Metric(
         family="area",
         lower_is_better=True,
         meaning="Averaged over all coverages, {value} of the accepted samples are wrong.",
-        source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
-        "https://arxiv.org/abs/2211.15259",
+        source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, https://arxiv.org/abs/2211.15259",
         convention="trapezoid",
         function="aurc(confidence, loss)",
         violated_requirements=("R2", "R3"),
@@ -413,8 +412,7 @@ ENTRIES = (
         "AUGRC + R/(2n), with error rate R, is {value}: a lower bound of the AURC.",
         replace(
             rank_weighted_measurement(
-                sele_weight,
-                accepts_merged_rows(make_influence_function(_sele_gradient)),
+                sele_weight, accepts_merged_rows(make_influence_function(_sele_gradient))
             ),
             extremes=AUGRC_EXTREMES,
             resampled=ResampledFormula(FROM_AUGRC, _sele_of_resamples),
@@ -427,8 +425,7 @@ ENTRIES = (
         "Twice SELE is {value}: above the AURC unless the most confident samples fail.",
         replace(
             rank_weighted_measurement(
-                two_sele_weight,
-                accepts_merged_rows(make_influence_function(_two_sele_gradient)),
+                two_sele_weight, accepts_merged_rows(make_influence_function(_two_sele_gradient))
             ),
             high=2.0,
             extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
@@ -455,10 +452,7 @@ AUARC = Metric(
         duplication="limit",
         influence=accepts_split_rows(lambda s: -trapezoid_influence(s)),
         heavy_tailed=True,
-        extremes=(
-            lambda r: 1 - worst_population_aurc(r),
-            lambda r: 1 - best_population_aurc(r),
-        ),
+        extremes=(lambda r: 1 - worst_population_aurc(r), lambda r: 1 - best_population_aurc(r)),
         resampled=ResampledFormula(_FROM_AURC, lambda a: 1.0 - a.by_name["aurc"]),
         binned=BinnedLimits(_accuracy_limits, rounding_scale=1.0),
     ),
@@ -532,7 +526,7 @@ def _achievable_gradient(hull: TieGroups) -> Gradient:
     on_position = on_right_end
     on_position[:-1] += on_left_end[1:]
     on_loss = hyperbolic_weights(right / total, 0.0, 1.0) / total
-    return of_cumulated(on_position / total, on_loss)
+    return gradient_from_cumulative(on_position / total, on_loss)
 
 
 def _achievable_influence(s: Scored) -> FloatArray:

@@ -12,7 +12,7 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.names import validate_codes
 from abstain._foundation.scored import ClassView, Scored, validate_samples
 from abstain._foundation.tie_groups import find_group_index, group_ties
-from abstain.inference.influence import tail_sums, trapezoid_steps
+from abstain.inference.influence import tail_sums, trapezoid_derivatives
 from abstain.metrics.classes import (
     ClassCells,
     class_cells,
@@ -230,7 +230,9 @@ def _aurc_influence(s: Scored) -> FloatArray:
     is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
     risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))
     mean_risk = np.cumsum(sum_by_index(cells.group, risk_increase, groups.loss.size))
-    on_coverage = tail_sums(trapezoid_steps(mean_risk, flat=True)) / groups.total_weight
+    on_coverage = (
+        tail_sums(trapezoid_derivatives(mean_risk, is_flat_before_first=True)) / groups.total_weight
+    )
     on_weight += on_coverage[cells.group]
     scale = s.total_weight / cells.n_classes
     return _influence_of_samples(s, cells, scale * on_weight, scale * on_loss)

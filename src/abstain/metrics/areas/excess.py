@@ -17,7 +17,7 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between
 from abstain._foundation.tie_groups import TieGroups, one_group_per_sample, with_vertex_at
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
 from abstain.metrics.areas.aurc import (
     ESTIMATORS,
     best_population_aurc,
@@ -126,8 +126,7 @@ _AUSE = Metric(
         title="AUSE",
         family="area",
         lower_is_better=True,
-        meaning="Averaged over the removed share, the mean loss of the others is {value} times "
-        "the mean loss of all samples above that of the best order.",
+        meaning="Averaged over the removed share, the mean loss of the others is {value} times the mean loss of all samples above that of the best order.",
         source=_SOURCE,
         convention="selective risk divided by the risk of all samples, trapezoid",
         function="ause(confidence, loss)",
@@ -439,7 +438,8 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     on_loss_within = sums_within_merged_groups(best, harmonic_between) / best.total_weight
     # Effect of one more sample on the positions of the vertices.
     position_derivative = (
-        steps_of_vertices(best, lambda x, loss: loss / x, flat=True) / best.total_weight
+        trapezoid_derivatives_of_groups(best, lambda x, loss: loss / x, is_flat_before_first=True)
+        / best.total_weight
     )
     risk = best.cumulative_loss / best.cumulative_weight
     vertex_derivative = position_derivative + on_accepted_loss * (next_loss - risk)
@@ -509,8 +509,7 @@ ENTRIES = (
             title="normalized AURC",
             family="area",
             lower_is_better=True,
-            meaning="On the scale from a perfect score (0) to a random score (1), this score "
-            "has {value}.",
+            meaning="On the scale from a perfect score (0) to a random score (1), this score has {value}.",
             source="Cattelan and Silva (2024), https://arxiv.org/abs/2305.15508",
             convention="trapezoid",
             function="normalized_aurc(confidence, loss)",

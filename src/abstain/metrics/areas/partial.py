@@ -13,7 +13,7 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
-from abstain.inference.influence import Gradient, of_cumulated
+from abstain.inference.influence import Gradient, gradient_from_cumulative
 from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
 from abstain.metrics.influences import accepts_group_rows, influence_from_gradient
 from abstain.metrics.rank_weights import (
@@ -215,7 +215,7 @@ def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) ->
     on_through = on_coverage / groups.total_weight
     if selective:
         on_through = on_through - vertex_weight * risk / divisor
-    gradient = of_cumulated(on_through, vertex_weight / divisor)
+    gradient = gradient_from_cumulative(on_through, vertex_weight / divisor)
     width = coverages[1] - coverages[0]
     return influence_from_gradient(s, Gradient(gradient.weight / width, gradient.loss / width))
 

@@ -16,7 +16,7 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, output_reference
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives
 from abstain.metrics.confidence_weighted.cwsa import (
     NEEDS,
     RAMPS,
@@ -347,7 +347,7 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     divisor = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
     value = accepted_score / divisor
     area = vertex_area_weights(groups) if plus else vertex_area_weights_from_origin(groups)
-    on_position = trapezoid_steps(value, flat=plus) / groups.total_weight
+    on_position = trapezoid_derivatives(value, is_flat_before_first=plus) / groups.total_weight
     if plus:
         on_position = on_position - area * value / divisor
     on_score = tail_sums(area / divisor) - distance_to_one * tail_sums(area / divisor * inverse)

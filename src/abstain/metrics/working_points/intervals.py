@@ -41,15 +41,15 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.influence import (
-    FARTHEST,
-    OPEN,
-    STEPS,
-    spread_of,
-    squares_left,
+    AMBIGUOUS_THRESHOLD_NOTE,
+    DISTANCE_STEPS,
+    MAX_DISTANCE,
+    influence_moments,
+    remaining_squared_quantiles,
     standard_error,
 )
-from abstain.inference.intervals import Interval, interval_from, no_interval
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.intervals import Interval, interval_from_influence, no_interval
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.entry import PlausibleThresholds
 from abstain.metrics.small_samples import (
     AcceptedSamples,
@@ -78,8 +78,10 @@ def coverage_at_risk_interval(
     s = rows_near_risk(s.influence_rows(cluster), risk, cluster)
     low, high = _coverage_bounds(s, risk, cluster, level)
     influence = influence_at_risk(s, max_risk=risk)
-    error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.row_counts).error
-    note = few_clusters(units)
+    error = influence_moments(
+        influence, weight=s.weight, cluster=cluster, repeats=s.row_counts
+    ).standard_error
+    note = few_clusters_warning(units)
     if low == high:
         what = "every sample may be kept" if high == 1 else "nothing can be kept"
         note = "; ".join(filter(None, (note, f"{what}, beyond doubt at this level")))
@@ -119,7 +121,9 @@ def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: fl
     near = found.coverage[found.distance <= 2]
     left = square - found.distance**2
     if has_large_tie_group(s.groups, near.min(), near.max()):
-        left = np.where(found.distance > 0, squares_left(level, found.distance), left)
+        left = np.where(
+            found.distance > 0, remaining_squared_quantiles(level, found.distance), left
+        )
     kept = left >= 0
     reach = np.sqrt(left[kept] * found.unexplained_variance[kept])
     shares, n, shift = found.coverage[kept], found.n_effective[kept], found.coverage_shift[kept]
@@ -135,7 +139,7 @@ def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     groups = s.groups
     if groups.is_merged is None:
         return s
-    kept = np.flatnonzero(vertex_plausibility(s, risk, cluster).distance < FARTHEST)
+    kept = np.flatnonzero(vertex_plausibility(s, risk, cluster).distance < MAX_DISTANCE)
     ends = np.append(0.0, groups.cumulative_weight)
     return s.with_separate_ranks(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
 
@@ -225,7 +229,7 @@ def plausible_thresholds_at_coverage(
     if not has_large_tie_group(groups, coverage - 2 * error, coverage + 2 * error):
         return None
     # The far end of each step, to either side.
-    far = np.append(STEPS[1:], STEPS[-1] + STEPS[1])
+    far = np.append(DISTANCE_STEPS[1:], DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
     asked = np.clip(np.concatenate((coverage - far * error, coverage + far * error)), 0.0, 1.0)
     others = vertices_at_coverages(groups, asked)
     number, vertex = quantity.value_at_vertex, vertex_at_coverage(groups, coverage)
@@ -235,7 +239,7 @@ def plausible_thresholds_at_coverage(
             s,
             vertex,
             others,
-            np.tile(STEPS, 2),
+            np.tile(DISTANCE_STEPS, 2),
             np.array([number(groups, int(i)).value for i in known])[place],
             float(number(groups, vertex).value),
             quantity.influence_at_vertex,
@@ -248,13 +252,13 @@ def _plausible_vertices_of_min_risk(
 ) -> PlausibleThresholds | None:
     """Return the vertices that keep the coverage and may be those of least risk."""
     away = _distance_to_min_risk(s, share, error, cluster)
-    kept = np.flatnonzero(away < FARTHEST)
+    kept = np.flatnonzero(away < MAX_DISTANCE)
     if s.groups.is_merged is not None:
         # Before the vertex of least risk a merged sample may be nearer than its end.
-        first = int(max(share - FARTHEST * error, 0.0) * s.groups.total_weight)
+        first = int(max(share - MAX_DISTANCE * error, 0.0) * s.groups.total_weight)
         s = s.with_separate_ranks(first, int(s.groups.cumulative_weight[kept[-1]]))
         away = _distance_to_min_risk(s, share, error, cluster)
-        kept = np.flatnonzero(away < FARTHEST)
+        kept = np.flatnonzero(away < MAX_DISTANCE)
     groups = s.groups
     vertex = vertex_at_coverage(groups, share)
     value = float(quantity.value_at_vertex(groups, vertex).value)
@@ -287,13 +291,13 @@ def _distance_to_min_risk(
     least = vertex_at_coverage(groups, share)
     away = np.hypot(away, _risk_excess_z_scores(s, least, worth))
     # The far end of each step.
-    asked = np.minimum(share + (STEPS + STEPS[1]) * error, 1.0)
+    asked = np.minimum(share + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
     first = np.searchsorted(groups.cumulative_weight, asked * groups.total_weight * (1 - ROUNDING))
     for vertex, step in zip(
         *np.unique(vertices_at_coverages(groups, asked), return_index=True), strict=True
     ):
         if vertex != least:
-            beyond = np.hypot(STEPS[step], _risk_excess_z_scores(s, int(vertex), worth))
+            beyond = np.hypot(DISTANCE_STEPS[step], _risk_excess_z_scores(s, int(vertex), worth))
             away[first[step] :] = np.minimum(away, beyond)[first[step] :]
     return away
 
@@ -356,7 +360,7 @@ def plausible_thresholds_at_risk(
     if not is_next_to_end and not has_large_tie_group(s.groups, near.min(), near.max()):
         return None
     vertex = vertex_at_risk(s.groups, risk)
-    kept = np.flatnonzero(found.distance < FARTHEST)
+    kept = np.flatnonzero(found.distance < MAX_DISTANCE)
     return _none_if_constant(
         PlausibleThresholds(
             s,
@@ -385,7 +389,7 @@ def widen_over_thresholds(
 
     Each of these is of the level that its distance leaves.
     """
-    left = squares_left(found.level, left_open.distances)
+    left = remaining_squared_quantiles(found.level, left_open.distances)
     kept = (left > 0) & (left_open.alternatives != left_open.vertex) & np.isfinite(left_open.values)
     if np.isnan(found.low) or not kept.any():
         return found
@@ -396,14 +400,14 @@ def widen_over_thresholds(
     half = reach * np.sqrt(np.abs(values) / rows.groups.cumulative_count[others])
     ends = found.low, found.high
     for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
-        own = interval_from(
+        own = interval_from_influence(
             float(values[pick]),
             left_open.influence_at_vertex(rows, int(others[pick])),
             level=float(2 * special.ndtr(reach[pick]) - 1),
             bounds=bounds,
             weight=rows.weight,
             cluster=cluster,
-            times=rows.row_counts,
+            repeats=rows.row_counts,
         )
         ends = (
             float(np.fmin.reduce([ends[0], own.low, values[pick]])),
@@ -411,5 +415,5 @@ def widen_over_thresholds(
         )
     if ends == (found.low, found.high):
         return found
-    notes = "; ".join(filter(None, (OPEN, found.note)))
+    notes = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, found.note)))
     return replace(found, low=ends[0], high=ends[1], note=notes)
