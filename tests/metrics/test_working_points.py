@@ -88,7 +88,7 @@ def test_of_equal_risks_the_largest_coverage_is_used() -> None:
 
 
 def test_nothing_accepted_is_undefined_with_a_reason() -> None:
-    with pytest.warns(ab.errors.UndefinedMetricWarning, match="nothing is accepted"):
+    with pytest.warns(ab.errors.UndefinedMetricWarning, match="no sample is accepted"):
         assert np.isnan(ab.selective_risk([0.5], [1], threshold=0.9))
     assert ab.generalized_risk([0.5], [1], threshold=0.9) == 0
 

@@ -176,7 +176,8 @@ ENTRIES = (
             title="F1-AUC",
             family="area",
             lower_is_better=False,
-            meaning="Averaged over the retained share, the confidence selects the correct predictions with an F1 score of {value}.",
+            meaning="Averaged over the retained share, the confidence selects the correct "
+            "predictions with an F1 score of {value}.",
             source=_SOURCE,
             function="f1_auc(confidence, loss)",
             violated_requirements=("R2", "R5"),

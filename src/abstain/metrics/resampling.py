@@ -323,7 +323,8 @@ def _check_metric(metric: Metric, s: Scored, interval: str) -> None:
     check_needs(metric, s)
     if interval != "percentile" and metric.reason_without_interval:
         raise InputError(
-            f"`interval` {interval!r} needs an influence function, which {metric.title} has not; use 'percentile'"
+            f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
+            "use 'percentile'"
         )
 
 
@@ -336,7 +337,8 @@ def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: 
     if isinstance(resamples, Draws):
         if resamples.n != s.n_rows:
             raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
+                f"`resamples` draws from {resamples.n} samples, but there are "
+                f"{s.n_rows}{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
             )
         if group is not None:
             raise InputError(

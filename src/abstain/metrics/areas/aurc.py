@@ -140,7 +140,8 @@ def aurc(
 def _rank_weight_of_estimator(estimator: str) -> RankWeight:
     if estimator == "monte-carlo":
         raise InputError(
-            "`estimator` must not be 'monte-carlo', which needs random draws; call monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
+            "`estimator` must not be 'monte-carlo', which needs random draws; call "
+            "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
         )
     return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
 
@@ -343,7 +344,8 @@ AURC = Metric(
         family="area",
         lower_is_better=True,
         meaning="Averaged over all coverages, {value} of the accepted samples are wrong.",
-        source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, https://arxiv.org/abs/2211.15259",
+        source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
+        "https://arxiv.org/abs/2211.15259",
         convention="trapezoid",
         function="aurc(confidence, loss)",
         violated_requirements=("R2", "R3"),

@@ -126,7 +126,8 @@ _AUSE = Metric(
         title="AUSE",
         family="area",
         lower_is_better=True,
-        meaning="Averaged over the removed share, the mean loss of the others is {value} times the mean loss of all samples above that of the best order.",
+        meaning="Averaged over the removed share, the mean loss of the others is {value} times the "
+        "mean loss of all samples above that of the best order.",
         source=_SOURCE,
         convention="selective risk divided by the risk of all samples, trapezoid",
         function="ause(confidence, loss)",
@@ -509,7 +510,8 @@ ENTRIES = (
             title="normalized AURC",
             family="area",
             lower_is_better=True,
-            meaning="On the scale from a perfect score (0) to a random score (1), this score has {value}.",
+            meaning="On the scale from a perfect score (0) to a random score (1), this score has "
+            "{value}.",
             source="Cattelan and Silva (2024), https://arxiv.org/abs/2305.15508",
             convention="trapezoid",
             function="normalized_aurc(confidence, loss)",
