@@ -64,7 +64,7 @@ def test_curves_are_made_for_a_page_alone(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    case_of = collector.case_of
+    case_of = collector.compute_curves
     made_by = import_module("abstain.evaluation.collector")
     monkeypatch.setattr(made_by, "case_of", lambda part: made.append(part) or case_of(part))
     assert run(["evaluate", str(table), *COLUMNS]) == 0

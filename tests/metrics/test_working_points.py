@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.cases import scored_cases
+from tests.properties.cases import scored_cases
 
 import abstain as ab
 from abstain._foundation.scored import Scored
@@ -40,13 +40,13 @@ def test_everything_at_a_threshold(s: Scored, threshold: float) -> None:
     accepted = c >= threshold
     point = ab.working_point(c, s.loss, threshold=threshold)
     assert point.accepted == accepted.sum()
-    assert point.n == s.n
+    assert point.n == s.n_rows
     assert point.coverage == pytest.approx(accepted.mean())
     assert point.generalized_risk == pytest.approx((accepted & wrong).mean())
     assert point.failures_accepted == (accepted & wrong).sum()
     assert point.failures_rejected == (~accepted & wrong).sum()
     quality = (accepted & ~wrong).sum() + (~accepted & wrong).sum()
-    assert point.classification_quality == pytest.approx(quality / s.n)
+    assert point.classification_quality == pytest.approx(quality / s.n_rows)
     if accepted.any():
         assert point.selective_risk == pytest.approx(wrong[accepted].mean())
         assert point.threshold == c[accepted].min(), "a threshold that these data can tell"
@@ -88,7 +88,7 @@ def test_of_equal_risks_the_largest_coverage_is_used() -> None:
 
 
 def test_nothing_accepted_is_undefined_with_a_reason() -> None:
-    with pytest.warns(ab.errors.UndefinedMetricWarning, match="nothing is accepted"):
+    with pytest.warns(ab.errors.UndefinedMetricWarning, match="no sample is accepted"):
         assert np.isnan(ab.selective_risk([0.5], [1], threshold=0.9))
     assert ab.generalized_risk([0.5], [1], threshold=0.9) == 0
 
@@ -117,7 +117,7 @@ def test_undefined_fields_say_why() -> None:
     assert set(point.reasons) == {"classification_quality", "rejection_quality"}
     assert all("[0, 1]" in reason for reason in point.reasons.values())
     nobody = ab.working_point([0.9, 0.8], [1, 0], threshold=2)
-    assert nobody.reasons["selective_risk"] == "nothing is accepted at this threshold"
+    assert nobody.reasons["selective_risk"] == "no sample is accepted at this threshold"
 
 
 def test_bad_rules_and_kinds_are_refused() -> None:

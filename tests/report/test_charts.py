@@ -119,7 +119,7 @@ def test_a_chart_is_said_anew_each_time():
 
 def test_drawn_vertices_are_vertices_of_the_curves(plain):
     data = chart_data(ResultLookup(plain))
-    for drawn, case in zip(data["cases"], plain.cases, strict=True):
+    for drawn, case in zip(data["cases"], plain.curves, strict=True):
         frame = case.selective.frame()
         at = np.searchsorted(np.asarray(frame["accepted"]), drawn["curve"]["accepted"])
         for name, field in (("coverage", "coverage"), ("selective", "risk")):
@@ -131,7 +131,7 @@ def test_drawn_vertices_are_vertices_of_the_curves(plain):
 def test_bands_are_those_of_the_cases(plain):
     data = chart_data(ResultLookup(plain))
     assert data["level"] == "95%"
-    for drawn, case in zip(data["cases"], plain.cases, strict=True):
+    for drawn, case in zip(data["cases"], plain.curves, strict=True):
         band = case.band
         for name in ("coverage", "risk", "low", "high"):
             assert np.allclose(drawn["band"][name], getattr(band, name), rtol=1e-3)
@@ -152,17 +152,17 @@ def test_bands_of_many_cases_are_thinned(plain, large):
     many = chart_data(ResultLookup(large))
     sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
     assert sizes == {57}
-    crowd = [replace(plain.cases[0], split=(("part", f"{i}"),)) for i in range(600)]
+    crowd = [replace(plain.curves[0], split=(("part", f"{i}"),)) for i in range(600)]
     thin = chart_data(ResultLookup(replace(plain, cases=tuple(crowd), results=())))["cases"][0][
         "band"
     ]
     assert len(thin["coverage"]) == 20
     assert thin["coverage"][-1] == 1
-    assert set(thin["coverage"]) <= set(np.round(plain.cases[0].band.coverage, 3))
+    assert set(thin["coverage"]) <= set(np.round(plain.curves[0].band.coverage, 3))
 
 
 def test_no_intervals_no_bands(plain):
-    bare = replace(plain, cases=tuple(replace(case, band=None) for case in plain.cases))
+    bare = replace(plain, cases=tuple(replace(case, band=None) for case in plain.curves))
     data = chart_data(ResultLookup(bare))
     assert data["level"] == ""
     assert not [case for case in data["cases"] if "band" in case]

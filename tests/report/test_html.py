@@ -221,7 +221,7 @@ def test_a_long_table_says_how_many_rows_it_has(large, plain):
 
 
 def without_bands(evaluation):
-    return replace(evaluation, cases=tuple(replace(c, band=None) for c in evaluation.cases))
+    return replace(evaluation, cases=tuple(replace(c, band=None) for c in evaluation.curves))
 
 
 def test_bands_are_offered_where_there_are_some(plain, parse):
@@ -260,7 +260,7 @@ def test_a_slider_goes_through_the_thresholds(plain, parse):
 
 
 def test_the_slider_ends_where_everything_is_accepted(plain):
-    for drawn, case in zip(chart_data(ResultLookup(plain))["cases"], plain.cases, strict=True):
+    for drawn, case in zip(chart_data(ResultLookup(plain))["cases"], plain.curves, strict=True):
         # What is refused is the rest up to the last vertex.
         curve = drawn["curve"]
         assert (curve["accepted"][-1], curve["failures"][-1]) == (case.n, case.failures)
@@ -269,7 +269,7 @@ def test_the_slider_ends_where_everything_is_accepted(plain):
 
 def test_bands_cost_little_room(large):
     more = len(html_report(large)) - len(html_report(without_bands(large)))
-    assert more < 4000 * len(large.cases)
+    assert more < 4000 * len(large.curves)
 
 
 def test_notes_on_intervals_need_no_mouse(plain, parse):
@@ -279,7 +279,7 @@ def test_notes_on_intervals_need_no_mouse(plain, parse):
     for result in noted:
         lead = "Interval" if result.interval.exists else "No interval"
         assert f"{lead}: {result.interval.note}." in text
-    for form in {r.interval.form for r in plain if r.interval.exists}:
+    for form in {r.interval.procedure for r in plain if r.interval.exists}:
         assert form[1:] in text
     assert "contains the true value in 95% of studies" in text
 

@@ -154,9 +154,9 @@ def test_a_page_without_curves_has_the_same_numbers():
         prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence={"msr": [0.9, 0.8, 0.7, 0.6]}
     )
     whole, bare = ab.evaluate(p), ab.evaluate(p, curves=False)
-    assert not bare.cases
+    assert not bare.curves
     assert repr(bare.results) == repr(whole.results)
-    assert bare.findings == whole.findings
+    assert bare.notes == whole.notes
     assert said(bare).facts == said(whole).facts
     assert scores_in(bare) == scores_in(whole)
     anchors = [
@@ -284,7 +284,7 @@ def test_parts_of_classes_and_groups_are_listed() -> None:
         group=["x<b>", "x<b>", "y", "y"],
     )
     evaluation = ab.evaluate(p)
-    tables = list(contribution_tables(evaluation.cases[0], ""))
+    tables = list(contribution_tables(evaluation.curves[0], ""))
     assert [table.columns[0].label for table in tables] == ["Class", "Group"]
     assert {row.cells[0] for row in tables[1].rows} == {"x<b>", "y"}
     page = html_report(evaluation)

@@ -61,7 +61,7 @@ def peak():
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr(input_files, "memory", lambda: 100 * MB)
+    monkeypatch.setattr(input_files, "available_memory", lambda: 100 * MB)
 
 
 # ------------------------------------------------------------------------------------ archives
@@ -126,7 +126,7 @@ def test_text_that_is_no_text(tmp_path, code, order):
     content = np.array([97, code, 98], order + "u4").tobytes()
     others = {name: plain(name) for name in ("prediction", "confidence")}
     path = archive(tmp_path / "preds.npz", label=npy((3,), order + "U1", content), **others)
-    with pytest.raises(FileFormatError, match="holds what is no character"):
+    with pytest.raises(FileFormatError, match="contains invalid characters"):
         read_predictions(path)
 
 
@@ -218,7 +218,7 @@ def test_tables_larger_than_the_memory(tmp_path, monkeypatch, suffix):
     frame = pl.DataFrame({name: [0] * 100_000 for name in GOOD})
     path = tmp_path / f"preds{suffix}"
     frame.write_parquet(path) if suffix == ".parquet" else frame.write_ipc(path)
-    monkeypatch.setattr(input_files, "memory", lambda: MB)
+    monkeypatch.setattr(input_files, "available_memory", lambda: MB)
     with pytest.raises(FileFormatError, match=r"100,000 rows of what is needed takes 0\.0 GB"):
         read_predictions(path)
 
@@ -235,15 +235,15 @@ def test_configurations_and_records_have_a_largest_size(tmp_path):
     [
         ('{"label": ' + "[" * 100_000, "nested too deeply"),
         ('{"label": ' + "9" * 5000 + "}", "thousands of digits"),
-        ('{"label": 1, "label": 2, "prediction": 1, "confidence": 1}', "`label` is there twice"),
-        ('{"label" : 1, "label" : 2, "prediction": 1, "confidence": 1}', "is there twice"),
+        ('{"label": 1, "label": 2, "prediction": 1, "confidence": 1}', "`label` occurs twice"),
+        ('{"label" : 1, "label" : 2, "prediction": 1, "confidence": 1}', "occurs twice"),
         (
             '{"label": 1, "label": null, "prediction": 1, "confidence": 1}',
-            "`label` is there twice",
+            "`label` occurs twice",
         ),
         (
             r'{"label": 1, "lab\u0065l": 2, "prediction": 1, "confidence": 1}',
-            "`label` is there twice",
+            "`label` occurs twice",
         ),
     ],
 )

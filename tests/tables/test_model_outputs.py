@@ -7,14 +7,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables import read_predictions
 
 RNG = np.random.default_rng(0)
 LOGITS, LABELS = RNG.normal(size=(20, 3)).astype(np.float32), RNG.integers(3, size=20)
 
-with_torch = pytest.mark.skipif(not has("torch"), reason="needs torch")
+with_torch = pytest.mark.skipif(not is_installed("torch"), reason="needs torch")
 
 
 def write_json(path, **found):
@@ -61,11 +61,11 @@ def test_tables_of_pandas_in_json(tmp_path, orient):
         ("[]", "a list of something else than objects"),
         ("[1, 2]", "a list of something else than objects"),
         ("[{}]", "objects without a field"),
-        ('[{"a": 1, "a": 2}]', "the field `a` is there twice"),
+        ('[{"a": 1, "a": 2}]', "the field `a` occurs twice"),
         ('{"a": 1}', "holds no arrays by name"),
-        ('{"a": [1], "a": [2]}', "the field `a` is there twice"),
+        ('{"a": [1], "a": [2]}', "the field `a` occurs twice"),
         ('{"a": [[1, 2], [3]]}', "rows of different lengths under 'a'"),
-        ('{"a": [1, 2}', "it is no JSON"),
+        ('{"a": [1, 2}', "it is not valid JSON"),
         ("[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
@@ -159,7 +159,7 @@ def test_without_torch_it_is_said_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "a.pth"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"")
-    monkeypatch.setattr("abstain.tables.model_outputs.has", lambda _name: False)
+    monkeypatch.setattr("abstain.tables.model_outputs.is_installed", lambda _name: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[torch\]'"):
         read_predictions(path)
 

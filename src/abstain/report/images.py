@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final
 
-from abstain._foundation.input_files import opened, size_of
+from abstain._foundation.input_files import file_size, open_regular_file
 from abstain.errors import AbstainError, InputError
 from abstain.evaluation import Evaluation
 from abstain.plots.formatting import check_result_type
@@ -131,16 +131,16 @@ def sample_images(evaluation: Evaluation, folder: str | Path) -> SampleImages:
 def _image_names(evaluation: Evaluation) -> Iterator[str]:
     """Yield the file names of extreme samples, the failures of all scores first."""
     for kind in ("overconfident", "underconfident"):
-        samples = chain.from_iterable(getattr(case, kind) for case in evaluation.cases)
+        samples = chain.from_iterable(getattr(case, kind) for case in evaluation.curves)
         yield from (sample.id for sample in samples if sample.id.lower().endswith(_SUFFIXES))
 
 
 def _load_thumbnail(name: str, folder: Path) -> str:
     path = _resolve_in_folder(name, folder)
-    if size_of(path) > _MAX_FILE_BYTES:
+    if file_size(path) > _MAX_FILE_BYTES:
         raise InputError(f"{name!r} has more than {_MAX_FILE_BYTES >> 20} MB")
     try:
-        with opened(path) as file:
+        with open_regular_file(path) as file:
             return to_data_url(_load_upright_image(file, name))
     except AbstainError:
         raise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from abstain._foundation import plugins
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.imports import later
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.report.document import Document, Format, ReportOptions, Section
@@ -318,16 +318,18 @@ _SUBJECTS_PACKAGE = "abstain.report.subjects"
 
 def _subject_with_figures(name: str) -> Subject[Any]:
     location = f"{_SUBJECTS_PACKAGE}.{name}.document:{name}"
-    return Subject(later(f"{location}_document"), later(f"{location}_figures"), ("svg", "png"))
+    return Subject(
+        lazy_function(f"{location}_document"), lazy_function(f"{location}_figures"), ("svg", "png")
+    )
 
 
 EVALUATION: Subject["Evaluation"] = Subject(
-    later(f"{_SUBJECTS_PACKAGE}.evaluation.document:evaluation_document"),
+    lazy_function(f"{_SUBJECTS_PACKAGE}.evaluation.document:evaluation_document"),
     supported_options=frozenset({"images"}),
 )
 COMPARISON: Subject["Comparison"] = Subject(
-    later(f"{_SUBJECTS_PACKAGE}.comparison.document:comparison_document"),
-    later(f"{_SUBJECTS_PACKAGE}.comparison.figures:comparison_figures"),
+    lazy_function(f"{_SUBJECTS_PACKAGE}.comparison.document:comparison_document"),
+    lazy_function(f"{_SUBJECTS_PACKAGE}.comparison.figures:comparison_figures"),
 )
 RULE: Subject["RuleChecks"] = _subject_with_figures("rule")
 CASCADE: Subject["CascadeChecks"] = _subject_with_figures("cascade")

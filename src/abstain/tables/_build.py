@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
@@ -148,14 +148,14 @@ def _confidence(b: Builder, name: str) -> tuple[str, Array]:
         if not b.missing.partial and not (column.values > 1).any():
             text = (
                 f"no value of {name!r} is above 1, so it seems to hold fractions already, as texts "
-                f"such as '90%' are read; if it does, leave out {option('percent', name)}"
+                f"such as '90%' are read; if it does, leave out {format_option('percent', name)}"
             )
             b.notes.append(Note(READING, text))
         column = _fractions(column, b.table.source)
     elif not b.missing.partial and look_like_percentages(column.values):
         text = (
             f"{name!r} lies between 0 and 100; if it is a percentage, pass "
-            f"{option('percent', name)} to divide it by 100, as ECE and CWSA require"
+            f"{format_option('percent', name)} to divide it by 100, as ECE and CWSA require"
         )
         b.notes.append(Note(READING, text))
     if name in b.chosen.turned:
@@ -172,7 +172,7 @@ def _fractions(column: DataColumn, source: str) -> DataColumn:
         row = int(np.flatnonzero(is_outside)[0])
         raise DomainError(
             f"{source}: column {column.name!r} must hold percentages from 0 to 100 (asked for by "
-            f"{option('percent')}); got {column.shown(row)} in row {row}, counted from 0"
+            f"{format_option('percent')}); got {column.shown(row)} in row {row}, counted from 0"
         )
     return replace(column, values=values / 100)
 
@@ -208,7 +208,8 @@ def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[Note]:
         return []
     text = (
         f"have a {verdict.name!r} that disagrees with {b.chosen.label!r} == "
-        f"{b.chosen.prediction!r}; pass {option('correct', verdict.name)} to go by the column"
+        f"{b.chosen.prediction!r}; pass {format_option('correct', verdict.name)} to go by the "
+        "column"
     )
     return [Note(READING, text, rows=count(differ))]
 
@@ -227,7 +228,7 @@ def _mixed(b: Builder, kept: Array | None) -> list[str]:
             shown = ", ".join(map(str, values[:4])) + (", ..." if len(values) > 4 else "")
             said.append(
                 f"column {name!r} has {len(values):,} values ({shown}) and every number here mixes "
-                f"them; pass {option('by', name)} to take them apart"
+                f"them; pass {format_option('by', name)} to take them apart"
             )
     return said
 
@@ -248,8 +249,8 @@ def _split(b: Builder, whole: Predictions, kept: Array | None) -> dict[Split, Pr
     part = b.table.first is not None
     if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n and not part):
         raise InputError(
-            f"{b.table.source}: {option('by')} = {', '.join(by)} makes {found.size:,} splits of "
-            f"{whole.n:,} rows; name columns with few values"
+            f"{b.table.source}: {format_option('by')} = {', '.join(by)} makes {found.size:,} "
+            f"splits of {whole.n:,} rows; name columns with few values"
         )
     rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
     out = {}
@@ -326,7 +327,7 @@ def _repeated(parts: Iterable[Predictions], id_column: str | None) -> list[str]:
     warning = (
         f"{rows:,} of {total:,} rows share their name in {id_column!r} with another row. Repeated "
         "rows count twice; several rows of one subject are not independent: name the subject with "
-        f"{option('group', id_column)} and ask for clustered intervals"
+        f"{format_option('group', id_column)} and ask for clustered intervals"
     )
     return [warning]
 
@@ -352,7 +353,7 @@ def _never_predicted(p: Predictions) -> list[Note]:
     marks, value = ("it marks", named[0]) if never.size == 1 else ("some mark", named)
     text = (
         f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if {marks} "
-        f"samples of no known class, pass {option('unknown_label', value)}"
+        f"samples of no known class, pass {format_option('unknown_label', value)}"
     )
     return [Note(READING, text)]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from abstain._foundation.notes import COLUMNS, READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
 from abstain.tables._reading import ALL, ReadingOptions
 from abstain.tables.table import DataTable
@@ -100,7 +100,7 @@ def _unknown(table: DataTable, name: str, role: str) -> str:
     what = "key" if table.keyed else "column"
     shown = ", ".join(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
     return (
-        f"{table.source} has no {what} {name!r} (asked for by {option(role)})."
+        f"{table.source} has no {what} {name!r} (asked for by {format_option(role)})."
         f"{suggest(name, table.names)} Its {what}s: {shown}"
     )
 
@@ -210,10 +210,10 @@ def _no_truth(table: DataTable, out: ChosenColumns, *, scored: bool) -> str:
     if table.grades:
         return (
             f"{table.source} holds several grades of its answers ({', '.join(table.grades)}); "
-            f"name the one to take with {option('correct')}"
+            f"name the one to take with {format_option('correct')}"
         )
     lacking = [
-        f"{what} ({option(role)}; usual names: {', '.join(USUAL[role])})"
+        f"{what} ({format_option(role)}; usual names: {', '.join(USUAL[role])})"
         for role, what, there in (
             ("label", "the true class", out.label),
             ("prediction", "the predicted class", out.prediction or scored),
@@ -247,7 +247,7 @@ def _choose_confidence(table: DataTable, asked: ReadingOptions, out: ChosenColum
     if not (out.confidence or out.scores or _has_samples(out)):
         raise MissingInputError(
             f"{table.source} has no column for the confidence (usual names: "
-            f"{', '.join(USUAL['confidence'])}); name it with {option('confidence')}. "
+            f"{', '.join(USUAL['confidence'])}); name it with {format_option('confidence')}. "
             f"Its columns: {', '.join(table.names[:30])}.{_score_hint(table, out)}{_met(table)}"
         )
 
@@ -266,15 +266,15 @@ def _named_confidences(
         return frozenset()
     if not out.confidence:
         raise InputError(
-            f"{table.source}: {option(role)} speaks of columns of confidence, and none "
-            f"is read; name them with {option('confidence')}"
+            f"{table.source}: {format_option(role)} speaks of columns of confidence, and none "
+            f"is read; name them with {format_option('confidence')}"
         )
     names = out.confidence if requested == ALL else _exact(table, requested, role)
     for name in names:
         if name not in out.confidence:
             raise InputError(
                 f"{table.source}: {name!r} is not read as a confidence (asked for by "
-                f"{option(role)}); name it with {option('confidence')} too"
+                f"{format_option(role)}); name it with {format_option('confidence')} too"
             )
     return frozenset(names)
 
@@ -312,7 +312,7 @@ def _note_unused(table: DataTable, asked: ReadingOptions, out: ChosenColumns) ->
         name = _usual(table, "prediction")
         text = (
             f"column {name!r} is not used: the prediction is the class with the largest score; "
-            f"pass {option('prediction', name)} to use the column"
+            f"pass {format_option('prediction', name)} to use the column"
         )
         out.notes.append(Note(READING, text))
     hint = "" if out.scores else _score_hint(table, out)
@@ -332,7 +332,7 @@ def _score_hint(table: DataTable, out: ChosenColumns) -> str:
     # With two sets of columns, one may say by its name that it holds logits.
     logits = next((p for p in patterns if "logit" in p.lower()), patterns[-1])
     others = [p for p in patterns if p != logits] or [logits]
-    either = f"{option('probabilities', others[0])} or {option('logits', logits)}"
+    either = f"{format_option('probabilities', others[0])} or {format_option('logits', logits)}"
     return (
         f" Columns {ways} look like class scores and were not used; pass "
         f"{either}, whichever they are."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError
 from abstain.predictions.classes import CodedNames
 from abstain.tables import _roles
@@ -118,8 +118,8 @@ def _like(mark: Hashable, label: DataColumn) -> Hashable:
         return int(str(mark))
     except ValueError:
         raise InputError(
-            f"{option('unknown_label')} must be a number, as column {label.name!r} holds numbers; "
-            f"got {mark!r}"
+            f"{format_option('unknown_label')} must be a number, as column {label.name!r} holds "
+            f"numbers; got {mark!r}"
         ) from None
 
 
@@ -239,7 +239,7 @@ def _foreign_refusal(
     return (
         f"{b.table.source}: {what} of {label.name!r} {verb} for no column of the class scores: "
         f"{shown}. The classes are {some}. If the model lacks these classes, pass "
-        f"{option('unknown_label', every)}: their samples count as always wrong"
+        f"{format_option('unknown_label', every)}: their samples count as always wrong"
     )
 
 

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstain._foundation.input_files import HEADER, opened
-from abstain._foundation.json_records import parsed, replace_lone_surrogates
+from abstain._foundation.input_files import MAX_HEADER_BYTES, open_regular_file
+from abstain._foundation.json_records import parse_object, replace_lone_surrogates
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 
@@ -30,7 +30,7 @@ _BLOCK = 1 << 20
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterator[str]:
+def lines_of(file: IO[bytes], source: str, most: int | None = MAX_HEADER_BYTES) -> Iterator[str]:
     """Yield the lines of a text; refuse to read more than `most` bytes of it, if there is a most.
 
     Lines end where JSON and CSV say so, not at U+2028 and its like.
@@ -60,7 +60,7 @@ def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterato
 
 def refuse_other_encoding(path: Path) -> None:
     """Raise an error that names the probable encoding of a text file that is not UTF-8."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         for _ in lines_of(file, path.name, None):
             pass
 
@@ -81,7 +81,7 @@ def read_header(path: Path) -> tuple[list[str], str, str]:
 
     The header is one record: a name in quotes may hold separators, quotes and line ends.
     """
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         lines = lines_of(file, path.name)
         first = _first_record(lines)
         separator, note = _separator("".join(first), path)
@@ -129,7 +129,7 @@ def plain_rows(path: Path, columns: int, separator: str) -> int | None:
     does beside all others.
     """
     rows, rest = -1, b""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         while block := file.read(_CHUNK):
             whole, end, rest = (rest + block).rpartition(b"\n")
             found = _plain_lines(whole + end, columns, separator)
@@ -156,8 +156,8 @@ def _plain_lines(text: bytes, columns: int, separator: str) -> int | None:
 
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys of the first line; none if it is no JSON, which its reader will say."""
-    with opened(path) as file:
+    """Return the keys of the first line; none if it is not valid JSON."""
+    with open_regular_file(path) as file:
         line = next((x for x in lines_of(file, path.name) if x.strip()), "")
     try:
         found = json.loads(line)
@@ -204,7 +204,7 @@ def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
 
 def _row(line: str, where: str) -> dict[str, Any]:
     try:
-        return parsed(line, finite=False)
+        return parse_object(line, finite=False)
     except InputError as error:
         raise FileFormatError(
             f"{where} is not a JSON object such as {{'label': 1}}: {error}"

@@ -7,7 +7,7 @@ from typing import Any
 from abstain._foundation.checks import one_of
 from abstain._foundation.names import split_name
 from abstain._foundation.notes import Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, UnknownNameError
 from abstain.predictions import Predictions
 from abstain.typing import Split
@@ -57,15 +57,17 @@ def options(**given: Any) -> ReadingOptions:
         given[name] = _several(given.get(name), name)
     for name in ("label", "prediction", "correct", "loss", "group", "weight", "id", "long"):
         if given.get(name) is not None and not isinstance(given[name], str):
-            raise InputError(f"{option(name)} must be the name of a column; got {given[name]!r}")
+            raise InputError(
+                f"{format_option(name)} must be the name of a column; got {given[name]!r}"
+            )
     unknown = given["unknown_label"]
     several = isinstance(unknown, list | tuple | set | frozenset)
     given["unknown_label"] = () if unknown is None else tuple(unknown) if several else (unknown,)
     if given["logits"] and given["probabilities"]:
-        either = f"{option('logits')} or {option('probabilities')}"
+        either = f"{format_option('logits')} or {format_option('probabilities')}"
         raise InputError(f"give either {either}, not both; the other follows from the one")
     if given["correct"] and given["loss"]:
-        either = f"{option('correct')} or {option('loss')}"
+        either = f"{format_option('correct')} or {format_option('loss')}"
         raise InputError(f"give either {either}, not both: the loss is 1 - correct")
     return ReadingOptions(**given)
 
@@ -78,7 +80,7 @@ def _several(x: ColumnNames | bool | None, name: str) -> tuple[str, ...]:
     entries: tuple[Any, ...] = (x,) if isinstance(x, str | bool) else tuple(x)
     for entry in entries:
         if not isinstance(entry, str):
-            raise InputError(f"{option(name)} must hold names of columns; got {entry!r}")
+            raise InputError(f"{format_option(name)} must hold names of columns; got {entry!r}")
     return tuple(dict.fromkeys(entries))
 
 

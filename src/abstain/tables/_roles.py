@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from abstain._foundation.checks import EXACT
-from abstain._foundation.option_words import option
+from abstain._foundation.checks import FIRST_INEXACT_INTEGER
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
@@ -46,7 +46,7 @@ def _text_refusal(column: DataColumn, what: str, source: str, *, typeless: bool)
     if numeric:
         hint = " These are numbers saved as text: convert the column to a numeric type and save it."
     elif "," in value and _is_number(value.strip("'").replace(",", ".")):
-        hint = f" If the comma is the decimal mark, pass {option('decimal', ',')}."
+        hint = f" If the comma is the decimal mark, pass {format_option('decimal', ',')}."
     elif typeless:
         hint = " Leave missing entries empty."
     return (
@@ -112,10 +112,10 @@ def plain(column: DataColumn) -> DataColumn:
         raise DomainError(
             f"column {column.name!r} must hold classes (text or whole numbers); "
             f"got {column.shown(row)} in row {row}, counted from 0. If they are amounts, give a "
-            f"column that says how wrong each prediction is: {option('loss')}"
+            f"column that says how wrong each prediction is: {format_option('loss')}"
         )
     values = np.where(np.isnan(column.values), 0, column.values)
-    if np.abs(values).max(initial=0) >= EXACT:
+    if np.abs(values).max(initial=0) >= FIRST_INEXACT_INTEGER:
         row = int(np.argmax(np.abs(values)))
         raise DomainError(
             f"column {column.name!r} holds classes as decimals too large to be exact; got "

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstain._foundation.checks import EXACT, refuse_tied
+from abstain._foundation.checks import FIRST_INEXACT_INTEGER, reject_rounding_ties
 from abstain._foundation.notes import DROPPED, READING, Note, RowCount
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables.number_formats import parse_numbers
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
@@ -236,9 +236,13 @@ def to_number(column: DataColumn) -> DataColumn:
 
 def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
     """Refuse whole numbers that were written apart and would be one float64."""
-    large = [i for i in np.flatnonzero(np.abs(numbers) >= EXACT) if words[i].lstrip("+-").isdigit()]
+    large = [
+        i
+        for i in np.flatnonzero(np.abs(numbers) >= FIRST_INEXACT_INTEGER)
+        if words[i].lstrip("+-").isdigit()
+    ]
     exact = np.array([int(words[i]) for i in large], dtype=object)
-    refuse_tied(exact, numbers[large], name)
+    reject_rounding_ties(exact, numbers[large], name)
 
 
 # --------------------------------------------------------------------------- missing entries
@@ -342,9 +346,9 @@ class Missing:
 
     def _refusal(self, name: str, missing: BoolArray, what: str, *, reject: bool = True) -> str:
         first = int(np.flatnonzero(missing)[0])
-        ways = f"{option('missing', 'drop')} leaves these rows out"
+        ways = f"{format_option('missing', 'drop')} leaves these rows out"
         if reject and not self.partial:
-            reject_them = option("missing", "reject")
+            reject_them = format_option("missing", "reject")
             ways += f"; {reject_them} counts them as abstentions with the lowest confidence"
         return (
             f"{self.source}: {count(missing)} have no {what} in {name!r}, the first in row "

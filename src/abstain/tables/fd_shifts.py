@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.notes import COLUMNS, EXTERNAL_CONFIDENCE, READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
@@ -90,13 +90,14 @@ def _results_in(path: Path) -> Path:
 def _refuse_inapplicable(asked: ReadingOptions, path: Path) -> None:
     surplus = [name for name in asked.given if name not in _APPLICABLE]
     if surplus:
-        what = option(surplus[0])
+        what = format_option(surplus[0])
         raise InputError(
             f"{what} does not apply to {path.name}: FD-Shifts files have no named columns"
         )
     if asked.by not in {(), ("dataset",)}:
         raise InputError(
-            f"{option('by')} can only be 'dataset' for FD-Shifts results; got {', '.join(asked.by)}"
+            f"{format_option('by')} can only be 'dataset' for FD-Shifts results; got "
+            f"{', '.join(asked.by)}"
         )
 
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from abstain._foundation import input_files
 from abstain._foundation.archives import Archive
-from abstain._foundation.checks import EXACT
+from abstain._foundation.checks import FIRST_INEXACT_INTEGER
 from abstain._foundation.input_files import (
-    opened,
-    refuse_absent,
-    refuse_beyond_memory,
-    size_of,
+    check_exists,
+    check_fits_memory,
+    file_size,
+    open_regular_file,
 )
 from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
@@ -71,11 +71,11 @@ _MOST_COLUMNS = 200_000
 
 def open_table(path: Path) -> DataTable:
     """Open one file by its suffix."""
-    refuse_absent(path)
+    check_exists(path)
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         raise FileFormatError(_suffix_refusal(path))
-    if size_of(path) == 0:
+    if file_size(path) == 0:
         raise FileFormatError(f"{path.name} is empty (0 bytes)")
     return opener(path)
 
@@ -101,8 +101,8 @@ def _open_csv(path: Path) -> DataTable:
     names, separator, note = read_header(path)
     _refuse_too_wide(len(names), path.name)
     refuse_repeated(names, path.name)
-    refuse_beyond_memory(size_of(path), path.name, "its text")
-    height = None if size_of(path) < _LARGE else plain_rows(path, len(names), separator)
+    check_fits_memory(file_size(path), path.name, "its text")
+    height = None if file_size(path) < _LARGE else plain_rows(path, len(names), separator)
     table = None if height is None else _by_column(path, names, separator, height)
     if table is None:
         table = _whole(path, names, separator)
@@ -149,7 +149,7 @@ def _by_column(path: Path, names: list[str], separator: str, height: int) -> Dat
             return read(wanted, infer_schema_length=None)
         return frame if _sure(frame) else read(wanted, infer_schema_length=None)
 
-    with opened(path) as file, _csv_errors(path):
+    with open_regular_file(path) as file, _csv_errors(path):
         head = b"".join(islice(file, 1 + _FIRST))
         first = pl.read_csv(head, separator=separator, infer_schema_length=None)
         first.columns = names
@@ -166,7 +166,7 @@ def _by_column(path: Path, names: list[str], separator: str, height: int) -> Dat
 def _sure(frame: "pl.DataFrame") -> bool:
     """Tell whether the type of the first rows is that of all: no number is too large for it."""
     floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
-    return not any((np.abs(column.to_numpy()) >= EXACT).any() for column in floats)
+    return not any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats)
 
 
 def _whole(path: Path, names: list[str], separator: str) -> DataTable:
@@ -231,8 +231,8 @@ def _format(path: Path) -> str:
 
 def _open_jsonl(path: Path) -> DataTable:
     _refuse_too_wide(len(first_keys(path)), path.name)
-    refuse_beyond_memory(size_of(path), path.name, "its text")
-    with opened(path) as file:
+    check_fits_memory(file_size(path), path.name, "its text")
+    with open_regular_file(path) as file:
         if is_log(path):
             return lm_eval.table_of(json_rows(file, path.name), path.name)
         return lines_table(file, path.name)
@@ -300,7 +300,7 @@ def _scanned(
 
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
         size = sum(height * _width(schema[name]) for name in names)
-        refuse_beyond_memory(size, path.name, f"{height:,} rows of what is needed")
+        check_fits_memory(size, path.name, f"{height:,} rows of what is needed")
         check(names)
         with plain_words(path.name, _format(path)):
             return lazy.select(names).collect()
@@ -332,10 +332,10 @@ def _open_ipc(path: Path) -> DataTable:
     import polars as pl
 
     # Two layouts share the suffix .arrow; only the one for files starts with its name.
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         if file.read(6) == b"ARROW1":
             return _scanned(path, lambda: pl.scan_ipc(path, glob=False))
-    with opened(path) as file, plain_words(path.name, _format(path)):
+    with open_regular_file(path) as file, plain_words(path.name, _format(path)):
         frame = pl.read_ipc_stream(file)
     refuse_columnless(frame.width, path.name)
     return from_polars(frame, path.name)
@@ -371,4 +371,6 @@ def plain_words(source: str, format_name: str) -> AbstractContextManager[None]:
     import polars as pl
 
     # A panic of polars is no `Exception`.
-    return input_files.plain_words(source, format_name, (pl.exceptions.PanicException,))
+    return input_files.library_errors_as_format_errors(
+        source, format_name, (pl.exceptions.PanicException,)
+    )

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from abstain._foundation.input_files import content, opened
-from abstain._foundation.json_records import parsed
+from abstain._foundation.input_files import open_regular_file, read_bytes
+from abstain._foundation.json_records import parse_object
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.files import plain_words, refuse_columnless
 from abstain.tables.table import DataTable, from_frame, from_polars
@@ -65,7 +65,10 @@ def _saved(folder: Path) -> DataTable:
         _refuse(folder, _ONE, "lists no files in it")
     frames = []
     for name in map(str, files):
-        with opened(folder / name) as file, plain_words(f"{folder.name}/{name}", "arrow"):
+        with (
+            open_regular_file(folder / name) as file,
+            plain_words(f"{folder.name}/{name}", "arrow"),
+        ):
             frames.append(pl.read_ipc_stream(file))
     with plain_words(folder.name, "arrow"):
         frame = pl.concat(frames)
@@ -92,7 +95,7 @@ def _is_name(name: object) -> bool:
 
 def _fields(folder: Path, file: str) -> dict[str, Any]:
     try:
-        return parsed(content(folder / file).decode())
+        return parse_object(read_bytes(folder / file).decode())
     except (UnicodeDecodeError, InputError) as error:
         raise FileFormatError(f"{folder.name}/{file} cannot be read: {error}") from None
 

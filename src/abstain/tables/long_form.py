@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError, suggest
 from abstain.tables._reading import ReadingOptions
 from abstain.tables.column import DataColumn
@@ -41,8 +41,8 @@ def widened(table: DataTable, asked: ReadingOptions) -> tuple[DataTable, Reading
     kind, scores = _scores(asked)
     if asked.id is None:
         raise MissingInputError(
-            f"{option('long')} says that a sample has a row for each class; name the column that "
-            f"says which sample it is with {option('id')}"
+            f"{format_option('long')} says that a sample has a row for each class; name the column "
+            f"that says which sample it is with {format_option('id')}"
         )
     name, classes, values = (_column(table, n) for n in (asked.id, asked.long, scores))
     apart = [_column(table, n) for n in asked.by]
@@ -62,9 +62,10 @@ def _scores(asked: ReadingOptions) -> tuple[str, str]:
     given = [(kind, getattr(asked, kind)) for kind in ("probabilities", "logits")]
     found = [(kind, names[0]) for kind, names in given if len(names) == 1]
     if not found:
-        either = f"{option('probabilities')} or {option('logits')}"
+        either = f"{format_option('probabilities')} or {format_option('logits')}"
         raise InputError(
-            f"{option('long')} goes with the one column of class scores: name it with {either}"
+            f"{format_option('long')} goes with the one column of class scores: name it with "
+            f"{either}"
         )
     return found[0]
 
@@ -111,7 +112,7 @@ def _places(samples: _Samples, codes: IntArray, names: list[str]) -> IntArray:
         row = int(np.argmax(twice))
         raise DomainError(
             f"the sample {samples.shown(row)} has two rows for the class {names[codes[row]]!r}; "
-            "name what tells them apart with " + option("by") + ", or drop one"
+            "name what tells them apart with " + format_option("by") + ", or drop one"
         )
     lacking = np.argwhere(place < 0)
     if lacking.size:

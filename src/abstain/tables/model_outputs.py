@@ -16,17 +16,22 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from abstain._foundation.archives import verify_archive
-from abstain._foundation.extras import has
-from abstain._foundation.imports import Deferred
-from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
-from abstain._foundation.json_records import value_of
+from abstain._foundation.input_files import (
+    check_fits_memory,
+    file_size,
+    library_errors_as_format_errors,
+    read_bytes,
+)
+from abstain._foundation.json_records import parse_value
+from abstain._foundation.lazy_imports import LazyModule
 from abstain._foundation.notes import READING, Note
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables.logs import inspect_ai
 from abstain.tables.table import DataTable, from_arrays, from_polars
 from abstain.typing import Array
 
-torch = Deferred("torch")
+torch = LazyModule("torch")
 
 #: Bytes of a JSON text, and how many of memory its numbers take for each.
 _MOST_JSON: Final = 1 << 30
@@ -47,9 +52,9 @@ _NUMBERS: Final = "?bhilqBHILQefd"
 
 def open_json(path: Path) -> DataTable:
     """Open arrays by key, or a list of rows, in one JSON text."""
-    refuse_beyond_memory(_OF_NUMBERS * size_of(path), path.name, "its text with all numbers")
+    check_fits_memory(_OF_NUMBERS * file_size(path), path.name, "its text with all numbers")
     try:
-        found = value_of(content(path, _MOST_JSON).decode(), finite=False)
+        found = parse_value(read_bytes(path, _MOST_JSON).decode(), finite=False)
     except UnicodeDecodeError:
         _refuse(path, "is no text in UTF-8", _AS_JSON)
     except InputError as error:
@@ -76,7 +81,7 @@ def _rows(path: Path, rows: list[Any]) -> DataTable:
 
     if not rows or not all(isinstance(row, dict) for row in rows):
         _refuse(path, "holds a list of something else than objects", _AS_JSON)
-    with plain_words(path.name, "json"):
+    with library_errors_as_format_errors(path.name, "json"):
         frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     if frame.width == 0:
         _refuse(path, "holds objects without a field", _AS_JSON)
@@ -94,7 +99,7 @@ def _columns(found: Mapping[str, Any]) -> Mapping[str, Any]:
 def open_torch(path: Path) -> DataTable:
     """Open a dictionary of tensors that `torch.save` wrote."""
     _refuse_strange(path)
-    if not has("torch"):
+    if not is_installed("torch"):
         raise MissingInputError(f"{path.name} is read with torch: pip install 'abstain[torch]'")
     found = _loaded(path)
     if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
@@ -133,15 +138,15 @@ def _array(path: Path, name: str, values: list[Any]) -> Array:
 # ------------------------------------------------------------------------------------ torch
 def _refuse_strange(path: Path) -> None:
     """Refuse what `torch.save` has not written since 2020, and what is longer than it says."""
-    with plain_words(path.name, _FORMAT):
+    with library_errors_as_format_errors(path.name, _FORMAT):
         is_archive = zipfile.is_zipfile(path)
     if not is_archive:
         _refuse(path, "is no archive of tensors", _AS_TORCH)
-    with plain_words(path.name, _FORMAT), zipfile.ZipFile(path) as archive:
+    with library_errors_as_format_errors(path.name, _FORMAT), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
         _refuse(path, "is packed in a way that `torch.save` does not write", _AS_TORCH)
-    refuse_beyond_memory(sum(m.file_size for m in members), path.name, "its tensors")
+    check_fits_memory(sum(m.file_size for m in members), path.name, "its tensors")
     verify_archive(path, _FORMAT)
 
 
@@ -178,7 +183,7 @@ def _entry(path: Path, name: str, value: Any) -> Array:
     if isinstance(value, list | tuple):
         return _array(path, name, list(value))
     size = math.prod(value.shape) * value.dtype.itemsize
-    refuse_beyond_memory(size, path.name, f"the array {name!r}")
+    check_fits_memory(size, path.name, f"the array {name!r}")
     if isinstance(value, np.ndarray):
         return value
     if value.layout != torch.strided or value.is_quantized:

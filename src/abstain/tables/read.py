@@ -4,8 +4,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.frames import are_rows
-from abstain._foundation.input_files import refuse_absent
+from abstain._foundation.frames import is_list_of_rows
+from abstain._foundation.input_files import check_exists
 from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -173,7 +173,7 @@ def read_predictions(
 def _read(source: Any, asked: ReadingOptions) -> Reading:
     if isinstance(source, str | Path):
         return _read_path(Path(source), asked)
-    if are_rows(source) and source:
+    if is_list_of_rows(source) and source:
         return _read_table(from_rows(source, "the list of rows"), asked)
     if isinstance(source, list | tuple):
         return _read_several(source, asked)
@@ -200,7 +200,7 @@ def _table_of(source: Any) -> DataTable:
 
 
 def _read_path(path: Path, asked: ReadingOptions) -> Reading:
-    refuse_absent(path)
+    check_exists(path)
     if path.is_dir() and hugging_face.is_saved(path):
         return _read_tables(hugging_face.saved_tables(path), hugging_face.SPLIT, asked)
     if path.is_dir():

@@ -13,10 +13,10 @@ import numpy as np
 from abstain._foundation import json_records
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
-from abstain._foundation.frames import InNotebook
-from abstain._foundation.imports import later
-from abstain._foundation.input_files import TEXT, content, opened
-from abstain._foundation.json_records import ARCHIVES, READERS, Written
+from abstain._foundation.frames import NotebookDisplay
+from abstain._foundation.input_files import MAX_TEXT_BYTES, open_regular_file, read_bytes
+from abstain._foundation.json_records import ARCHIVE_READERS, READERS, JsonRecord
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
@@ -36,7 +36,7 @@ class Stored(Protocol):
 
 
 #: What `save` takes and `load` gives back.
-Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Written | Stored
+Saved: TypeAlias = DecisionRule | Calibration | FittedScore | JsonRecord | Stored
 
 #: Of the files of fitted scores; the texts have their own.
 _VERSION = 1
@@ -58,14 +58,14 @@ def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> No
 
 
 _read_by("abstain.evaluation.calibration", "calibrated_score", READERS)
-_read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVES)
-_read_by("abstain.monitoring.monitor", "monitor", ARCHIVES)
+_read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVE_READERS)
+_read_by("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
 #: Suffixes of a result: of its page, and of its table.
 _PAGES, _TABLES = (".html", ".md", ".tex"), (".parquet", ".csv")
 # The writers of pages stand far above: they are loaded when one is written.
 _as_said, _written = (
-    later("abstain.report.notebook:with_empty_checks"),
-    later("abstain.report.output:write"),
+    lazy_function("abstain.report.notebook:with_empty_checks"),
+    lazy_function("abstain.report.output:write"),
 )
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
@@ -116,7 +116,7 @@ def save(obj: Saved, path: str | Path) -> Path:
     1
     """
     path = _path(path)
-    if isinstance(obj, InNotebook) and path.suffix in {*_PAGES, *_TABLES}:
+    if isinstance(obj, NotebookDisplay) and path.suffix in {*_PAGES, *_TABLES}:
         return _leave(obj, path)
     if _holds_arrays(obj):
         _refuse_suffix(path, ".npz", "a fitted score" if hasattr(obj, "score") else "a monitor")
@@ -141,9 +141,10 @@ def _leave(result: object, path: Path) -> Path:
 def text_file(obj: Saved) -> bytes:
     """Return the content of the file in which `save` keeps a rule or a calibration."""
     text = (_text_of(obj).rstrip("\n") + "\n").encode()
-    if len(text) > TEXT:
+    if len(text) > MAX_TEXT_BYTES:
         raise InputError(
-            f"its JSON takes more than {TEXT >> 20} MB, which `load` does not read; bin it first"
+            f"its JSON takes more than {MAX_TEXT_BYTES >> 20} MB, which `load` does not read; bin "
+            "it first"
         )
     return text
 
@@ -181,7 +182,7 @@ def load(path: str | Path) -> Saved:
     True
     """
     path = _path(path)
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         start = file.read(4)
     if start == b"PK\x03\x04" or path.suffix == ".npz":
         return _load_archive(path)
@@ -225,8 +226,8 @@ def _load_archive(path: Path) -> Saved:
     plain = _object(path, _text(path, archive))
     arrays = archive.read(name for name in archive if name != _PLAIN)
     try:
-        json_records.take_version(plain, "version", (_VERSION,))
-        read: Callable[..., Saved] = ARCHIVES.get(str(plain.get("kind")), from_arrays)
+        json_records.pop_version(plain, "version", (_VERSION,))
+        read: Callable[..., Saved] = ARCHIVE_READERS.get(str(plain.get("kind")), from_arrays)
         return read(plain, arrays)
     except InputError as error:
         _damaged(path, str(error), error)
@@ -238,17 +239,17 @@ def _text(path: Path, archive: Archive) -> str:
     claimed = archive.headers.get(_PLAIN)
     if claimed is None or claimed.dtype != np.uint8 or len(claimed.shape) != 1:
         _damaged(path, f"there is no entry {_PLAIN!r}, so it is no fitted score; use `save`")
-    if claimed.size > TEXT:
-        _damaged(path, f"the entry {_PLAIN!r} is larger than {TEXT >> 20} MB")
+    if claimed.n_bytes > MAX_TEXT_BYTES:
+        _damaged(path, f"the entry {_PLAIN!r} is larger than {MAX_TEXT_BYTES >> 20} MB")
     return _decoded(path, archive[_PLAIN].tobytes())
 
 
 # --------------------------------------------------------------------------------- texts
 def _load_text(path: Path) -> Saved:
-    text = _decoded(path, content(path))
+    text = _decoded(path, read_bytes(path))
     found = _object(path, text)
     try:
-        return READERS[json_records.take_kind(found, READERS)](text)
+        return READERS[json_records.pop_kind(found, READERS)](text)
     except (InputError, FileFormatError) as error:
         _damaged(path, str(error), error)
 
@@ -263,7 +264,7 @@ def _decoded(path: Path, content: bytes) -> str:
 def _object(path: Path, text: str) -> dict[str, Any]:
     """Return the fields of a JSON object."""
     try:
-        return json_records.parsed(text)
+        return json_records.parse_object(text)
     except InputError as error:
         _damaged(path, str(error), error)
 
@@ -291,7 +292,7 @@ def _text_of(obj: object) -> str:
         if json.loads(text).get("kind") in READERS:
             return text
     hint = "; save its `.state`" if isinstance(getattr(obj, "state", None), FittedScore) else ""
-    if isinstance(obj, InNotebook):
+    if isinstance(obj, NotebookDisplay):
         hint = f"; a result goes to a file that ends in {', '.join((*_PAGES, *_TABLES))}"
     what = f"{type(obj).__name__}{hint}"
     raise InputError(f"decision rules, calibrations and fitted scores can be saved; got {what}")

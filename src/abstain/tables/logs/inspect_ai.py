@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from abstain._foundation.archives import check_member_count
-from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
-from abstain._foundation.json_records import parsed
+from abstain._foundation.input_files import (
+    check_fits_memory,
+    library_errors_as_format_errors,
+    open_regular_file,
+)
+from abstain._foundation.json_records import parse_object
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.grades import grade_of
 from abstain.tables.logs.answers import CONFIDENCE, LoggedAnswer, answer_table, number, plain
@@ -63,8 +67,8 @@ def _table(answers: list[LoggedAnswer], source: str) -> DataTable:
 def _samples(path: Path) -> Iterator[LoggedAnswer]:
     """Yield the answers of an archive, of which one sample at a time is in memory."""
     with (
-        opened(path) as file,
-        plain_words(path.name, "a log of Inspect"),
+        open_regular_file(path) as file,
+        library_errors_as_format_errors(path.name, "a log of Inspect"),
         zipfile.ZipFile(file) as archive,
     ):
         check_member_count(file, archive)
@@ -80,11 +84,11 @@ def _samples(path: Path) -> Iterator[LoggedAnswer]:
 def _member(
     archive: zipfile.ZipFile, file: IO[bytes], member: zipfile.ZipInfo, source: str
 ) -> dict[str, Any]:
-    refuse_beyond_memory(_OF_VALUES * member.file_size, source, member.filename)
+    check_fits_memory(_OF_VALUES * member.file_size, source, member.filename)
     packed = member.compress_type == _ZSTANDARD
     text = _unpacked(file, member, source) if packed else archive.read(member)
     try:
-        return parsed(text.decode(), finite=False)
+        return parse_object(text.decode(), finite=False)
     except InputError as error:
         raise FileFormatError(
             f"{source}: {member.filename} cannot be read as json: {error}"
@@ -97,7 +101,7 @@ def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, source: str) -> bytes:
     # Of the name and of what else stands before the member's bytes.
     file.seek(sum(int.from_bytes(before[at : at + 2], "little") for at in (26, 28)), 1)
     packed = file.read(member.compress_size)
-    refuse_beyond_memory(_OF_VALUES * most_bytes(packed), source, member.filename)
+    check_fits_memory(_OF_VALUES * most_bytes(packed), source, member.filename)
     text = text_of(packed)
     if len(text) != member.file_size or zlib.crc32(text) != member.CRC:
         raise ValueError(f"{member.filename} is not what its checksum says")

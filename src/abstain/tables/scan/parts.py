@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.input_files import refuse_absent, size_of
+from abstain._foundation.input_files import check_exists, file_size
 from abstain.errors import InputError
 from abstain.tables.files import SUFFIXES
 
@@ -43,7 +43,7 @@ def _expanded(given: str) -> list[Path]:
         found = map(Path, glob.glob(given, recursive=True))  # noqa: PTH207
         files = dict.fromkeys(file for match in found for file in _files_of(match))
         return _ordered(files, f"no file has a name like {given!r}")
-    refuse_absent(path)
+    check_exists(path)
     return [path]
 
 
@@ -90,4 +90,4 @@ def names_of(paths: Iterable[Path]) -> dict[Path, str]:
 
 def identity(paths: Iterable[Path]) -> list[list[Any]]:
     """Return what changes when one of the files does: name, size and time of each."""
-    return [[str(path), size_of(path), path.stat().st_mtime_ns] for path in paths]
+    return [[str(path), file_size(path), path.stat().st_mtime_ns] for path in paths]

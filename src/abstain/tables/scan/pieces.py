@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.input_files import opened, size_of
+from abstain._foundation.input_files import file_size, open_regular_file
 from abstain.errors import FileFormatError
 from abstain.tables.column import DataColumn, from_array
 from abstain.tables.files import (
@@ -113,7 +113,7 @@ def pieces_of(path: Path, width: int = 1) -> Iterator[Piece]:
     A file that has columns and no rows, as programs that write many parts leave them, has none.
     """
     rows = min(max(_BYTES // (8 * max(width, 1)), _LEAST), _MOST)
-    if path.suffix.lower() not in _FORMATS or size_of(path) == 0:
+    if path.suffix.lower() not in _FORMATS or file_size(path) == 0:
         open_table(path)  # which says what is wrong
     else:
         yield from _format_of(path).cut(path, rows)
@@ -137,8 +137,8 @@ def _cut_lines(path: Path, _: int) -> Iterator[Piece]:
 
 def _lines(path: Path, start: int, last: Callable[[bytes], tuple[int, int]]) -> Iterator[Piece]:
     """Yield blocks of whole lines; `last` says where the last whole one ends, and how many."""
-    row, size = 0, size_of(path)
-    with opened(path) as file:
+    row, size = 0, file_size(path)
+    with open_regular_file(path) as file:
         while start < size:
             end, count = _whole_lines(file, start, path, last)
             place = "" if not row and end == size else f"rows from {row:,} on"
@@ -150,7 +150,7 @@ def _whole_lines(
     file: IO[bytes], start: int, path: Path, last: Callable[[bytes], tuple[int, int]]
 ) -> tuple[int, int]:
     """Return where a block from here on ends, and how many lines it has."""
-    length, size = _BLOCK, size_of(path)
+    length, size = _BLOCK, file_size(path)
     while True:
         file.seek(start)
         block = file.read(length)
@@ -180,18 +180,18 @@ def _ends_of_records(block: bytes) -> tuple[int, int]:
 
 def _header_end(path: Path) -> int:
     """Return the byte at which the rows of a CSV file begin."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         quotes, begun = 0, False
         for line in file:
             begun = begun or bool(line.strip())
             quotes += line.count(b'"')
             if begun and quotes % 2 == 0:
                 return file.tell()
-    return size_of(path)
+    return file_size(path)
 
 
 def _block_of(piece: Piece) -> bytes:
-    with opened(piece.path) as file:
+    with open_regular_file(piece.path) as file:
         file.seek(piece.start)
         return file.read(piece.stop - piece.start)
 
@@ -270,7 +270,7 @@ def _sliced(
 def _cut_ipc(path: Path, rows: int) -> Iterator[Piece]:
     import polars as pl
 
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         if file.read(6) != b"ARROW1":
             # The layout of streams has no table of contents.
             yield from _whole(path, rows)
@@ -283,7 +283,7 @@ def _cut_ipc(path: Path, rows: int) -> Iterator[Piece]:
 def _open_ipc(piece: Piece) -> DataTable:
     import polars as pl
 
-    with opened(piece.path) as file:
+    with open_regular_file(piece.path) as file:
         if file.read(6) != b"ARROW1":
             return open_table(piece.path)
     return _sliced(piece, lambda: pl.scan_ipc(piece.path, glob=False))
@@ -320,7 +320,7 @@ def _mapped(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
     `state` changes when the file is written anew: what was kept of it before is then another array.
     """
     _verified(path, name, state)
-    return Archive(path).mapped(name)
+    return Archive(path).memory_map(name)
 
 
 @lru_cache(maxsize=1 << 12)

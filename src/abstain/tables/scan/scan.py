@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from abstain._foundation.notes import DROPPED, READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import APART, build_part, check_lengths
@@ -332,9 +332,9 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
     """Choose the columns from the first file that has rows, and hold the others to them."""
     if asked.missing == "reject":
         raise InputError(
-            f"{option('missing', 'reject')} needs the lowest confidence of all rows, which nobody "
-            f"knows before all are read; take {option('missing', 'drop')}, or write a confidence "
-            "for them"
+            f"{format_option('missing', 'reject')} needs the lowest confidence of all rows, which "
+            f"nobody knows before all are read; take {format_option('missing', 'drop')}, or write "
+            "a confidence for them"
         )
     if is_partitioned(source):
         return _of_frame(source, asked, skip_bad=skip_bad)
@@ -382,8 +382,8 @@ def _mixed(table: DataTable, chosen: ChosenColumns) -> list[Note]:
     return [
         Note(
             READING,
-            f"every number here mixes the values of column {name!r}; pass {option('by', name)} to "
-            "take them apart",
+            f"every number here mixes the values of column {name!r}; pass "
+            f"{format_option('by', name)} to take them apart",
         )
         for name in found
         if name not in chosen.names() and table.kinds[name] != "block"

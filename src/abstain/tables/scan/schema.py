@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.input_files import opened
+from abstain._foundation.input_files import open_regular_file
 from abstain.errors import FileFormatError, suggest
 from abstain.tables._lines import read_header
 from abstain.tables.files import plain_words
@@ -49,7 +49,7 @@ def _of_csv(path: Path) -> dict[str, str]:
 def _of_parquet(path: Path) -> dict[str, str]:
     import polars as pl
 
-    with opened(path), plain_words(path.name, "parquet"):
+    with open_regular_file(path), plain_words(path.name, "parquet"):
         schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
     return _worded(schema)
 
@@ -57,7 +57,7 @@ def _of_parquet(path: Path) -> dict[str, str]:
 def _of_ipc(path: Path) -> dict[str, str]:
     import polars as pl
 
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         if file.read(6) != b"ARROW1":
             return {}
     with plain_words(path.name, "an Arrow file"):

@@ -44,7 +44,7 @@ def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.D
         partial(_blocks, checks, options.command),
         verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
         facts=(("Calibration data", options.source), *facts(checks.cascade)),
-        findings=build_remarks(checks.findings, options.notes, lambda _: ""),
+        findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         is_alarm=not checks.cascade.attainable,
         name_width=min(
             max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
@@ -146,7 +146,7 @@ def _stage_risk_table(checks: CascadeChecks) -> doc.Table:
         doc.Row((name, *(estimate(s.risk, s.risk_interval) for s in _stage_checks(checks, index))))
         for index, name in enumerate(checks.cascade.names)
     ]
-    quantity = "Share of wrong answers" if checks.binary else "Mean loss of the answers"
+    quantity = "Share of wrong answers" if checks.is_binary else "Mean loss of the answers"
     return doc.Table(
         columns,
         doc.single_group(rows),

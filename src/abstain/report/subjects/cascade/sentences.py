@@ -21,11 +21,11 @@ def cascade_sentences(checks: CascadeChecks) -> list[str]:
     cascade = checks.cascade
     if not cascade.attainable:
         reason = cascade.reason[:1].upper() + cascade.reason[1:].rstrip(".")
-        clause = _unmet_target_clause(cascade.plan, binary=checks.binary)
+        clause = _unmet_target_clause(cascade.plan, binary=checks.is_binary)
         return [f"Unattainable: {clause}.", f"{reason}.", _REMEDIES]
     return [
         _stages_sentence(cascade),
-        _guarantee_sentence(cascade.plan, binary=checks.binary),
+        _guarantee_sentence(cascade.plan, binary=checks.is_binary),
         _expectation_sentence(cascade),
     ]
 

@@ -61,7 +61,7 @@ def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> d
         ),
         verdict=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, options.source)),
-        findings=build_remarks(comparison.findings, options.notes),
+        findings=build_remarks(comparison.notes, options.notes),
         is_complete=options.full,
         name_width=min(max(map(len, comparison.methods)), _MAX_NAME_WIDTH),
     )
@@ -86,7 +86,7 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
     yield "Data sets", str(len(comparison.data))
     if len(comparison.runs) > 1:
         yield "Runs", str(len(comparison.runs))
-    yield "Deciding test", comparison.judged_by() or "none"
+    yield "Deciding test", comparison.describe_tests() or "none"
     if comparison.bootstrap:
         seed = "" if comparison.seed is None else f", seed {comparison.seed}"
         yield "Resamples", f"{format_count(comparison.bootstrap)}{seed}"
@@ -158,7 +158,7 @@ def _values_section(view: DetailView) -> doc.Section:
 
 
 def _differences_section(view: DetailView) -> doc.Section:
-    p_name = view.comparison.p_name
+    p_name = view.comparison.p_value_label
     lead = (
         "Paired tests of all pairs of methods on the same samples. In a blue cell, the method of "
         "the row is significantly better than the method of the column. A gray cell contains the "
@@ -237,7 +237,7 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
         "although their difference is significant, because both curves were measured on the same "
         "samples."
     )
-    methods = comparison.with_curves
+    methods = comparison.methods_with_curves
     if len(methods) < len(comparison.methods):
         lead += (
             f" The figures contain the {len(methods)} best of {len(comparison.methods)} methods."
@@ -259,13 +259,13 @@ def _method_options(comparison: Comparison) -> Iterator[doc.Option]:
     selected = [s.method for s in standings][:_N_INITIAL_CURVES] or list(
         comparison.methods[:_N_INITIAL_CURVES]
     )
-    for name in comparison.with_curves:
+    for name in comparison.methods_with_curves:
         yield doc.line_option(comparison.methods.index(name), name, is_selected=name in selected)
 
 
 def _curve_boxes(result: MetricResult, kind: str, view: DetailView) -> Iterator[doc.Box]:
     """Yield the figure of one kind of risk with a table of some points."""
-    methods = result.comparison.with_curves
+    methods = result.comparison.methods_with_curves
     bands_of_data = [
         b for b in result.comparison.bands if b.data == result.data and b.method in methods
     ]
@@ -374,15 +374,15 @@ _GLOSSARY = {
 def _glossary_section(comparison: Comparison) -> doc.Section:
     """Return the terms that the document uses, with the numbers of the comparison."""
     level, alpha = format_percent(comparison.level), round(1 - comparison.level, 10)
-    blocks = comparison.blocks
-    unused = set() if comparison.across else {"CD", "Friedman test"}
+    blocks = comparison.block_kind
+    unused = set() if comparison.mean_ranks else {"CD", "Friedman test"}
     unused |= set() if comparison.non_inferiority else {"Within the margin"}
     unused |= set() if comparison.is_adjusted else {"Adjusted p"}
     values = {
         "level": level,
         "alpha": alpha,
         "blocks": blocks,
-        "p_name": comparison.p_name,
+        "p_name": comparison.p_value_label,
         "ranks_note": ranks_note(is_adjusted=comparison.is_adjusted),
     }
     entries = [

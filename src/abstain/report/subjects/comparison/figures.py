@@ -97,7 +97,7 @@ def first_curve_figure(comparison: Comparison) -> Iterator[Figure]:
     """Yield the figure of the curves of the first data set, without bands."""
     data = comparison.data[0]
     band_display = RiskCoverageBandDisplay.from_comparison(
-        comparison, data=data, methods=comparison.with_curves
+        comparison, data=data, methods=comparison.methods_with_curves
     )
     lines = tuple(
         Series(method, tuple(band.coverage.tolist()), tuple(band.risk.tolist()))
@@ -139,7 +139,7 @@ def _data_set_figures(result: MetricResult) -> Iterator[FigureEntry]:
 
 def _overall_figures(result: MetricResult) -> Iterator[FigureEntry]:
     comparison, metric = result.comparison, result.metric
-    if comparison.across_of(metric) is not None:
+    if comparison.mean_ranks_of(metric) is not None:
         diagram = CriticalDifferenceDisplay.from_comparison(comparison, metric)
         yield _figure_entry("critical-difference", result, diagram)
     if any(p.metric == metric for p in comparison.profiles):
@@ -161,7 +161,7 @@ def _rank_change_figures(comparison: Comparison, data: Split | None) -> Iterator
 
 
 def _band_figures(comparison: Comparison, data: Split) -> Iterator[FigureEntry]:
-    methods = comparison.with_curves
+    methods = comparison.methods_with_curves
     for kind in ("selective", "generalized"):
         display = RiskCoverageBandDisplay.from_comparison(
             comparison, data=data, kind=kind, methods=methods

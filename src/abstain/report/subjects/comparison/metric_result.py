@@ -8,14 +8,14 @@ from typing import Literal
 from abstain.evaluation.comparison import (
     Comparison,
     Estimate,
-    Footing,
     NonInferiorityRow,
     PairedDifference,
+    RelationToBest,
     Standing,
-    against,
-    best_first,
-    best_of,
-    footings,
+    best_methods,
+    compute_relations_to_best,
+    pairs_with_best,
+    sort_best_first,
 )
 from abstain.plots.formatting import metric_title
 from abstain.report.document import Label, Number
@@ -41,12 +41,12 @@ class MetricResult:
     @cached_property
     def ranked(self) -> list[Estimate]:
         """Estimates sorted by value, the best first."""
-        return best_first(self.estimates)
+        return sort_best_first(self.estimates)
 
     @cached_property
     def best_methods(self) -> list[str]:
         """Methods with the best value; empty if all values are equal or undefined."""
-        return best_of(self.estimates)
+        return best_methods(self.estimates)
 
     @cached_property
     def pairs(self) -> list[PairedDifference]:
@@ -54,14 +54,17 @@ class MetricResult:
         return self.comparison.pairs_of(self.metric, self.data)
 
     @cached_property
-    def comparison_with_best(self) -> dict[str, Footing]:
+    def comparison_with_best(self) -> dict[str, RelationToBest]:
         """Result of the comparison of each method with the best one."""
-        return footings(self.estimates, self.pairs)
+        return compute_relations_to_best(self.estimates, self.pairs)
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
         """Estimates as table cells, with marks for the best value and for ties."""
-        marks: dict[Footing, Literal["best", "tie"]] = {"best": "best", "not told apart": "tie"}
+        marks: dict[RelationToBest, Literal["best", "tie"]] = {
+            "best": "best",
+            "not told apart": "tie",
+        }
         return {
             e.method: Number(
                 e.value,
@@ -73,7 +76,7 @@ class MetricResult:
             for e in self.estimates
         }
 
-    def methods_with(self, footing: Footing) -> list[str]:
+    def methods_with(self, footing: RelationToBest) -> list[str]:
         """Return the methods for which the comparison with the best one has this result."""
         return [
             method
@@ -84,7 +87,7 @@ class MetricResult:
     @cached_property
     def pair_with_best(self) -> dict[str, PairedDifference]:
         """Pair of each method and the best method; empty if no method is best."""
-        return against(self.pairs, self.best_methods[0]) if self.best_methods else {}
+        return pairs_with_best(self.pairs, self.best_methods[0]) if self.best_methods else {}
 
     @property
     def leader(self) -> str:
@@ -93,7 +96,7 @@ class MetricResult:
             return self.best_methods[0]
         if self.standings:
             return self.standings[0].method
-        across = self.comparison.across_of(self.metric) if self.data is None else None
+        across = self.comparison.mean_ranks_of(self.metric) if self.data is None else None
         return across.methods[0] if across else self.comparison.methods[0]
 
     @cached_property
@@ -127,7 +130,7 @@ class MetricResult:
     def data_name(self) -> str:
         """Name of the data set; empty if there is only one."""
         if self.data is None:
-            return f"all {self.comparison.blocks}"
+            return f"all {self.comparison.block_kind}"
         return split_name(self.data) if self.data else ""
 
     @property

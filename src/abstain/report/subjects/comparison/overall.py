@@ -43,7 +43,7 @@ def overall_section(view: DetailView) -> Iterator[doc.Section]:
             boxes.append(doc.Box(tuple(metric_blocks), tags={"metric": str(i)}))
     if not boxes:
         return
-    blocks = comparison.blocks
+    blocks = comparison.block_kind
     has_averaged_runs = blocks == "data sets" and len(comparison.runs) > 1
     run_note = " (averaged over its runs)" if has_averaged_runs else ""
     lead = (
@@ -59,9 +59,9 @@ def overall_section(view: DetailView) -> Iterator[doc.Section]:
 
 def independence_caution(comparison: Comparison) -> str:
     """Return the assumption of the tests across data sets or runs; empty without such tests."""
-    if not comparison.across:
+    if not comparison.mean_ranks:
         return ""
-    blocks = comparison.blocks
+    blocks = comparison.block_kind
     assumption = f"The Friedman, Wilcoxon and Nemenyi tests assume independent {blocks}"
     if blocks == "runs":
         return (
@@ -77,7 +77,7 @@ def independence_caution(comparison: Comparison) -> str:
 
 
 def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
-    across = result.comparison.across_of(result.metric)
+    across = result.comparison.mean_ranks_of(result.metric)
     if across is None and not result.standings:
         return []
     pairs_of_tests = pairs_by_test(result)
@@ -92,7 +92,7 @@ def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
             doc.single_group(
                 (method, doc.Number(rank, number_format="two_decimals")) for method, rank in ranks
             ),
-            caption=f"Mean ranks over all {result.comparison.blocks}; {result.title}",
+            caption=f"Mean ranks over all {result.comparison.block_kind}; {result.title}",
         )
         blocks.append(doc.Collapsible("Mean ranks", (table,)))
     blocks += [pairs_table(result, pairs) for pairs in pairs_of_tests]
@@ -158,7 +158,7 @@ def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
         (
             i.first,
             i.second,
-            doc.Number(i.chance, number_format="cases_of_100"),
+            doc.Number(i.probability, number_format="cases_of_100"),
             doc.Range(i.low, i.high, number_format="cases_of_100"),
         )
         for i in improvements
@@ -210,7 +210,7 @@ def _rank_change_table(display: RankingChangeDisplay, figure: doc.Figure) -> doc
 
 
 def _tau_table(comparison: Comparison) -> doc.Table:
-    overall_name = f"all {comparison.blocks}"
+    overall_name = f"all {comparison.block_kind}"
     columns = (
         doc.Column("Metric"),
         doc.Column("Metric"),

@@ -100,10 +100,10 @@ def _row(result: MetricResult, estimate: Estimate) -> tuple[Cell, ...]:
 
 
 def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
-    test = comparison.judged_by()
+    test = comparison.describe_tests()
     test_note = f" ({test})" if test else ""
     level = format_percent(comparison.level)
-    p_value = f"{comparison.p_name}-value"
+    p_value = f"{comparison.p_value_label}-value"
     if not has_tables:
         return (
             f"In brackets: {level} intervals. Significance is based on the {p_value}{test_note}. "

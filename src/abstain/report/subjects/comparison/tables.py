@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from abstain.evaluation.comparison import Comparison, Footing, PairedDifference, Standing
+from abstain.evaluation.comparison import Comparison, PairedDifference, RelationToBest, Standing
 from abstain.plots.formatting import (
     SIMULATION_ASSUMPTION,
     capitalize_first,
@@ -36,7 +36,7 @@ from abstain.report.subjects.comparison.verdict import (
     non_inferiority_claim,
 )
 
-_TEXT_BY_FOOTING: Final[dict[Footing, str]] = {
+_TEXT_BY_FOOTING: Final[dict[RelationToBest, str]] = {
     "best": "best",
     "not told apart": "not significantly different",
     "worse": "significantly worse",
@@ -173,8 +173,8 @@ def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Tabl
         single_group(_pair_row(p, result, has_note=has_notes) for p in displayed),
         title=f"Pairs: {result.label}, {test.test}",
         caption=(
-            f"{capitalize_first(test.judged_by)}; {result.label}. Differences are first minus "
-            f"second, ratios first divided by second.{scroll_hint}"
+            f"{capitalize_first(test.test_description)}; {result.label}. Differences are first "
+            f"minus second, ratios first divided by second.{scroll_hint}"
             + "".join(f" {note}." for note in notes)
         ),
         layout="pairs",
@@ -184,7 +184,7 @@ def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Tabl
 
 def _superiority_label(result: MetricResult) -> Label:
     if result.data is None:
-        text = f"First better, % of {result.comparison.blocks}"
+        text = f"First better, % of {result.comparison.block_kind}"
         return Label(text, tooltip="Ties are counted half")
     tooltip = (
         f"Number of 100 simulated studies of this size in which the first method is better, "
@@ -269,7 +269,7 @@ def _rank_probability_table(result: MetricResult, standings: Sequence[Standing])
     source = standings[0].source
     # Over all data sets, the mean of the ranks per data set differs from the mean overall rank.
     is_mean_of_ranks = result.data is None and "rank then aggregate" in source
-    n_ranks = max(len(s.chances) for s in standings)
+    n_ranks = max(len(s.rank_probabilities) for s in standings)
     n_columns = n_ranks if n_ranks <= _MAX_RANK_COLUMNS else 0
     level = format_percent(result.comparison.level)
     columns = (
@@ -287,7 +287,7 @@ def _rank_probability_table(result: MetricResult, standings: Sequence[Standing])
             Range(s.rank_low, s.rank_high, number_format="rank"),
             *(
                 Number(probability, number_format="cases_of_100")
-                for probability in s.chances[:n_columns]
+                for probability in s.rank_probabilities[:n_columns]
             ),
         )
         for s in standings
@@ -323,7 +323,7 @@ def paper_table(
     """Return a table of the requested metrics, or of all metrics, with a footnote."""
     check_comparison(comparison)
     requested = comparison.metrics if metrics is None else metrics
-    names = [comparison.metric_shown(name, "metrics") for name in requested]
+    names = [comparison.metric_or_first(name, "metrics") for name in requested]
     results = list(metric_results(comparison, names))
     labels = [_metric_label(result, times_1000=times_1000) for result in results]
     rows = (
@@ -374,7 +374,7 @@ def _footnote(results: Sequence[MetricResult], *, is_scaled: bool, intervals: bo
         sentences.append("Values are fractions.")
     if any(result.methods_with("not told apart") for result in results):
         alpha = format_percent(round(1 - comparison.level, 10))
-        test = comparison.judged_by(unique(result.metric for result in results))
+        test = comparison.describe_tests(unique(result.metric for result in results))
         sentences.append(
             f"†: not significantly different from the best at {alpha} ({test} over all pairs of a "
             "column)."

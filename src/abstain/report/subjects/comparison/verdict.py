@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, against
+from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, pairs_with_best
 from abstain.plots.formatting import (
     SIMULATION_ASSUMPTION,
     capitalize_first,
@@ -96,7 +96,7 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
 
 def _p_value_range(result: MetricResult, competitors: Sequence[str]) -> str:
     """Format the deciding p-value of one method, or the range for several methods."""
-    name = result.comparison.p_name
+    name = result.comparison.p_value_label
     values = sorted(
         result.pair_with_best[method].adjusted
         for method in competitors
@@ -112,9 +112,13 @@ def _first_rank_sentence(result: MetricResult) -> str:
     """Return the probability that the best method ranks first."""
     best = result.best_methods[0]
     standing = next((s for s in result.standings if s.method == best), None)
-    if standing is None or not standing.chances or math.isnan(standing.chances[0]):
+    if (
+        standing is None
+        or not standing.rank_probabilities
+        or math.isnan(standing.rank_probabilities[0])
+    ):
         return ""
-    n_studies = format_cases_of_100(standing.chances[0])
+    n_studies = format_cases_of_100(standing.rank_probabilities[0])
     assumption = capitalize_first(SIMULATION_ASSUMPTION)
     return f"{assumption}, it would rank first in {n_studies} of 100 studies of this size."
 
@@ -142,7 +146,7 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> str:
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
     """Return the number of data sets on which the leader is significantly better than others."""
     on_all, on_some, on_none = [], [], []
-    pairs_with_leader = [against(result.pairs, leader) for result in results]
+    pairs_with_leader = [pairs_with_best(result.pairs, leader) for result in results]
     for competitor in results[0].comparison.methods:
         pairs = [pairs[competitor] for pairs in pairs_with_leader if competitor in pairs]
         tested = [pair for pair in pairs if not math.isnan(pair.adjusted)]
@@ -163,7 +167,7 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
 
 
 def _friedman_sentence(result: MetricResult) -> str:
-    across = result.comparison.across_of(result.metric)
+    across = result.comparison.mean_ranks_of(result.metric)
     if across is None or math.isnan(across.p_value):
         return ""
     is_significant = across.p_value < 1 - across.level
@@ -241,7 +245,7 @@ def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) ->
             continue
         claim = f"{result.label}, {non_inferiority_claim(rows[0], has_quotes=False)}"
         if not is_short:
-            p_name = result.comparison.p_name
+            p_name = result.comparison.p_value_label
             lines += [f"{claim}:", *(f"  {non_inferiority_line(row, p_name)}" for row in rows)]
             continue
         shown = [row.method for row in rows if row.non_inferior]

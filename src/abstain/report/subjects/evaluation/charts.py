@@ -12,7 +12,7 @@ from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
-from abstain.evaluation.records import Case
+from abstain.evaluation.records import ScoreCurves
 from abstain.plots.formatting import format_percent
 from abstain.plots.style import BINS, dash, variable
 from abstain.report.subjects.evaluation.lookup import ResultLookup
@@ -54,7 +54,7 @@ def chart_data(lookup: ResultLookup) -> dict[str, Any]:
     return {"scores": lookup.scores, "level": level, "cases": cases}
 
 
-def _case_data(case: Case, lookup: ResultLookup, n_vertices: int) -> dict[str, Any]:
+def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict[str, Any]:
     data: dict[str, Any] = {
         "split": lookup.split_index[case.split],
         "score": lookup.score_index[case.score],
@@ -64,10 +64,10 @@ def _case_data(case: Case, lookup: ResultLookup, n_vertices: int) -> dict[str, A
     if case.reliability is not None:
         data["reliability"] = _reliability_data(case.reliability)
     max_groups = _MAX_PAGE_GROUP_NUMBERS // (2 * n_vertices * len(lookup.cases))
-    if case.of_groups and max_groups:
+    if case.group_curves and max_groups:
         thresholds = np.array(data["curve"]["threshold"], dtype=float)
         data["groups"] = [
-            _group_data(n, c, thresholds) for n, c in [*case.of_groups.items()][:max_groups]
+            _group_data(n, c, thresholds) for n, c in [*case.group_curves.items()][:max_groups]
         ]
     for name, curve in (("cwsa", case.cwsa), ("cwsa_plus", case.cwsa_plus)):
         if curve is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.curves.risk_coverage import thin
-from abstain.evaluation.records import Case, Evaluation, Result
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
@@ -54,7 +54,7 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
         ),
         verdict=tuple(evaluation_verdict(lookup)),
         facts=tuple(_facts(lookup, options.source)),
-        findings=build_remarks(evaluation.findings, options.notes),
+        findings=build_remarks(evaluation.notes, options.notes),
         chart_data=lambda: chart_data(lookup),
         is_complete=options.full,
     )
@@ -62,7 +62,9 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
 
 def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
     # Results and cases have the same counts; an evaluation without curves has no cases.
-    records: Iterator[Result | Case] = chain(lookup.evaluation.results, lookup.evaluation.cases)
+    records: Iterator[Result | ScoreCurves] = chain(
+        lookup.evaluation.results, lookup.evaluation.curves
+    )
     first = next(records, None)
     yield "Source", source
     # The counts of several splits are in the table of all metrics.
@@ -78,7 +80,7 @@ def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
 
 def _summary_blocks(lookup: ResultLookup, *, is_complete: bool) -> Iterator[doc.Block]:
     """Yield the headline metrics with some intervals, or all metrics, and one curve."""
-    has_requested_metrics = bool(lookup.evaluation.asked)
+    has_requested_metrics = bool(lookup.evaluation.requested_metrics)
     if (
         is_complete
         or not lookup.headline_metrics
@@ -97,7 +99,7 @@ def _summary_blocks(lookup: ResultLookup, *, is_complete: bool) -> Iterator[doc.
 def _curve_figure(lookup: ResultLookup) -> Iterator[doc.Figure]:
     """Yield a figure with the curves of some scores on the first split."""
     split = lookup.splits[0] if lookup.splits else ()
-    cases = [case for case in lookup.evaluation.cases if case.split == split]
+    cases = [case for case in lookup.evaluation.curves if case.split == split]
     if not cases:
         return
     display = SeriesDisplay(
@@ -114,7 +116,7 @@ def _curve_figure(lookup: ResultLookup) -> Iterator[doc.Figure]:
     yield doc.Figure("curve", display.title, display, f"{description}.")
 
 
-def _curve_series(case: Case) -> Series:
+def _curve_series(case: ScoreCurves) -> Series:
     curve = thin(case.selective, vertices=_MAX_VERTICES)
     x, y = (np.asarray(to_numpy(v, "curve"), float) for v in (curve.coverage, curve.risk))
     return Series(case.score, tuple(x.tolist()), tuple(y.tolist()))
@@ -133,9 +135,9 @@ def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.
     if lookup.cases:
         yield _curves_section(lookup)
     yield doc.Section("numbers", "Metrics", tuple(_numbers_section(lookup)), nav_title="Metrics")
-    if any(case.reliability is not None for case in lookup.evaluation.cases):
+    if any(case.reliability is not None for case in lookup.evaluation.curves):
         yield _reliability_section(lookup)
-    if any(case.cwsa is not None for case in lookup.evaluation.cases):
+    if any(case.cwsa is not None for case in lookup.evaluation.curves):
         yield _cwsa_section(lookup)
     if lookup.cases:
         yield SampleBrowser(lookup, options.images or SampleImages()).section()
@@ -152,12 +154,12 @@ def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.
 # ---------------------------------------------------------------------------------------- charts
 def _band_level(lookup: ResultLookup) -> str:
     """Return the confidence level of the bands as a percentage; empty without bands."""
-    bands = [case.band for case in lookup.evaluation.cases if case.band is not None]
+    bands = [case.band for case in lookup.evaluation.curves if case.band is not None]
     return next((format_percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
 
 def _curves_section(lookup: ResultLookup) -> doc.Section:
-    bands, zero_one = _band_level(lookup), lookup.evaluation.binary
+    bands, zero_one = _band_level(lookup), lookup.evaluation.is_binary
     texts = _ERROR_CHART_TEXTS if zero_one else _LOSS_CHART_TEXTS
     pair = tuple(
         doc.Chart(
@@ -203,7 +205,7 @@ def _curves_section(lookup: ResultLookup) -> doc.Section:
 
 
 def _threshold_slider(lookup: ResultLookup, *, zero_one: bool) -> doc.ThresholdSlider:
-    groups = any(case.of_groups for case in lookup.evaluation.cases)
+    groups = any(case.group_curves for case in lookup.evaluation.curves)
     heads = _ERROR_LABELS if zero_one else _LOSS_LABELS
     return doc.ThresholdSlider(
         "Effect of the threshold", _SLIDER_TEXT, heads, has_groups=groups, role="interactive"
@@ -316,7 +318,7 @@ def _numbers_lead(lookup: ResultLookup) -> Iterator[str | doc.Span]:
             "intervals do not imply that a difference is not significant, because all scores were "
             "evaluated on the same samples."
         )
-    if not lookup.evaluation.binary:
+    if not lookup.evaluation.is_binary:
         yield (
             " The loss of these data is not 0/1: if an explanation mentions the share of wrong "
             "answers, it refers to the mean loss."
@@ -339,7 +341,7 @@ def _glossary_blocks(lookup: ResultLookup) -> Iterator[doc.Block]:
             for title, meaning in meanings.items()
         )
     )
-    scores = doc.Glossary(score_entries(lookup.scores, lookup.evaluation.own))
+    scores = doc.Glossary(score_entries(lookup.scores, lookup.evaluation.column_scores))
     yield doc.Section("scores", "Scores in this report", (scores,), level=3)
     metrics = metric_entries(lookup.metrics)
     title = f"{len(metrics)} metrics with range, direction and source"

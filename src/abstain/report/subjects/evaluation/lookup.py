@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from abstain.evaluation.records import Case, Evaluation, Result
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.plots.formatting import check_result_type, format_percent, metric_title
 from abstain.report.formatting import format_interval, headline_metrics, unique
 from abstain.typing import Split
@@ -29,9 +29,9 @@ class ResultLookup:
         return {(r.split, r.score, r.metric.name): r for r in self.evaluation.results}
 
     @cached_property
-    def cases(self) -> dict[tuple[Split, str], Case]:
+    def cases(self) -> dict[tuple[Split, str], ScoreCurves]:
         """Cases by split and score."""
-        return {(c.split, c.score): c for c in self.evaluation.cases}
+        return {(c.split, c.score): c for c in self.evaluation.curves}
 
     @cached_property
     def splits(self) -> list[Split]:
@@ -144,7 +144,7 @@ def metrics_by_interval_method(results: Iterable[Result]) -> dict[str, list[str]
     titles_by_method: dict[str, list[str]] = {}
     for result in results:
         if result.interval.exists:
-            titles_by_method.setdefault(result.interval.form, []).append(
+            titles_by_method.setdefault(result.interval.procedure, []).append(
                 metric_title(result.metric.name)
             )
     return {method: unique(titles) for method, titles in titles_by_method.items()}

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from abstain.evaluation.records import Case, ExtremeSample, Part
+from abstain.evaluation.records import Contribution, ExtremeSample, ScoreCurves
 from abstain.report import document as doc
 from abstain.report.formatting import format_number, unique
 from abstain.report.images import SampleImages
@@ -71,7 +71,7 @@ class SampleBrowser:
             options = tuple(doc.Option(str(i), name) for i, name in enumerate(names))
             yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
 
-    def _box(self, case: Case) -> doc.Box:
+    def _box(self, case: ScoreCurves) -> doc.Box:
         tags = {
             "split": str(self.lookup.split_index[case.split]),
             "by": str(self.lookup.score_index[case.score]),
@@ -93,7 +93,7 @@ class SampleBrowser:
             *((doc.Column("Image", is_sortable=False),) if has_images else ()),
             *((doc.Column("Label"), doc.Column("Predicted")) if has_classes else ()),
             doc.number_column("Confidence"),
-            *(() if self.lookup.evaluation.binary else (doc.number_column("Loss"),)),
+            *(() if self.lookup.evaluation.is_binary else (doc.number_column("Loss"),)),
         )
         rows = [
             doc.Row(
@@ -127,22 +127,22 @@ class SampleBrowser:
         if has_classes:
             yield from (sample.label, sample.prediction)
         yield doc.Number(sample.confidence, number_format="six_digits")
-        if not self.lookup.evaluation.binary:
+        if not self.lookup.evaluation.is_binary:
             yield doc.Number(sample.loss)
 
 
-def _extreme_samples(case: Case) -> tuple[ExtremeSample, ...]:
+def _extreme_samples(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
     return (*case.overconfident, *case.underconfident)
 
 
-def contribution_tables(case: Case, case_name: str) -> Iterator[doc.Table]:
+def contribution_tables(case: ScoreCurves, case_name: str) -> Iterator[doc.Table]:
     """Yield the contributions of classes and of groups, if there are several of them."""
     for kind, subsets in (("class", case.by_class), ("group", case.by_group)):
         if len(subsets) > 1 and case.failures:
             yield _contribution_table(kind, subsets, case_name)
 
 
-def _contribution_table(kind: str, subsets: tuple[Part, ...], case_name: str) -> doc.Table:
+def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name: str) -> doc.Table:
     headers = ("Samples", "Share of samples", "Share of AUGRC", "Contribution to AUGRC")
     n_remaining = len(subsets) - _MAX_ROWS
     return doc.Table(
@@ -153,7 +153,7 @@ def _contribution_table(kind: str, subsets: tuple[Part, ...], case_name: str) ->
     )
 
 
-def _contribution_row(subset: Part) -> tuple[doc.Cell, ...]:
+def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
     # More silent failures than expected from the number of samples.
     is_overrepresented = subset.share > subset.sample_share
     share = (

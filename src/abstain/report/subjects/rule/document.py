@@ -67,7 +67,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
         ),
         verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
         facts=(("Calibration data", options.source), *facts(checks.rule)),
-        findings=build_remarks(checks.findings, options.notes, lambda _: ""),
+        findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         is_alarm=not checks.rule.attainable,
         name_width=min(
             max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH

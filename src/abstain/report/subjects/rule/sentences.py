@@ -72,7 +72,7 @@ def estimate(value: float, interval: Interval) -> Number | None:
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
     """Describe the rule, its guarantee and its coverage on the calibration data."""
-    rule, binary = checks.rule, checks.binary
+    rule, binary = checks.rule, checks.is_binary
     if not rule.attainable:
         if rule.parts:
             return _unattainable_parts(rule)
@@ -88,7 +88,7 @@ def rule_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _acceptance_sentence(checks: RuleChecks) -> str:
-    rule, probability = checks.rule, checks.probability
+    rule, probability = checks.rule, checks.threshold_probability
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
     if rule.per:
         return (

@@ -1,0 +1,85 @@
+"""Lazy imports: a module is loaded when one of its names is used."""
+
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+
+class LazyModule:
+    """A module that is imported when one of its attributes is accessed.
+
+    It is meant for slow imports that most calls do not need and that several functions share. If
+    one function needs a module, it imports the module itself.
+
+    Examples
+    --------
+    >>> fractions = LazyModule("fractions")
+    >>> fractions.Fraction(1, 2) + 1
+    Fraction(3, 2)
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module and store the attribute."""
+        if name.startswith("__"):
+            # Python looks for special attributes on any object. This does not use the module.
+            raise AttributeError(name)
+        value = getattr(import_module(self._module), name)
+        setattr(self, name, value)
+        return value
+
+
+#: The special functions of SciPy. Their import takes longer than that of `abstain.metrics`.
+special = LazyModule("scipy.special")
+
+
+def lazy_function(path: str) -> Callable[..., Any]:
+    """Return a function that imports ``module:name`` when it is called, and calls it.
+
+    Examples
+    --------
+    >>> lazy_function("math:hypot")(3, 4)
+    5.0
+    """
+    module, _, name = path.partition(":")
+
+    def call(*args: Any) -> Any:
+        return getattr(import_module(module), name)(*args)
+
+    return call
+
+
+#: The names `__all__`, `__getattr__` and `__dir__` of a package.
+LazyExports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
+
+
+def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package with lazy imports.
+
+    `names_by_module` has the public names of each module of the package; a dot in the name of a
+    module is written as two underscores. For type checkers, the package also imports the names
+    under `TYPE_CHECKING`. Usage in the package::
+
+        __all__, __getattr__, __dir__ = lazy_exports(__name__, module=("Name", "Other"))
+    """
+    module_by_name = {
+        name: module.replace("__", ".")
+        for module, names in names_by_module.items()
+        for name in names
+    }
+    package_module = sys.modules[package]
+
+    def get_attribute(name: str) -> Any:
+        if name not in module_by_name:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{module_by_name[name]}"), name)
+        setattr(package_module, name, value)
+        return value
+
+    def list_attributes() -> list[str]:
+        return sorted({*vars(package_module), *module_by_name})
+
+    return sorted(module_by_name), get_attribute, list_attributes

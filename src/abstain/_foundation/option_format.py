@@ -1,0 +1,40 @@
+"""The format of an option in messages: as a keyword argument, or as a command-line flag."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+#: Formats an option name and its value; None stands for no value.
+Writer = Callable[[str, object], str]
+
+
+def _as_keyword(name: str, value: object) -> str:
+    return f"`{name}`" if value is None else f"{name}={value!r}"
+
+
+_WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
+
+
+def format_option(name: str, value: object = None) -> str:
+    """Format an option as the caller passes it: as a keyword or as a flag.
+
+    Examples
+    --------
+    >>> format_option("label", "y"), format_option("label")
+    ("label='y'", '`label`')
+    """
+    return _WRITER.get()(name, value)
+
+
+@contextmanager
+def option_format(writer: Writer) -> Iterator[None]:
+    """Use another writer for `format_option` inside the block.
+
+    The command line writes flags instead of keywords. The writer is called when a message is
+    created, so texts from the data are never changed.
+    """
+    token = _WRITER.set(writer)
+    try:
+        yield
+    finally:
+        _WRITER.reset(token)
