@@ -153,7 +153,7 @@ def test_bands_of_many_cases_are_thinned(plain, large):
     sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
     assert sizes == {57}
     crowd = [replace(plain.curves[0], split=(("part", f"{i}"),)) for i in range(600)]
-    thin = chart_data(ResultLookup(replace(plain, cases=tuple(crowd), results=())))["cases"][0][
+    thin = chart_data(ResultLookup(replace(plain, curves=tuple(crowd), results=())))["cases"][0][
         "band"
     ]
     assert len(thin["coverage"]) == 20
@@ -162,7 +162,7 @@ def test_bands_of_many_cases_are_thinned(plain, large):
 
 
 def test_no_intervals_no_bands(plain):
-    bare = replace(plain, cases=tuple(replace(case, band=None) for case in plain.curves))
+    bare = replace(plain, curves=tuple(replace(case, band=None) for case in plain.curves))
     data = chart_data(ResultLookup(bare))
     assert data["level"] == ""
     assert not [case for case in data["cases"] if "band" in case]

@@ -217,11 +217,11 @@ def test_a_page_says_only_what_holds_of_ties(plain):
 def test_a_long_table_says_how_many_rows_it_has(large, plain):
     rows = len({(result.split, result.score) for result in large})
     assert f"{rows} rows)" in html_report(large)
-    assert "scroll for the rest" not in html_report(plain)
+    assert "scroll to see all" not in html_report(plain)
 
 
 def without_bands(evaluation):
-    return replace(evaluation, cases=tuple(replace(c, band=None) for c in evaluation.curves))
+    return replace(evaluation, curves=tuple(replace(c, band=None) for c in evaluation.curves))
 
 
 def test_bands_are_offered_where_there_are_some(plain, parse):

@@ -131,7 +131,7 @@ def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
     only = tuple(r for r in plain if r.metric.name == "augrc")
     assert "of the answers are wrong" in " ".join(said(replace(plain, results=only)).verdict)
     # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
-    assert "the mean loss is" in " ".join(said(replace(plain, binary=False)).verdict)
+    assert "the mean loss is" in " ".join(said(replace(plain, is_binary=False)).verdict)
 
 
 def test_an_own_column_is_not_the_score_of_its_name():
@@ -246,7 +246,7 @@ def test_findings_are_grouped_and_warnings_come_first(plain):
         Note("ties", "two", (), "second"),
         Note("saturation", "three", (), "first", "warning"),
     )
-    found = said(replace(plain, findings=findings)).findings
+    found = said(replace(plain, notes=findings)).findings
     assert [one.text for one in found] == ["three", "one", "read", "dropped"]
     assert [one.text for one in found[1].similar] == ["two"]
 

@@ -282,7 +282,7 @@ def test_groups_are_rows_and_the_whole_says_what_it_owes_them():
         assert "The guarantee holds overall but is violated in a group" in said
         assert "The target is broken in 1 of 2 groups" in said
         assert "a target holds only if it holds in each group" in said
-    lines = [line.split()[0] for line in printed.splitlines() if "broken" in line and "[" in line]
+    lines = [line.split()[0] for line in printed.splitlines() if "violated" in line and "[" in line]
     assert lines[0] == "later"
     assert len([line for line in printed.splitlines() if line.startswith("  common")]) == 1
     # Very many: the worst are printed, all are on the page.

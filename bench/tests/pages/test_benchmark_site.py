@@ -78,7 +78,7 @@ def test_the_sentences_have_the_numbers_of_the_results():
     assert f"“{best}” is best on average: its mean rank is {means[best]:.2f} of 4" in said
     curve = results().curves["iid", best]
     wrong = np.interp(0.8, curve.coverage, curve.selective_risk)
-    assert f"{100 * round(wrong, 2):g} % of the others are wrong on pictures like those" in said
+    assert f"{100 * round(wrong, 2):g}% of the others are wrong on pictures like those" in said
 
 
 def test_rows_stand_by_their_mean_ranks():

@@ -73,7 +73,7 @@ def test_a_page_says_why_a_line_or_the_figure_is_missing():
     lead, figure = _severities(_unattainable(plain(), NAMES))
     assert not figure
     assert (
-        "No method has a threshold that could promise on validation data to keep failures at 5 %"
+        "No method has a threshold that could promise on validation data to keep failures at 5%"
         in lead
     )
 
