@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from abstain.cli.main import run
-from abstain.tables.scan import pieces
+from abstain.tables.scan import chunks
 
 
 def _parts(folder: Path, parts: int = 3, rows: int = 500) -> str:
@@ -127,10 +127,10 @@ def test_bad_rows_are_left_out_and_said(tmp_path, capsys):
 _SLOWLY = """
 import sys, time
 from abstain.evaluation.stream import evaluation
-from abstain.tables.scan import pieces, scan
+from abstain.tables.scan import chunks, scan
 from abstain.cli.main import run
 import abstain as ab
-pieces._MOST = pieces._LEAST = 100
+chunks._MOST = chunks._LEAST = 100
 evaluation._WRITTEN = 1
 read = scan.PredictionScan.read
 def slowly(self, piece):
@@ -168,7 +168,7 @@ def _hold_killed(
     tmp_path: Path, monkeypatch, instants: list[float], pause: float, *, graded: bool = False
 ) -> None:
     for size in ("_MOST", "_LEAST"):
-        monkeypatch.setattr(pieces, size, 100)
+        monkeypatch.setattr(chunks, size, 100)
     files = _parts(tmp_path / "big")
     for path in sorted((tmp_path / "big").iterdir()) if graded else ():
         frame = pl.read_parquet(path)

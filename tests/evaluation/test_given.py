@@ -55,7 +55,7 @@ def test_tables(tmp_path):
         same(found, named)
         said = [finding.message for finding in found.findings]
         assert "mine" in said
-        assert any("took label from 'label'" in message for message in said)
+        assert any("read label from 'label'" in message for message in said)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 import abstain as ab
 from abstain.errors import InputError, MissingInputError
-from abstain.tables.scan import pieces
+from abstain.tables.scan import chunks
 
 DASK = ab.StreamOptions(engine="dask")
 
@@ -74,8 +74,8 @@ def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatc
 
     monkeypatch.setattr(cluster, "started", lambda *_, **__: Here())
     monkeypatch.setattr(cluster, "distributed", lambda: None)
-    monkeypatch.setattr(pieces, "_MOST", 100)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     scan = ab.scan_predictions(_files(tmp_path), by="model")
     counts = cluster.counted_by_workers(scan, Question(None, None), "")
     how = IntervalOptions.checked("analytic", level=0.95, bootstrap=2, clustered=False, rng=0)

@@ -307,7 +307,7 @@ class StreamCounts:
     def updated(self, batch: ScannedBatch, question: Question, *, several: bool) -> "StreamCounts":
         """Return those with a batch too; of `several` files its samples are named by theirs."""
         splits, rows = dict(self.splits), 0
-        at = f"{batch.piece.file}: " if several else ""
+        at = f"{batch.chunk.file_label}: " if several else ""
         for split, passed in batch.splits.items():
             rows += passed.n
             p = counted_batch(passed)
@@ -318,7 +318,7 @@ class StreamCounts:
             self.pieces + 1,
             self.rows + rows,
             splits,
-            (*self.notes, (batch.rows, batch.notes)),
+            (*self.notes, (batch.n_rows, batch.notes)),
             (*self.skipped, *batch.skipped),
         )
 
