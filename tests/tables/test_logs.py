@@ -19,7 +19,7 @@ from abstain.errors import (
 )
 from abstain.tables import read_predictions
 from abstain.tables.logs.log_probabilities import choice_confidences, token_confidences
-from abstain.tables.logs.zstandard import max_decompressed_bytes, decompress_text
+from abstain.tables.logs.zstandard import decompress_text, max_decompressed_bytes
 
 LOGS = Path(__file__).parent / "logs"
 EVAL, JSON = LOGS / "arithmetic.eval", LOGS / "arithmetic.json"
@@ -149,7 +149,7 @@ def test_logs_without_confidences_or_samples(tmp_path):
         read_predictions(edited(tmp_path, silence))
     with pytest.raises(FileFormatError, match="contains only a header"):
         read_predictions(edited(tmp_path, lambda log: log.update(samples=None)))
-    with pytest.raises(FileFormatError, match="holds no answers"):
+    with pytest.raises(FileFormatError, match="contains no answers"):
         read_predictions(edited(tmp_path, lambda log: log.update(samples=[])))
 
 

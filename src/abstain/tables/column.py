@@ -357,7 +357,7 @@ class MissingEntries:
         self, name: str, is_missing: BoolArray, role: str, *, can_reject: bool = True
     ) -> str:
         row = int(np.flatnonzero(is_missing)[0])
-        remedies = f"{option('missing', 'drop')} drops these rows"
+        remedies = f"{option('missing', 'drop')} removes these rows"
         if can_reject and not self.is_chunk:
             remedies += (
                 f"; {option('missing', 'reject')} counts them as abstentions with the lowest "

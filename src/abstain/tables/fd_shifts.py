@@ -252,8 +252,8 @@ def _match_rows(results: _Results, n_file_rows: int, name: str) -> IntArray:
         matched_rows[is_noise] = -1
         note += (
             f". FD-Shifts would select {selected_images.size:,} of {n_images:,} for each "
-            f"corruption and severity, so the rows of data set {_NOISE_DATASET} cannot be matched and it is "
-            "read without this file"
+            f"corruption and severity, so the rows of data set {_NOISE_DATASET} cannot be matched "
+            "and it is read without this file"
         )
     results.add_note(note)
     return matched_rows

@@ -71,7 +71,8 @@ class RowIndex:
             row = int(np.flatnonzero(bad)[0])
             raise DomainError(
                 f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
-                f"{low} to {len(classes) - 1}; got {column.format_entry(row) if fits else column.dtype_name}"
+                f"{low} to {len(classes) - 1}; got "
+                + (column.format_entry(row) if fits else column.dtype_name)
                 + (f" in row {row}" if fits else "")
             )
         return values.astype(np.int64)
@@ -140,7 +141,8 @@ def _row_numbers(
 ) -> IntArray:
     if column.is_text or column.is_missing is not None or not column.has_only_integers:
         raise DomainError(
-            f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.dtype_name}"
+            f"{table.source}: 'row' must hold whole numbers, counted from 0; got "
+            f"{column.dtype_name}"
         )
     values: IntArray = np.asarray(column.values).astype(np.int64)
     bad = (values < 0) | (values >= most)
