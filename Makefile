@@ -18,11 +18,11 @@ export OMP_NUM_THREADS ?= 1
 # Without its bytecode kept, every process that a test begins compiles all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# What `make test` draws of each law: few examples; `make test-all` draws more.
+# Hypothesis profile of `make test`: few examples per property test; `make test-all` runs more.
 EXAMPLES ?= quick
 COVERAGE ?=
 
-.PHONY: demo study check test test-slow test-all test-minimal test-peers test-lowest test-smoke lint laws docs links clean
+.PHONY: demo study check test test-slow test-all test-minimal test-peers test-lowest test-smoke lint properties docs links clean
 .PHONY: bench bench-check bench-install release
 .DEFAULT_GOAL := test
 
@@ -42,15 +42,16 @@ $(TEST)/.installed: pyproject.toml bench/pyproject.toml constraints.txt hatch_bu
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]' -e ./bench
 	touch $@
 
-# For every commit: architecture tests, laws, conformance, layers, lint and types. The laws on other arrays
-# than NumPy's and those of the estimators take longer than all the rest.
-SLOW_LAWS := $(addprefix --ignore=tests/laws/test_,backends.py gradients.py estimators.py)
+# For every commit: architecture tests, property tests, conformance, layers, lint and types. The
+# property tests of other array libraries, gradients and estimators are excluded: they take longer
+# than all other tests together.
+SLOW_PROPERTIES := $(addprefix --ignore=tests/properties/test_,backends.py gradients.py estimators.py)
 check: $(TEST)/.installed
-	$(MAKE) --no-print-directory -j2 --output-sync=target laws lint
+	$(MAKE) --no-print-directory -j2 --output-sync=target properties lint
 
-laws: $(TEST)/.installed
+properties: $(TEST)/.installed
 	HYPOTHESIS_PROFILE=few \
-	$(TOOLS)/python -m pytest -q -m "not slow" $(SLOW_LAWS) tests/architecture tests/laws tests/references
+	$(TOOLS)/python -m pytest -q -m "not slow" $(SLOW_PROPERTIES) tests/architecture tests/properties tests/references
 
 # What a change must pass: all tests but those marked as slow, then the checks.
 test: $(TEST)/.installed
@@ -64,7 +65,7 @@ SLOW_FILES = $(shell grep -rlw slow tests bench/tests --include='test_*.py')
 test-slow: $(TEST)/.installed
 	$(TOOLS)/python -m pytest -n $(WORKERS) $(FILES) -m slow --durations=20 $(SLOW_FILES)
 
-# Everything, for CI: more examples of each law, every branch counted, the base install.
+# Everything, for CI: more examples per property test, every branch counted, the base install.
 test-all:
 	$(MAKE) --no-print-directory test EXAMPLES=default COVERAGE="--cov --cov-fail-under=97"
 	$(MAKE) --no-print-directory test-slow

@@ -60,7 +60,7 @@ def logits(results: BenchmarkResults) -> Iterator[str]:
 def half(store: Store, results: BenchmarkResults) -> Iterator[str]:
     """What do logits in float16 do to the softmax response, computed naively and as log-odds?"""
     setting = next(c.setting for c in results.chosen if c.method == "msr")
-    runs = [r for r in store.tested if (r.arm, r.setting) == ("cross-entropy", setting)]
+    runs = [r for r in store.tested_runs if (r.arm, r.setting) == ("cross-entropy", setting)]
     rows = []
     for name in ("iid", "unseen-typefaces", "textures"):
         if name not in {one.key for one in store.exposures}:

@@ -23,11 +23,11 @@ import numpy as np
 from scipy.stats import norm
 
 from abstain import simulate
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain._foundation.scored import ClassView, Scored
-from abstain.inference.intervals import Difference, difference_from
+from abstain.inference.intervals import Difference, difference_from_influences
 from abstain.metrics.entry import METRICS
-from abstain.metrics.intervals import difference_of, influences, interval_of
+from abstain.metrics.intervals import difference_of_metric, influence_matrix, interval_of_metric
 
 SIZES = (100, 300, 1000, 3000, 9000)
 RATES = (0.05, 0.10, 0.20)
@@ -79,11 +79,11 @@ def draw(rate: float, n: int, rng: np.random.Generator, *, ties: bool) -> Draw:
 
 def difference(name: str, first: Scored, second: Scored) -> Difference:
     metric = METRICS[name]
-    return difference_from(
+    return difference_from_influences(
         (metric.compute(first).value, metric.compute(second).value),
-        influences(metric, (first, second)),
+        influence_matrix(metric, (first, second)),
         lower_is_better=metric.lower_is_better,
-        failures=min(first.failures, second.failures),
+        failures=min(first.n_failures, second.n_failures),
         heavy=metric.measurement.heavy_tailed,
     )
 
@@ -94,7 +94,7 @@ COLUMNS = ("interval", "same classifier", "other classifier", "false positives")
 def outcomes(name: str, d: Draw, truths: tuple[float, float]) -> list[float]:
     """1 where the truth is held (or a true null rejected), 0 where not, NaN without interval."""
     good, worse = truths
-    interval = interval_of(METRICS[name], d.good)
+    interval = interval_of_metric(METRICS[name], d.good)
     gaps = [difference(name, d.good, second) for second in (d.worse, d.other)]
     null = difference(name, d.good, d.rival)
     held = [(interval.low, interval.high, good), *((g.low, g.high, good - worse) for g in gaps)]
@@ -106,7 +106,7 @@ def outcomes(name: str, d: Draw, truths: tuple[float, float]) -> list[float]:
 
 def cell(n: int, rate: float, *, ties: bool, draws: int, seed: int) -> dict[str, np.ndarray]:
     """Share of draws for each column, by metric."""
-    rng = generator(seed)
+    rng = as_generator(seed)
     known = [population(rate, apart, ties=ties) for apart in (SEPARATION, WORSE)]
     truths = {name: (truth(name, known[0]), truth(name, known[1])) for name in NAMES}
     rows: dict[str, list[list[float]]] = {name: [] for name in NAMES}
@@ -201,7 +201,7 @@ def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -
     noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((3, n)) + rare.shifts[label]
     view = ClassView(label, label, (0, 1))
     good, rival, worse = (
-        Scored(own + np.where(loss, 0.0, rare.separations(apart)[label]), loss, view=view)
+        Scored(own + np.where(loss, 0.0, rare.separations(apart)[label]), loss, class_view=view)
         for own, apart in zip(noise, (SEPARATION, SEPARATION, WORSE), strict=True)
     )
     return Draw(good, rival, worse, worse)
@@ -216,7 +216,7 @@ def draw_classifiers(rare: RareClass, share: float, n: int, rng: np.random.Gener
     for rates in (rare.rates, rare.rates, worse_rates):
         loss = np.where(shared, same, rng.random(n)) < rates[label]
         view = ClassView(label, np.where(loss, 1 - label, label), (0, 1))
-        classifiers.append(Scored(np.zeros(n), loss, view=view))
+        classifiers.append(Scored(np.zeros(n), loss, class_view=view))
     good, rival, worse = classifiers
     return Draw(good, rival, worse, worse)
 
@@ -240,10 +240,10 @@ def rare_cell(
     rows = []
     for _ in range(draws):
         d = draw_one()
-        any_interval = interval_of(always, d.good)
-        interval = interval_of(metric, d.good)
-        null = difference_of(metric, (d.good, d.rival))
-        gap = difference_of(metric, (d.good, d.worse))
+        any_interval = interval_of_metric(always, d.good)
+        interval = interval_of_metric(metric, d.good)
+        null = difference_of_metric(metric, (d.good, d.rival))
+        gap = difference_of_metric(metric, (d.good, d.worse))
         rows.append(
             (
                 metric.compute(d.good).value / good - 1,
@@ -285,7 +285,7 @@ def rare_table(name: str, *, draws: int, seed: int) -> Iterator[str]:
     for rare in BALANCED_CLASSES if is_accuracy else RARE_CLASSES:
         for share in RARE_SHARES:
             for n in BALANCED_SIZES if is_accuracy else RARE_SIZES:
-                start = partial(draw_one, rare, share, n, generator(seed))
+                start = partial(draw_one, rare, share, n, as_generator(seed))
                 truths = rare_truths(name, rare, share)
                 found = rare_cell(name, start, truths, draws=draws)
                 numbers = " | ".join(

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from abstain import shift
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 
 NAMES = ("calibration_risk", "mean_confidence", "thresholded_confidence", "reweighted")
 
@@ -47,7 +47,7 @@ def runs(folder):
     from abstain_bench.runs.store import Store
 
     store = Store.read(folder)
-    for run in store.tested:
+    for run in store.tested_runs:
         found = {}
         for exposure in store.exposures:
             scores = store.scores(run, exposure.key)
@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--model", default="model")
     parser.add_argument("--runs", type=Path)
     options = parser.parse_args()
-    rng = generator(0)
+    rng = as_generator(0)
     sources = list(files(options.files, options.by, options.known, options.model))
     sources += list(runs(options.runs)) if options.runs else []
     print("| data | shift | sets | of | " + " | ".join(NAMES) + " |")

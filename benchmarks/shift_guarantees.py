@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain import shift, thresholds
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 
 DELTA = 0.05
 TARGETS = (0.1, 0.2)
@@ -158,7 +158,7 @@ def main():
     parser.add_argument("--fitted", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    rng = generator(options.seed)
+    rng = as_generator(options.seed)
     print(f"True ratios, {options.sets} calibration sets a setting, delta {DELTA}.\n")
     if options.sets:
         table([r for law in LAWS for r in known(law, SIZE, options.sets, rng)])

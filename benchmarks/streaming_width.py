@@ -33,7 +33,7 @@ def network(kind, n=N, seed=0):
 def limits():
     """Width of the limits, and what the value is really off by, for each metric and scale."""
     from abstain import streaming
-    from abstain._foundation.scored import scored
+    from abstain._foundation.scored import validate_samples
     from abstain.metrics import metric_named
 
     z, p, wrong = network("sure")
@@ -54,7 +54,7 @@ def limits():
                 row.append("-")
                 continue
             found = streaming.compute(state, metric)
-            exact = metric_named(metric).compute(scored(c, wrong)).value
+            exact = metric_named(metric).compute(validate_samples(c, wrong)).value
             assert found.low <= exact <= found.high
             row.append(f"{found.high - found.low:.1e} ({abs(found.value - exact):.0e})")
         rows.append(row)

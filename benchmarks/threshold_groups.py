@@ -16,7 +16,7 @@ import numpy as np
 from threshold_laws import DELTA, Law, critical_for, draw, falling, uneven, walks
 
 from abstain import thresholds
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.thresholds import Limit
 from abstain.thresholds._walks import halvings
 from abstain.thresholds.limits import STARTS
@@ -134,7 +134,7 @@ def main():
     parser.add_argument("--sets", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    rng = generator(options.seed)
+    rng = as_generator(options.seed)
     print(f"{options.sets} calibration sets a setting, target {TARGET}, delta {DELTA}.\n")
     print("| law | n | threshold | worst group broken | any broken (MC error) | mean coverage |")
     print("| --- " * 6 + "|")

@@ -27,7 +27,7 @@ from threshold_laws import (
 )
 
 from abstain import thresholds
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.thresholds._walks import halvings
 
 TARGETS = (0.01, 0.05, 0.1, 0.25)
@@ -231,7 +231,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--full", action="store_true")
     options = parser.parse_args()
-    rng = generator(options.seed)
+    rng = as_generator(options.seed)
     found = [o for law in LAWS for n in SIZES for o in study(law, n, options.sets, rng)]
     print(f"{options.sets} calibration sets a setting, delta {DELTA}.\n")
     promises(found)

@@ -28,8 +28,8 @@ from abstain.cli.predictions import read_named
 from abstain.errors import AbstainError
 from abstain.tables import load, read_predictions, save
 from abstain_bench.runs.store import Additions, Store
-from abstain_bench.studies._data import StudyRequest
-from abstain_bench.studies.finetuning.experiment import read_experiment, shipped
+from abstain_bench.studies._inputs import StudyRequest
+from abstain_bench.studies.finetuning.experiment import packaged_configuration, read_experiment
 
 #: Seconds after which a reader hangs.
 LONGEST = 30
@@ -103,15 +103,15 @@ def study(path: Path) -> None:
 
 def store(path: Path) -> None:
     found = Store.read(path.parent if path.name == "manifest.json" else path.parent.parent)
-    for run in found.tested[:2]:
+    for run in found.tested_runs[:2]:
         for exposure in found.exposures[:2]:
             found.scores(run, exposure.key, logits=True)
 
 
 def scores(path: Path) -> None:
     found = Store.read(path.parent.parent)
-    for kept in found.kept:
-        if path.name in kept.tested:
+    for kept in found.stored_runs:
+        if path.name in kept.test_file:
             found.scores(kept.run, "iid", logits=True)
 
 
@@ -202,7 +202,7 @@ def runs(place: Path) -> dict:
 
 def configurations(place: Path) -> dict:
     place.mkdir()
-    shutil.copy(shipped("digits"), place / "digits.toml")
+    shutil.copy(packaged_configuration("digits"), place / "digits.toml")
     text = '[benchmark]\ntask = "digits"\nseeds = [3]\nmetrics = ["augrc"]\n[arms.devries]\n'
     (place / "mine.toml").write_text(text, encoding="utf-8")
     (place / "other.toml").write_text(text, encoding="utf-8")

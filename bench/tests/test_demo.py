@@ -71,7 +71,7 @@ def test_what_it_trains_and_shows(path):
 
     config = read_config(path)
     assert {"cross-entropy", "deep-gamblers", "devries", "confidnet"} == {
-        arm.kind for arm in config.arms
+        arm.objective for arm in config.arms
     }
     assert config.task == "glyphs"
     assert len(config.seeds) >= 2
@@ -94,7 +94,8 @@ def test_the_demo_learns_less_than_the_study():
     small, large = map(read_config, (demo.CONFIG, demo.STUDY))
     assert [arm.name for arm in small.arms] == [arm.name for arm in large.arms]
     epochs = [
-        [arm.recipe.epochs + sum(arm.stages.values()) for arm in c.arms] for c in (small, large)
+        [arm.recipe.epochs + sum(arm.stage_lengths.values()) for arm in c.arms]
+        for c in (small, large)
     ]
     assert all(3 * few <= many for few, many in zip(*epochs, strict=True))
 

@@ -10,13 +10,13 @@ from benchmarks.cases.peers import tensors
 from benchmarks.cases.ranking import RANKED
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 
 SECTION = Section(
     "accelerator",
     "On an accelerator",
     "In `torch.sort` of the confidences where they lie. Every number is that of the host "
-    "(`tests/laws`).",
+    "(`tests/properties`).",
 )
 KINDS = ("float32", "float64", "float16", "bfloat16")
 #: A device that stands in for an accelerator, to try the races without one; see `--device`.
@@ -78,7 +78,7 @@ def races(sizes: Sizes) -> Iterator[Race]:
     """Yield the races of this section."""
     n = sizes.accelerator
     alone = {
-        metric.name: lambda *given, metric=metric: metric.compute(scored(*given))
+        metric.name: lambda *given, metric=metric: metric.compute(validate_samples(*given))
         for metric in RANKED
     }
     for kind in KINDS:

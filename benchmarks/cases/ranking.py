@@ -10,7 +10,7 @@ from benchmarks.cases.kernels import NUMBA, NUMPY, require_numba
 from benchmarks.inputs import KINDS, Case, case, share_of
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.curves.bands import risk_coverage_band
 from abstain.metrics import METRICS
 
@@ -38,14 +38,14 @@ RANKED = [
     metric
     for metric in METRICS.values()
     if metric.measurement.rank_based
-    and not metric.reason_not_applicable(scored([0.9, 0.1], [0, 1]))
+    and not metric.reason_not_applicable(validate_samples([0.9, 0.1], [0, 1]))
 ]
 #: The rest that needs a confidence and a loss.
 UNRANKED = [
     metric
     for metric in METRICS.values()
     if not metric.measurement.rank_based
-    and not metric.reason_not_applicable(scored([0.9, 0.1], [0, 1]))
+    and not metric.reason_not_applicable(validate_samples([0.9, 0.1], [0, 1]))
 ]
 #: Measured where every metric by itself would take too long.
 FEW = ("augrc", "aurc", "aurc_plugin", "failure_auroc", "coverage@5risk")
@@ -79,7 +79,7 @@ def started(call: Callable[[Case], object], kernels: str) -> Callable[[Case], Ca
 
 def together(one: Case) -> Any:
     """Compute every rank metric of one score, which is sorted once."""
-    s = scored(one.confidence, one.loss)
+    s = validate_samples(one.confidence, one.loss)
     for metric in RANKED:
         metric.compute(s)
     return s
@@ -93,7 +93,7 @@ def evaluated(one: Case, interval: str) -> object:
 
 
 def _alone(metric: Any) -> Callable[[Case], object]:
-    return lambda one: metric.compute(scored(one.confidence, one.loss))
+    return lambda one: metric.compute(validate_samples(one.confidence, one.loss))
 
 
 #: At most so many sorts, with numba and with NumPy; and extra bytes a sample.

@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.papers import FUNCTION_TOPICS, METRIC_TOPICS, PAPERS
 from tests.architecture.source import ROOT
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.metrics import METRICS
 from abstain_bench.studies import STUDIES
 
@@ -107,7 +107,7 @@ def in_catalogues():
     for metric in METRICS.values():
         yield from citations(metric.identity.source, metric.name)
     catalogues = [STUDIES]
-    if has("torch"):
+    if is_installed("torch"):
         from abstain.training import RANK_WEIGHTS
 
         catalogues.append(RANK_WEIGHTS)

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 
 numpydoc_validate = pytest.importorskip("numpydoc.validate")
 
@@ -33,9 +33,9 @@ MODULES = (
     "abstain.tables",
     "abstain.thresholds",
 )
-if has("torch"):
+if is_installed("torch"):
     MODULES += ("abstain.training",)
-if has("torchmetrics"):
+if is_installed("torchmetrics"):
     MODULES += ("abstain.integrations.torchmetrics",)
 # GL08 no docstring; SS no summary, no capital, no full stop; PR02 documents what is not there.
 EVERYTHING = {"GL08", "SS01", "SS02", "SS03", "PR02"}
@@ -60,7 +60,7 @@ def public_names(module_name: str) -> list[str]:
 #: What the pages use of modules of abstain-bench that are internal otherwise.
 BENCH_NAMES = {
     "abstain_bench.runs.importing.add_scores", "abstain_bench.runs.methods.score_all",
-    "abstain_bench.runs.protocol.studies_of", "abstain_bench.runs.specification.default_config",
+    "abstain_bench.runs.studies.studies_of", "abstain_bench.runs.specification.default_config",
     "abstain_bench.runs.specification.read_config",
 }  # fmt: skip
 NAMES = sorted(BENCH_NAMES | {name for module in MODULES for name in public_names(module)})

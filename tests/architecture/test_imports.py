@@ -25,7 +25,7 @@ EXTRAS = {
 }  # fmt: skip
 OF_EXTRAS = {"integrations", "streaming", "training"}
 # These import numba, and are imported when numba is there.
-COMPILED = {"_foundation/compiled.py", "inference/resampling/compiled.py"}
+COMPILED = {"_foundation/compiled.py", "inference/resampling/numba_kernels.py"}
 
 
 # The parts of SciPy that take as long to load as all the rest.

@@ -24,7 +24,6 @@ PERMITTED = {
     "one_hot": "a term of the field",
     "one_pass": "reads the samples once, in contrast to two passes",
     "own_loss": "the option --own-loss of released versions",
-    "own_weights": "an option of `compare` in released versions",
 }
 
 #: Phrases that no manual of the field uses.
@@ -47,7 +46,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain.confidence": (51, 8),
     "abstain.curves": (61, 5),
     "abstain.evaluation": (119, 14),
-    "abstain.inference": (95, 8),
     "abstain.integrations": (80, 10),
     "abstain.metrics": (57, 4),
     "abstain.monitoring": (61, 20),

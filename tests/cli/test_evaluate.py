@@ -64,7 +64,7 @@ def test_curves_are_made_for_a_page_alone(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    case_of = collector.case_of
+    case_of = collector.compute_curves
     made_by = import_module("abstain.evaluation.collector")
     monkeypatch.setattr(made_by, "case_of", lambda part: made.append(part) or case_of(part))
     assert run(["evaluate", str(table), *COLUMNS]) == 0
@@ -197,7 +197,7 @@ def test_hints_are_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "--label" not in out
     assert "--own-loss" not in out
     assert run(["evaluate", str(path), "--own-loss", "los"]) == 2
-    assert "asked for by --own-loss" in capsys.readouterr().err
+    assert "requested by --own-loss" in capsys.readouterr().err
 
 
 def test_hints_are_keywords_again_after_a_command(tmp_path: Path) -> None:

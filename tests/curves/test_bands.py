@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstain import simulate
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.curves._accepted_parts import accepted
 from abstain.curves.bands import as_generalized, risk_coverage_band
 from abstain.curves.risk_coverage import generalized_risk_coverage_curve, risk_coverage_curve
@@ -68,7 +68,7 @@ def test_the_covariance_is_that_of_the_influences(weighted, graded, round_to):
     confidence, loss, weight, _ = small(n=60, round_to=round_to)
     loss = loss * np.random.default_rng(1).random(60) if graded else loss.astype(float)
     weight = weight if weighted else None
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     at = accepted(s, np.array([0.05, 0.31, 0.32, 0.6, 1.0]), None)
     w = np.ones(60) if weight is None else weight
     table = influences(confidence, loss, at, w) * w[:, None] / w.sum()

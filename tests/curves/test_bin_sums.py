@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from abstain._foundation.ranks import equal_mass_bins
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import equal_mass_bins
 from abstain.curves import bin_sums as module
 from abstain.curves.bin_sums import bin_sums, mass_edges
 from abstain.metrics import METRICS
-from abstain.metrics.calibration import ece_right_open_of
+from abstain.metrics.calibration import compute_ece_right_open
 
 
 def samples(seed, dtype, *, weighted, n=700):
@@ -31,7 +31,7 @@ def test_sums_are_those_of_the_samples_of_each_bin(monkeypatch, bins, dtype, wei
     inner = (np.arange(1, bins) / bins).astype(dtype)
     sums = bin_sums(s, inner, side=side)
     ends = np.concatenate(([-np.inf], inner, [np.inf]))
-    weight = np.ones(s.n) if s.weight is None else s.weight
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
     for k in range(bins):
         low, high = ends[k], ends[k + 1]
         left = (s.probability > low) & (s.probability <= high)
@@ -59,8 +59,8 @@ def test_edges_of_equal_mass_are_those_of_the_groups(bins, seed):
 @pytest.mark.parametrize("name", ["ece", "ece_equal_mass", "mce"])
 def test_no_calibration_error_sorts_rows_or_groups_samples(monkeypatch, name):
     s = samples(1, "float32", weighted=False)
-    METRICS[name].compute(s), ece_right_open_of(s, 10)
-    assert not {"groups", "runs", "_keys", "probability_groups"} & set(vars(s))
+    METRICS[name].compute(s), compute_ece_right_open(s, 10)
+    assert not {"groups", "sorted_confidence", "_keys", "probability_groups"} & set(vars(s))
 
 
 def test_errors_of_the_same_bins_share_one_pass(monkeypatch):

@@ -18,7 +18,7 @@ from cyclopts.exceptions import MissingArgumentError
 from tests.docs.blocks import PAGES, ROOT, blocks
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.cli.app import complete_application
 from abstain.cli.main import run
 from abstain.errors import UnknownNameError
@@ -161,7 +161,7 @@ def catalogues() -> list[Catalogue]:
         importlib.import_module(f"abstain.{name}")
     for name in ("studies", "data.fetching", "runs.methods", "runs.tasks"):
         importlib.import_module(f"abstain_bench.{name}")
-    if has("torch"):
+    if is_installed("torch"):
         importlib.import_module("abstain.training")
         importlib.import_module("abstain_bench.networks")
     found = [one for one in gc.get_objects() if type(one) is Catalogue]
@@ -179,4 +179,4 @@ def test_the_list_that_a_catalogue_names_has_all_its_entries(capsys):
         printed = capsys.readouterr().out
         assert not [name for name in catalogue if name not in printed], line
         tried.append(line)
-    assert len(tried) >= (13 if has("torch") else 12)
+    assert len(tried) >= (13 if is_installed("torch") else 12)

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from tests.docs.blocks import ROOT
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.metrics import METRICS, metric_named
 from abstain_bench.studies.requirements.decisions import JudgedMetric, judged
 from abstain_bench.studies.requirements.verdicts import COMPLETE, NEVER_WORSE, PAIRS
@@ -41,7 +41,7 @@ def it_may_get_worse(judgment: JudgedMetric) -> bool:
 STATEMENTS: Final[tuple[tuple[str, Verdict], ...]] = (
     (r"(?:rewards|counts) (?:both )?accuracy and ranking", it_never_gets_worse),
     (r"blind to (?:the )?accuracy|blind to it", it_ignores_a_factor),
-    (r"does not know how many failures", it_ignores_a_factor),
+    (r"does not depend on the number of failures", it_ignores_a_factor),
     (r"[Cc]omparable (?:across error|between classifiers)", it_ignores_a_factor),
     (r"the accuracy moves it at the same failure AUROC", accuracy_and_ranking_both_move_it),
     (r"a more accurate classifier can have the lower value", it_may_get_worse),
@@ -91,7 +91,7 @@ def at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) 
     loss = np.repeat([0, 1], normal.size)
     weight = np.where(loss, 1 - accuracy, accuracy)
     assert ab.failure_auroc(confidence, loss, weight=weight) == pytest.approx(0.9, abs=1e-6)
-    return METRICS[name].compute(scored(confidence, loss, weight)).value
+    return METRICS[name].compute(validate_samples(confidence, loss, weight)).value
 
 
 @pytest.mark.parametrize(

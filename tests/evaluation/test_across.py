@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from abstain._foundation.scored import Scored
-from abstain.evaluation.comparison import Blocks, Plan, Sampled, SampledRows, Unit, across_data
+from abstain.evaluation.comparison import (
+    Blocks,
+    MethodValues,
+    Plan,
+    RowWeights,
+    ScoredRun,
+    across_data,
+)
 from abstain.metrics import METRICS
 
 PLAN = Plan(0.95)
@@ -16,8 +23,10 @@ def pairs_of(values, metric: str = "augrc", plan: Plan = PLAN):
     parts = []
     for i, row in enumerate(np.asarray(values)):
         names = "abc"[: row.size]
-        unit = Unit((("data", str(i)),), "", dict.fromkeys(names, nothing), None, None, None, None)
-        parts.append(Sampled(METRICS[metric], (unit,), row[None], SampledRows(None, None)))
+        unit = ScoredRun(
+            (("data", str(i)),), "", dict.fromkeys(names, nothing), None, None, None, None
+        )
+        parts.append(MethodValues(METRICS[metric], (unit,), row[None], RowWeights(None, None)))
     return across_data([Blocks(tuple(parts))], plan).pairs
 
 

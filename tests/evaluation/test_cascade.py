@@ -89,7 +89,7 @@ def test_the_person_may_be_wrong_at_a_rate_or_as_measured():
     with pytest.raises(MissingInputError, match="person"):
         ab.check_cascade(measured, said(100, 1))
     assert ab.check_cascade(measured, {**said(100, 1), "person": 0.05}).checks[0].risk > 0
-    kinds = {f.kind for f in ab.check_cascade(plain, said(100, 1)).findings}
+    kinds = {f.kind for f in ab.check_cascade(plain, said(100, 1)).notes}
     assert kinds == {"guarantee", "person"}
 
 
@@ -120,10 +120,10 @@ def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
     assert rows["name"].to_list() == ["calibration", "same", "hard", "bare"]
     assert checks.frontier.chosen is not None
     assert checks.frontier.risk[checks.frontier.chosen] == pytest.approx(cascade.risk)
-    kinds = {f.kind for f in checks.findings}
+    kinds = {f.kind for f in checks.notes}
     assert {"load", "no_labels", "guarantee"} <= kinds
     again = ab.check_cascade(cascade, said(6000), calibration=said(6000))
-    assert "same_data" in {f.kind for f in again.findings}
+    assert "same_data" in {f.kind for f in again.notes}
     assert len(ab.check_cascade(cascade, {})) == 0
 
 
@@ -264,7 +264,7 @@ def test_says_that_confidences_are_upside_down():
     (one, loss), (two, wrong) = said(2000).values()
     data = {"small": (1 - one, loss), "large": (two, wrong)}
     cascade = ab.set_cascade(data, max_risk=0.1)
-    found = ab.check_cascade(cascade, {"later": data}, calibration=said(2000)).findings
+    found = ab.check_cascade(cascade, {"later": data}, calibration=said(2000)).notes
     turned = [f.message for f in found if f.kind == "direction"]
     assert len(turned) == 1
     assert turned[0].startswith("later, small: ")

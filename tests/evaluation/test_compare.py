@@ -80,7 +80,7 @@ def test_chances_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
     both = ab.compare(predictions(0), bootstrap=2000)
     for source in {s.source for s in both.standings}:
         rows = [s for s in both.standings if s.source == source]
-        table = np.array([s.chances for s in rows])
+        table = np.array([s.rank_probabilities for s in rows])
         assert table.sum(axis=0) == pytest.approx(1)
         assert table.sum(axis=1) == pytest.approx(1)
     by_source = [
@@ -111,24 +111,24 @@ def test_the_seed_decides_and_the_global_state_stays():
 
 
 def test_the_test_of_the_literature_is_there_but_decides_nothing():
-    found = ab.compare(predictions(0), bootstrap=300, literature=True)
+    found = ab.compare(predictions(0), bootstrap=300, published_test=True)
     theirs = [p for p in found.pairs if p.test == "Wilcoxon on bootstrap replicates"]
     assert len(theirs) == 6, "one-sided for both directions of each pair"
     assert not any(p.valid for p in theirs)
     assert all("not independent" in p.note or "replicates" in p.note for p in theirs)
     assert found.test == "influence function"
-    assert any("decides nothing" in f.message for f in found.findings)
+    assert any("decides nothing" in f.message for f in found.notes)
     assert not ab.compare(predictions(0)).bootstrap
-    assert ab.compare(predictions(0), literature=True).bootstrap == 1000
+    assert ab.compare(predictions(0), published_test=True).bootstrap == 1000
 
 
 def test_the_test_of_the_literature_is_made_only_where_it_is_asked_for(monkeypatch):
-    asked = ab.compare(predictions(0), bootstrap=64, literature=True)
+    asked = ab.compare(predictions(0), bootstrap=64, published_test=True)
     module = sys.modules["abstain.evaluation.comparison.pairs"]
     monkeypatch.setattr(module, "wilcoxon_on_replicates", None)
     plain = ab.compare(predictions(0), bootstrap=64)
     assert list(map(str, plain.pairs)) == [str(p) for p in asked.pairs if p.valid]
-    assert not any("decides nothing" in f.message for f in plain.findings)
+    assert not any("decides nothing" in f.message for f in plain.notes)
 
 
 def test_a_metric_without_influence_is_decided_by_the_bootstrap():
@@ -138,7 +138,7 @@ def test_a_metric_without_influence_is_decided_by_the_bootstrap():
         "paired bootstrap"
     ] * 3
     assert next(p.test for p in found.pairs if p.metric == "augrc") == "influence function"
-    assert any("bootstrap" in f.message and "FPR" in f.message for f in found.findings)
+    assert any("bootstrap" in f.message and "FPR" in f.message for f in found.notes)
 
 
 def test_equal_methods_have_the_rank_that_is_asked_for(found):
@@ -188,7 +188,7 @@ def test_runs_on_the_same_samples_are_averaged_sample_by_sample():
     assert means["sharp"].value == pytest.approx(np.mean([e.value for e in each]))
     # Four runs with their own mistakes on the same images: surer than one, by less than half.
     assert 0.4 < means["sharp"].standard_error / each[0].standard_error < 1
-    assert any("sample by sample" in f.message for f in found.findings)
+    assert any("sample by sample" in f.message for f in found.notes)
 
 
 def test_runs_on_other_samples_count_as_samples_of_their_own():
@@ -205,7 +205,7 @@ def test_several_data_sets_are_ranked_together():
         "influence functions, rank then aggregate",
         "influence functions, aggregate then rank",
     }
-    assert {a.blocks for a in found.across} == {7}
+    assert {a.blocks for a in found.mean_ranks} == {7}
     wilcoxon = pair(found, "sharp", "blunt", metric="augrc", data=None)
     assert wilcoxon.test == "Wilcoxon across data sets"
     assert found.rows("pairs")[-1]["data"] == "(all)"
@@ -276,7 +276,7 @@ def test_non_inferiority():
         ({"test": "t"}, InputError, "test"),
         ({"bootstrap": -1}, InputError, "bootstrap"),
         ({"adjustment": "fdr"}, InputError, "adjustment"),
-        ({"margin": 0.1}, InputError, "go together"),
+        ({"margin": 0.1}, InputError, "must be passed together"),
         ({"margin": 0.1, "reference": "best"}, InputError, "reference"),
         ({"runs": "seed"}, InputError, "column that splits"),
         ({"clustered": True}, InputError, "group"),
@@ -299,7 +299,7 @@ def test_an_undefined_metric_is_said_and_the_others_go_on():
         confidence={"a": [0.9, 0.8, 0.7, 0.6], "b": [0.1, 0.2, 0.3, 0.4]}, loss=[0, 0, 0, 0]
     )
     found = ab.compare(right, metrics=["failure_auroc", "augrc"])
-    assert any(f.kind == "undefined" for f in found.findings)
+    assert any(f.kind == "undefined" for f in found.notes)
     assert not [p for p in found.pairs if p.metric == "failure_auroc"]
     augrc = pair(found, "a", "b", metric="augrc")
     assert (augrc.difference, augrc.better) == (0, "")
@@ -340,7 +340,7 @@ def test_runs_in_another_order_are_matched_by_the_names_of_their_samples():
     parts[("run", "1"),] = second.subset(np.argsort([int(name[1:]) for name in second.ids]))
     by_hand = ab.compare(parts, runs="run")
     assert found.pairs[0].standard_error == pytest.approx(by_hand.pairs[0].standard_error)
-    assert any("sample by sample" in f.message for f in found.findings)
+    assert any("sample by sample" in f.message for f in found.notes)
 
 
 def test_runs_that_nothing_tells_apart_are_not_taken_for_more_samples():
@@ -370,12 +370,14 @@ def test_samples_that_only_some_runs_share_are_counted_once():
     metric = ab.metrics.metric_named("augrc")
     by_name = np.zeros((300, 2))
     for rows, part in zip((slice(0, 200), slice(100, 300)), parts.values(), strict=True):
-        scores = [ab._foundation.scored.scored(c, part.loss) for c in part.confidence.values()]
+        scores = [
+            ab._foundation.scored.validate_samples(c, part.loss) for c in part.confidence.values()
+        ]
         by_name[rows] += own(metric, scores) / 400
     apart = by_name[:, 0] - by_name[:, 1]
     expected = np.sqrt(apart @ apart * 300 / 299)
     assert told.pairs[0].standard_error == pytest.approx(expected)
-    assert any(f.kind == "overlap" for f in told.findings)
+    assert any(f.kind == "overlap" for f in told.notes)
 
 
 def test_samples_of_other_names_are_refused_although_their_labels_match():
@@ -419,7 +421,11 @@ def test_the_same_method_twice_has_the_same_ranks_over_all_data_sets():
     by = {(s.source, s.method): s for s in overall}
     for source in {s.source for s in overall}:
         one, two = by[source, "sharp"], by[source, "copy"]
-        assert (one.rank, one.mean_rank, one.chances) == (two.rank, two.mean_rank, two.chances)
+        assert (one.rank, one.mean_rank, one.rank_probabilities) == (
+            two.rank,
+            two.mean_rank,
+            two.rank_probabilities,
+        )
 
 
 def test_too_few_draws_for_the_number_of_pairs_are_said():
@@ -429,7 +435,7 @@ def test_too_few_draws_for_the_number_of_pairs_are_said():
     found = ab.compare(
         ab.Predictions(confidence=many, loss=data.loss), test="bootstrap", bootstrap=100
     )
-    messages = {f.message for f in found.findings if f.kind == "few_draws"}
+    messages = {f.message for f in found.notes if f.kind == "few_draws"}
     # 78 pairs at 5 %: four times as many draws as the least adjusted p-value needs, in hundreds.
     assert len(messages) == 1
     assert messages.pop().endswith("is below 1. Draw at least 6,300 resamples.")
@@ -438,9 +444,9 @@ def test_too_few_draws_for_the_number_of_pairs_are_said():
     enough = ab.compare(
         ab.Predictions(confidence=again, loss=data.loss), test="bootstrap", bootstrap=100
     )
-    assert not any(f.kind == "few_draws" for f in enough.findings)
+    assert not any(f.kind == "few_draws" for f in enough.notes)
     fine = ab.compare(data, test="bootstrap", bootstrap=200)
-    assert not any(f.kind == "few_draws" for f in fine.findings)
+    assert not any(f.kind == "few_draws" for f in fine.notes)
 
 
 def test_one_cluster_says_nothing_by_any_test():
@@ -450,7 +456,7 @@ def test_one_cluster_says_nothing_by_any_test():
         assert np.isnan(told.p_value)
         assert told.note
         assert not told.better
-    assert not [s for s in found.standings if max(s.chances) > 0.99]
+    assert not [s for s in found.standings if max(s.rank_probabilities) > 0.99]
 
 
 # ------------------------------------------------------------------------------------ what is said
@@ -484,9 +490,9 @@ def two_models(**changes) -> dict:
 def test_how_the_samples_were_matched_is_said():
     names = {"ids": [f"x{i}" for i in range(60)]}
     by_name = ab.compare(two_models(a=names, b=names), methods="model")
-    assert any("matched by name" in f.message for f in by_name.findings)
+    assert any("matched by name" in f.message for f in by_name.notes)
     by_order = ab.compare(two_models(), methods="model")
-    assert any("matched by their order" in f.message for f in by_order.findings)
+    assert any("matched by their order" in f.message for f in by_order.notes)
 
 
 def test_groups_that_differ_between_methods_are_refused():
@@ -498,7 +504,7 @@ def test_groups_that_differ_between_methods_are_refused():
 def test_few_clusters_are_a_warning():
     data = predictions(0, n=300, group=np.arange(300) // 100)
     found = ab.compare(data, clustered=True)
-    (said,) = [f for f in found.findings if f.kind == "clusters"]
+    (said,) = [f for f in found.notes if f.kind == "clusters"]
     assert said.level == "warning"
     assert "3 groups" in said.message
 
@@ -522,7 +528,7 @@ def test_where_every_sample_fails_no_method_is_better(bootstrap):
             assert (p.difference, p.p_value, p.superiority, p.better) == (0, 1, 0.5, "")
         for s in found.standings:
             assert s.rank == s.mean_rank == 2.5
-            assert s.chances == pytest.approx([0.25] * 4)
+            assert s.rank_probabilities == pytest.approx([0.25] * 4)
         for e in found.estimates:
             assert np.isnan(e.high) or 0 <= e.low <= e.high <= (0.5 if e.metric == "augrc" else 1)
 
@@ -545,7 +551,7 @@ def test_the_default_draws_enough_for_all_pairs():
     loss = (rng.random(60) < 0.3).astype(float)
     found = ab.compare(ab.Predictions(confidence=sure, loss=loss), metrics=["fpr_at_95tpr"])
     assert found.bootstrap == 36 * 4 * 20
-    assert not any(f.kind == "few_draws" for f in found.findings)
+    assert not any(f.kind == "few_draws" for f in found.notes)
     with pytest.raises(InputError, match="at least 2"):
         ab.compare(ab.Predictions(confidence=sure, loss=loss), bootstrap=1)
 
@@ -594,7 +600,7 @@ def test_a_band_is_computed_when_it_is_looked_at(monkeypatch):
     assert not made
     for kind in ("selective", "generalized"):
         display = RiskCoverageBandDisplay.from_comparison(
-            found, kind=kind, methods=found.with_curves
+            found, kind=kind, methods=found.methods_with_curves
         )
         assert len(display.bands) == len(made) == 8
     first = risk_coverage_band(confidence["m00"], ~right)

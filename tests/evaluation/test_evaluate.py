@@ -24,7 +24,7 @@ def evaluation() -> Evaluation:
 
 
 def kinds(evaluation: Evaluation) -> set[str]:
-    return {finding.kind for finding in evaluation.findings}
+    return {finding.kind for finding in evaluation.notes}
 
 
 def test_every_number_equals_the_plain_function(evaluation: Evaluation) -> None:
@@ -90,7 +90,7 @@ def test_saturation_is_said() -> None:
     c = np.r_[np.ones(60), np.linspace(0.1, 0.9, 40)]
     wrong = np.r_[np.zeros(57), np.ones(43)]
     evaluation = ab.evaluate(ab.Predictions(confidence=c, loss=wrong))
-    said = next(f for f in evaluation.findings if f.kind == "saturation")
+    said = next(f for f in evaluation.notes if f.kind == "saturation")
     assert said.level == "warning"
     assert "60.0% of the samples (60) have the highest confidence, exactly 1" in said.message
     assert "3 of them are wrong" in said.message
@@ -102,7 +102,7 @@ def test_ties_are_a_warning_where_their_order_decides_much(decimals, level) -> N
     c = rng.random(3000)
     wrong = rng.random(3000) < 0.4 * (1 - c)
     found = ab.evaluate(ab.Predictions(confidence=c.round(decimals), loss=wrong))
-    (said,) = (f for f in found.findings if f.kind == "ties")
+    (said,) = (f for f in found.notes if f.kind == "ties")
     (augrc,) = (r for r in found.results if r.metric.name == "augrc")
     assert (augrc.tie_high - augrc.tie_low > 0.05 * augrc.value) == (level == "warning")
     assert said.level == level
@@ -110,7 +110,7 @@ def test_ties_are_a_warning_where_their_order_decides_much(decimals, level) -> N
 
 def test_few_failures_are_said_once_for_all_scores() -> None:
     p = tossed(20)
-    said = [f for f in ab.evaluate(p).findings if f.kind == "few_failures"]
+    said = [f for f in ab.evaluate(p).notes if f.kind == "few_failures"]
     assert len(said) == 1
     assert said[0].level == "warning"
 
@@ -121,7 +121,7 @@ def test_an_uncertainty_taken_for_a_confidence_is_noticed() -> None:
     evaluation = ab.evaluate(
         ab.Predictions(confidence={"entropy": wrong + rng.random(500)}, loss=wrong)
     )
-    assert any(f.kind == "direction" and "lower_is_safer" in f.message for f in evaluation.findings)
+    assert any(f.kind == "direction" and "lower_is_safer" in f.message for f in evaluation.notes)
 
 
 def test_abstentions_and_unknown_classes_are_said() -> None:
@@ -133,7 +133,7 @@ def test_abstentions_and_unknown_classes_are_said() -> None:
     )
     evaluation = ab.evaluate(p, scores=["own"])
     assert {"abstentions", "unknown_class"} <= kinds(evaluation)
-    case = evaluation.cases[0]
+    case = evaluation.curves[0]
     assert case.overconfident[0].label == "(no known class)"
 
 
@@ -160,7 +160,7 @@ def test_notable_samples() -> None:
         confidence=[0.9, 0.2, 0.8, 0.95],
         ids=list("abcd"),
     )
-    case = ab.evaluate(p).cases[0]
+    case = ab.evaluate(p).curves[0]
     assert [s.id for s in case.overconfident] == ["d", "a"]
     assert [s.id for s in case.underconfident] == ["b", "c"]
 
@@ -198,7 +198,7 @@ def test_where_the_silent_failures_come_from() -> None:
         confidence=[0.9, 0.2, 0.8, 0.95],
         group=["x", "x", "y", "y"],
     )
-    case, augrc = ab.evaluate(p).cases[0], ab.evaluate(p).value("augrc")
+    case, augrc = ab.evaluate(p).curves[0], ab.evaluate(p).value("augrc")
     for parts in (case.by_class, case.by_group):
         assert sum(part.contribution for part in parts) == pytest.approx(augrc)
         assert sum(part.share for part in parts) == pytest.approx(1)
@@ -208,7 +208,7 @@ def test_where_the_silent_failures_come_from() -> None:
 
 
 def test_a_split_column_that_would_hide_a_result_column_is_refused() -> None:
-    with pytest.raises(ab.errors.InputError, match="a column named 'metric', which is also"):
+    with pytest.raises(ab.errors.InputError, match="the split column 'metric' has the name"):
         ab.evaluate({(("metric", "a"),): tossed()})
 
 
@@ -223,13 +223,13 @@ def test_two_spellings_come_once() -> None:
 
 def test_groups_of_any_type() -> None:
     p = ab.Predictions(prediction=[0, 1], labels=[1, 1], confidence=[0.9, 0.8], group=["a", None])
-    assert {part.name for part in ab.evaluate(p).cases[0].by_group} == {"a", "None"}
+    assert {part.name for part in ab.evaluate(p).curves[0].by_group} == {"a", "None"}
 
 
 def test_a_graded_loss_is_not_called_wrong() -> None:
     evaluation = ab.evaluate(tossed(40), scores=["msr"], loss="cross_entropy")
-    assert not evaluation.binary
-    assert not any("wrong" in f.message for f in evaluation.findings)
+    assert not evaluation.is_binary
+    assert not any("wrong" in f.message for f in evaluation.notes)
     constant = ab.evaluate(ab.Predictions(confidence=[0.1, 0.2], loss=[0.5, 0.5]))
     assert "all_alike" in kinds(constant)
 
@@ -238,12 +238,12 @@ def test_cases_say_whose_score_it_is() -> None:
     p = ab.Predictions(
         logits=[[2.0, 0.0], [0.0, 1.0]], labels=[0, 0], confidence={"msr": [0.9, 0.1]}
     )
-    assert {case.score: case.own for case in ab.evaluate(p).cases}["msr"]
-    assert not ab.evaluate(tossed(), scores=["msr"]).cases[0].own
+    assert {case.score: case.is_column for case in ab.evaluate(p).curves}["msr"]
+    assert not ab.evaluate(tossed(), scores=["msr"]).curves[0].is_column
 
 
 def test_what_curves_and_groups_share_cannot_be_written_to() -> None:
-    case = ab.evaluate(tossed()).cases[0]
+    case = ab.evaluate(tossed()).curves[0]
     for array in (case.selective.thresholds, case.generalized.accepted, case.generalized.failures):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0

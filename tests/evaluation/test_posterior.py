@@ -49,7 +49,7 @@ def test_it_is_the_mean_of_evaluating_each_draw(logits, kind, score, loss, metri
     assert found.standard_deviation == pytest.approx(np.std(each, ddof=1))
     assert found.standard_error == pytest.approx(np.std(each, ddof=1) / np.sqrt(DRAWS))
     mean = ab.evaluate(predictions, scores=[score], metrics=[metric], loss=loss).value(metric)
-    assert found.of_mean == pytest.approx(mean, rel=1e-12)
+    assert found.mean_predictor_value == pytest.approx(mean, rel=1e-12)
     assert (found.score, found.metric, found.loss) == (score, metric, loss)
     assert (found.n, found.draws, found.lower_is_better) == (N, DRAWS, True)
     assert found.reason == ""
@@ -65,11 +65,11 @@ def test_by_hand(logits, drawn):
     ]
     np.testing.assert_allclose(found.values, values, rtol=1e-12)
     mean = p.mean(axis=1)
-    assert found.of_mean == pytest.approx(
+    assert found.mean_predictor_value == pytest.approx(
         ab.aurc(mean.max(axis=1), mean.argmax(axis=1) != labels, estimator="plugin")
     )
     # Deciding by all draws together is better here than the draws are on average.
-    assert found.of_mean < found.mean
+    assert found.mean_predictor_value < found.mean
 
 
 def test_draws_that_are_alike_have_no_spread(logits):
@@ -77,7 +77,7 @@ def test_draws_that_are_alike_have_no_spread(logits):
     alike = np.repeat(samples[:, :1], 5, axis=1)
     found = posterior_expectation(ab.Predictions(logit_samples=alike, labels=labels))
     assert found.standard_deviation == pytest.approx(0, abs=1e-15)
-    assert found.mean == pytest.approx(found.of_mean)
+    assert found.mean == pytest.approx(found.mean_predictor_value)
 
 
 def test_the_standard_error_covers_the_expectation():
@@ -124,13 +124,13 @@ def test_losses_of_your_own(logits, drawn):
     named = posterior_expectation(drawn, loss="cross_entropy")
     np.testing.assert_allclose(by_draw.values, named.values, rtol=1e-12)
     assert by_draw.loss == "own"
-    assert np.isnan(by_draw.of_mean)
+    assert np.isnan(by_draw.mean_predictor_value)
     assert by_draw.reason == (
         "undefined for the mean predictor: the losses given are those of the draws"
     )
     shared = posterior_expectation(drawn, loss=own[:, 0])
     assert shared.values[0] == pytest.approx(by_draw.values[0])
-    assert np.isfinite(shared.of_mean)
+    assert np.isfinite(shared.mean_predictor_value)
     came_along = ab.Predictions(logit_samples=samples, labels=labels, loss=own[:, 0])
     assert posterior_expectation(came_along).mean == pytest.approx(shared.mean)
     costs = posterior_expectation(drawn, loss=ab.CostMatrix(1 - np.eye(CLASSES)))
@@ -163,7 +163,7 @@ def test_a_score_of_logits_has_no_mean_predictor(logits, drawn):
     wrong = samples[:, 0].argmax(axis=1) != labels
     first = ab.aurc(samples[:, 0].max(axis=1), wrong, estimator="plugin")
     assert found.values[0] == pytest.approx(first)
-    assert np.isnan(found.of_mean)
+    assert np.isnan(found.mean_predictor_value)
     assert found.reason.endswith("mean predictor: the score needs more than mean probabilities")
 
 
@@ -178,10 +178,10 @@ def test_draws_where_the_metric_is_undefined_are_told(logits):
     assert found.mean == pytest.approx(found.values[4:].mean())
     assert found.standard_error == pytest.approx(found.values[4:].std(ddof=1) / np.sqrt(8))
     assert found.reason.startswith("undefined in 4 of 12 draws: ")
-    assert np.isfinite(found.of_mean)
+    assert np.isfinite(found.mean_predictor_value)
     always = ab.Predictions(logit_samples=right[:, :4], labels=labels)
     nowhere = posterior_expectation(always, metric="failure_auroc")
-    assert np.isnan([nowhere.mean, nowhere.standard_error, nowhere.of_mean]).all()
+    assert np.isnan([nowhere.mean, nowhere.standard_error, nowhere.mean_predictor_value]).all()
     assert nowhere.reason.startswith("undefined in 4 of 4 draws: there are no failures; undefined")
 
 

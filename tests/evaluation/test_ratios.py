@@ -33,7 +33,7 @@ def test_a_rule_for_unlabeled_predictions_keeps_its_promise_there():
     assert check_rule(plain, truth).checks[0].verdict == "broken"
     assert check_rule(rule, truth).checks[0].verdict == "holds"
     assert "a classifier estimated" in rule.promised_for
-    assert found.findings()[0].message.startswith("Of the calibration data 3000 samples")
+    assert found.notes()[0].message.startswith("Of the calibration data 3000 samples")
 
 
 def test_class_scores_show_a_shift_that_the_confidence_hides():
@@ -54,14 +54,14 @@ def test_a_label_shift_compares_class_names_as_text():
     found = estimate_ratios(known, there, shift="label")
     assert found.classes.ratio == pytest.approx([0.5, 1.5])
     assert found.ratios.values[:2] == pytest.approx([0.5, 1.5])
-    assert "1 1.5 (standard error" in found.findings()[1].message
+    assert "1 1.5 (standard error" in found.notes()[1].message
 
 
 def test_what_does_not_overlap_is_a_warning():
     rng = np.random.default_rng(3)
     known = ab.Predictions(confidence=rng.random(4000), loss=np.zeros(4000))
     there = ab.Predictions(confidence=rng.random(4000) ** 0.01, unlabeled=True)
-    said = [f.message for f in estimate_ratios(known, there).findings() if f.level == "warning"]
+    said = [f.message for f in estimate_ratios(known, there).notes() if f.level == "warning"]
     assert any("hardly overlap" in text for text in said)
     assert any("a few of them decide" in text for text in said)
 
@@ -105,9 +105,9 @@ def test_groups_and_limits_take_ratios():
         assert rule.attainable
         assert "reweighted by the density ratios given" in rule.promised_for
         found = check_rule(rule, {"same": known}, calibration=known)
-        said = [f.message for f in found.findings if f.kind == "guarantee"]
+        said = [f.message for f in found.notes if f.kind == "guarantee"]
         assert "It is worth what the ratios are" in said[0]
-    assert np.isnan(check_rule(by_group, {}, calibration=known).on_calibration()["coverage"])
+    assert np.isnan(check_rule(by_group, {}, calibration=known).calibration_values()["coverage"])
     assert limited.coverage == pytest.approx(limited.part("overall").coverage)
 
 
@@ -125,7 +125,7 @@ def test_data_without_labels_have_estimates_beside_their_coverage():
     assert rows[1] == ("new", first.mean_confidence)
     assert np.isnan(rows[0][1])
     assert np.isnan(rows[2][1])
-    said = next(f.message for f in found.findings if f.kind == "estimated_risk")
+    said = next(f.message for f in found.notes if f.kind == "estimated_risk")
     assert said.startswith("new: estimated without labels, which promises nothing")
     # Without calibration data there is nothing to estimate from.
     alone = check_rule(rule, {"new": there})

@@ -76,7 +76,7 @@ def test_limits_are_those_of_arrays():
     arrays = several_risks(MSR, WRONG, limits, delta=0.05)
     assert found == arrays.for_score("msr", scale="log-odds")
     checked = check_rule(found, {"later": TEST}, calibration=CAL)
-    own = {c.group: c for c in checked.every()}
+    own = {c.group: c for c in checked.all_checks()}
     answered = np.asarray(found.apply(TEST))
     for name, inside in (
         ("label:dog", TEST.labels == "dog"),
@@ -106,12 +106,12 @@ def test_limits_that_cannot_be(options, said):
 def test_small_and_unseen_groups_are_named_and_counted():
     rule = set_threshold(CAL.subset(CAL.group != "north"), per="group", **OPTIONS)
     checked = check_rule(rule, {"later": TEST})
-    kinds = {f.kind: f.message for f in checked.findings}
+    kinds = {f.kind: f.message for f in checked.notes}
     assert "1 of 2 groups have no threshold" in kinds["group_without_threshold"]
     assert "samples cannot certify" in kinds["group_without_threshold"]
     north = int((TEST.group == "north").sum())
     assert kinds["group_unseen"].startswith(f"later: {north} samples are of 1 group that")
-    own = {c.group: c for c in checked.every()}
+    own = {c.group: c for c in checked.all_checks()}
     assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
     # What is not answered breaks nothing.
     assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
@@ -149,8 +149,8 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     rule = set_threshold(CAL, per="group", **OPTIONS)
     bare = ab.Predictions(logits=TEST.logits, classes=CLASSES, group=TEST.group, unlabeled=True)
     checked, known = check_rule(rule, {"later": bare}), check_rule(rule, {"later": TEST})
-    assert [c.coverage for c in checked.every()] == [c.coverage for c in known.every()]
-    for c in checked.every():
+    assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in known.all_checks()]
+    for c in checked.all_checks():
         assert c.verdict in {"cannot tell", "unattainable"}
         assert c.alone in {"", "cannot tell"}
         assert np.isnan(
@@ -161,7 +161,7 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     assert repr(rejection) == repr(known.disparities()[0])
     assert np.isnan(risk.difference)
     one = check_rule(set_threshold(CAL, **OPTIONS), {"later": bare})
-    assert [c.verdict for c in one.every()] == ["cannot tell"] * 4
+    assert [c.verdict for c in one.all_checks()] == ["cannot tell"] * 4
 
 
 def test_what_was_read_is_taken_under_a_name_of_its_own():

@@ -10,12 +10,14 @@ import pytest
 import abstain as ab
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.intervals import IntervalOptions
-from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
+from abstain.evaluation.stream import StreamOptions, StreamPlan, evaluate_stream
 from abstain.evaluation.stream import evaluation as engine
-from abstain.evaluation.stream.counts import Question
+from abstain.evaluation.stream.counts import CountingOptions
 from abstain.tables.scan import chunks
 
-_HOW = IntervalOptions.checked("analytic", level=0.95, bootstrap=1000, clustered=False, rng=0)
+_HOW = IntervalOptions.from_arguments(
+    "analytic", level=0.95, bootstrap=1000, clustered=False, rng=0
+)
 
 
 class _StoppedError(Exception):
@@ -47,13 +49,13 @@ def _scan(files: str, **options: object):
 
 
 def _plan(folder: Path | None, told=lambda _: None) -> StreamPlan:
-    options = StreamOptions(resume=folder, told=told, every=0.0)
+    options = StreamOptions(resume=folder, on_progress=told, progress_interval=0.0)
     return StreamPlan(None, None, None, _HOW, options=options)
 
 
 def _said(found: ab.Evaluation) -> tuple:
-    cases = [(c.overconfident, c.underconfident, c.by_class, c.by_group) for c in found.cases]
-    return found.rows().__repr__(), cases, found.findings
+    cases = [(c.overconfident, c.underconfident, c.by_class, c.by_group) for c in found.curves]
+    return found.rows().__repr__(), cases, found.notes
 
 
 def test_one_folder_counts_the_same_files_once_at_a_time(files, tmp_path):
@@ -62,12 +64,12 @@ def test_one_folder_counts_the_same_files_once_at_a_time(files, tmp_path):
     def again(_):
         # As another process would, while the first one counts.
         with pytest.raises(InputError, match=r"another run counts the same files.*`resume`"):
-            counted_evaluation(_scan(files), _plan(folder))
+            evaluate_stream(_scan(files), _plan(folder))
 
-    first = counted_evaluation(_scan(files), _plan(folder, again))
-    assert _said(counted_evaluation(_scan(files), _plan(folder))) == _said(first)
+    first = evaluate_stream(_scan(files), _plan(folder, again))
+    assert _said(evaluate_stream(_scan(files), _plan(folder))) == _said(first)
     # Other options count apart.
-    counted_evaluation(_scan(files, group=None), _plan(folder))
+    evaluate_stream(_scan(files, group=None), _plan(folder))
 
 
 @pytest.mark.parametrize("after", [1, 4, 11])
@@ -79,34 +81,34 @@ def test_an_interrupted_run_goes_on_to_the_same_result(files, tmp_path, after):
         if len(seen) == after:
             raise _StoppedError
 
-    whole = counted_evaluation(_scan(files), _plan(None))
+    whole = evaluate_stream(_scan(files), _plan(None))
     with pytest.raises(_StoppedError):
-        counted_evaluation(_scan(files), _plan(tmp_path / "state", stop))
+        evaluate_stream(_scan(files), _plan(tmp_path / "state", stop))
     resumed = []
-    found = counted_evaluation(_scan(files), _plan(tmp_path / "state", resumed.append))
+    found = evaluate_stream(_scan(files), _plan(tmp_path / "state", resumed.append))
     assert _said(found) == _said(whole)
     # What was kept before it stopped is not read again.
     assert len(resumed) == 12 - after
     assert resumed[-1].share == 1.0
-    assert resumed[-1].rows == 1200
+    assert resumed[-1].n_rows == 1200
 
 
 def test_what_is_kept_is_of_these_files_and_options_alone(files, tmp_path):
     folder = tmp_path / "state"
-    first = counted_evaluation(_scan(files), _plan(folder))
+    first = evaluate_stream(_scan(files), _plan(folder))
     again: list = []
-    counted_evaluation(_scan(files), _plan(folder, again.append))
+    evaluate_stream(_scan(files), _plan(folder, again.append))
     assert not again
-    counted_evaluation(_scan(files, by=()), _plan(folder, again.append))
+    evaluate_stream(_scan(files, by=()), _plan(folder, again.append))
     assert len(again) == 12
     last = Path(files).parent / "part-2.parquet"
     last.write_bytes(last.read_bytes())
-    changed = counted_evaluation(_scan(files), _plan(folder, again.append))
+    changed = evaluate_stream(_scan(files), _plan(folder, again.append))
     assert len(again) == 24
     # Whoever waits for the rest is told why it was all.
-    anew = [finding for finding in changed.findings if "counted anew" in finding.message]
+    anew = [finding for finding in changed.notes if "counted anew" in finding.message]
     assert [finding.level for finding in anew] == ["note"]
-    assert not [finding for finding in first.findings if "counted anew" in finding.message]
+    assert not [finding for finding in first.notes if "counted anew" in finding.message]
 
 
 def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_path):
@@ -117,7 +119,7 @@ def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_pat
     folder = tmp_path / "state"
 
     def dropped_notes():
-        findings = counted_evaluation(scan, _plan(folder)).findings
+        findings = evaluate_stream(scan, _plan(folder)).notes
         return [note.message for note in findings if "dropped" in note.message]
 
     first = dropped_notes()
@@ -133,12 +135,12 @@ def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_pat
 
 def test_a_damaged_state_is_refused(files, tmp_path):
     folder = tmp_path / "state"
-    counted_evaluation(_scan(files), _plan(folder))
+    evaluate_stream(_scan(files), _plan(folder))
     (kept,) = folder.glob("*.npz")
     content = kept.read_bytes()
     kept.write_bytes(content[: len(content) // 2])
     with pytest.raises(FileFormatError, match="delete it to count anew"):
-        counted_evaluation(_scan(files), _plan(folder))
+        evaluate_stream(_scan(files), _plan(folder))
 
 
 def test_samples_that_wait_are_counted_before_they_are_too_many(files, monkeypatch):
@@ -157,9 +159,9 @@ def test_bad_rows_and_files_are_counted_in_the_findings(files):
     )
     (folder / "part-2.parquet").write_bytes(b"PAR1")
     found = ab.evaluate(_scan(files, skip_bad=True))
-    (told,) = [f.message for f in found.findings if f.kind == "skipped"]
+    (told,) = [f.message for f in found.notes if f.kind == "skipped"]
     assert told.startswith("Left out as bad: 2 of 800 rows and 1 file or block that")
-    assert sum(case.n for case in found.cases) == 798
+    assert sum(case.n for case in found.curves) == 798
     with pytest.raises(FileFormatError, match=r"part-2\.parquet"):
         ab.evaluate(_scan(files))
 
@@ -172,7 +174,7 @@ def test_notes_on_rows_are_added_up(files):
         confidence[: part + 1] = np.nan
         frame.with_columns(confidence=confidence).write_parquet(folder / f"part-{part}.parquet")
     found = ab.evaluate(_scan(files, missing="drop"))
-    said = [f.message for f in found.findings if "dropped" in f.message]
+    said = [f.message for f in found.notes if "dropped" in f.message]
     assert said == ["6 of 1,200 rows (0.50%) dropped: no confidence in 'confidence'"]
 
 
@@ -216,16 +218,16 @@ def test_rows_on_disk_are_resumed_to_the_same_result(graded, tmp_path, weight, a
             raise _StoppedError
 
     folder, scan = tmp_path / "state", ab.scan_predictions(graded, weight=weight)
-    whole = counted_evaluation(scan, _plan(None))
+    whole = evaluate_stream(scan, _plan(None))
     with pytest.raises(_StoppedError):
-        counted_evaluation(scan, _plan(folder, stop))
+        evaluate_stream(scan, _plan(folder, stop))
     # As a run leaves it that is killed while it writes rows.
     (rows,) = folder.glob("counted-*-rows") if after > 3 or weight else [folder]
     left = [rows / "run-0123456789abcdef.npy", rows / ".run-0123456789abcdef.npy.12ab34cd.tmp"]
     for path in left:
         path.write_bytes(b"half")
     resumed = []
-    found = counted_evaluation(scan, _plan(folder, resumed.append))
+    found = evaluate_stream(scan, _plan(folder, resumed.append))
     assert _said(found) == _said(whole)
     assert len(resumed) == 9 - after
     if rows != folder:
@@ -236,13 +238,13 @@ def test_a_short_file_of_confidences_0_and_1_is_one_of_all(graded):
     last = Path(graded).parent / "part-3.parquet"
     frame = pl.DataFrame({"loss": [0.5, 0.25, 0.0], "confidence": [0.0, 1.0, 1.0], "w": [1, 2, 3]})
     frame.write_parquet(last)
-    assert ab.evaluate(ab.scan_predictions(graded)).cases[0].n == 903
+    assert ab.evaluate(ab.scan_predictions(graded)).curves[0].n == 903
 
 
 def test_rows_without_a_folder_leave_nothing(graded, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    assert ab.evaluate(ab.scan_predictions(graded)).cases[0].n == 900
+    assert ab.evaluate(ab.scan_predictions(graded)).curves[0].n == 900
     assert not list((tmp_path / "temporary").iterdir())
 
 
@@ -258,7 +260,7 @@ def test_of_more_rows_than_fit_the_areas_are_computed(graded):
         assert result.tied_share == same.tied_share
         assert result.interval.note == "an interval needs all rows in memory"
     assert found.skipped["e_aurc"].startswith("needs all 900 rows in memory")
-    assert not found.cases
+    assert not found.curves
 
 
 def test_a_cluster_refuses_what_is_sorted_on_one_disk(graded):
@@ -266,15 +268,15 @@ def test_a_cluster_refuses_what_is_sorted_on_one_disk(graded):
         scan = ab.scan_predictions(graded, weight=weight)
         batches = list(scan.batches())
         with pytest.raises(InputError, match=f"{what} are sorted on the disk of one machine"):
-            Question(None, None).losses(batches[-1].splits[()])
+            CountingOptions(None, None).losses(batches[-1].splits[()])
 
 
 def test_lost_rows_are_refused(graded, tmp_path):
     folder, scan = tmp_path / "state", ab.scan_predictions(graded)
-    counted_evaluation(scan, _plan(folder))
+    evaluate_stream(scan, _plan(folder))
     next(folder.glob("*-rows/run-*.npy")).unlink()
     with pytest.raises(FileFormatError, match="delete it to count anew"):
-        counted_evaluation(scan, _plan(folder))
+        evaluate_stream(scan, _plan(folder))
 
 
 def test_a_confidence_outside_of_0_and_1_in_one_batch_is_no_probability(tmp_path, monkeypatch):
@@ -286,4 +288,4 @@ def test_a_confidence_outside_of_0_and_1_in_one_batch_is_no_probability(tmp_path
     frame.write_parquet(tmp_path / "all.parquet", row_group_size=100)
     found = ab.evaluate(ab.scan_predictions(tmp_path / "all.parquet"))
     assert found.skipped["ece"] == "needs a confidence in [0, 1]"
-    assert any(f.kind == "scale" for f in found.findings)
+    assert any(f.kind == "scale" for f in found.notes)

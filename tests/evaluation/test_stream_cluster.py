@@ -36,17 +36,15 @@ def _files(folder: Path, parts: int = 4, rows: int = 400) -> str:
 
 
 def _same(one: ab.Evaluation, two: ab.Evaluation) -> bool:
-    notes = [(f.kind, f.message) for f in one.findings] == [
-        (f.kind, f.message) for f in two.findings
-    ]
-    samples = [c.overconfident for c in one.cases] == [c.overconfident for c in two.cases]
+    notes = [(f.kind, f.message) for f in one.notes] == [(f.kind, f.message) for f in two.notes]
+    samples = [c.overconfident for c in one.curves] == [c.overconfident for c in two.curves]
     return one.frame().equals(two.frame()) and notes and samples
 
 
 def test_without_dask_one_line_says_what_to_install(tmp_path, monkeypatch):
-    from abstain._foundation import cluster
+    from abstain._foundation import dask_cluster
 
-    monkeypatch.setattr(cluster, "has", lambda _: False)
+    monkeypatch.setattr(dask_cluster, "is_installed", lambda _: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[scale\]'"):
         ab.evaluate(ab.scan_predictions(_files(tmp_path)), stream=DASK)
 
@@ -55,8 +53,8 @@ def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatc
     """What the workers do, without a cluster."""
     from abstain.evaluation.intervals import IntervalOptions
     from abstain.evaluation.stream import cluster
-    from abstain.evaluation.stream.counts import Question
-    from abstain.evaluation.stream.evaluation import StreamPlan, measured
+    from abstain.evaluation.stream.counts import CountingOptions
+    from abstain.evaluation.stream.evaluation import StreamPlan, evaluate_counts
 
     class Client:
         def submit(self, do, *args, **_):
@@ -72,15 +70,17 @@ def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatc
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(cluster, "started", lambda *_, **__: Here())
-    monkeypatch.setattr(cluster, "distributed", lambda: None)
+    monkeypatch.setattr(cluster, "start_local_cluster", lambda *_, **__: Here())
+    monkeypatch.setattr(cluster, "import_distributed", lambda: None)
     monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
     monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     scan = ab.scan_predictions(_files(tmp_path), by="model")
-    counts = cluster.counted_by_workers(scan, Question(None, None), "")
-    how = IntervalOptions.checked("analytic", level=0.95, bootstrap=2, clustered=False, rng=0)
-    found = measured(scan, counts, StreamPlan(None, None, None, how))
-    assert counts.pieces == 16
+    counts = cluster.count_on_cluster(scan, CountingOptions(None, None), "")
+    how = IntervalOptions.from_arguments(
+        "analytic", level=0.95, bootstrap=2, clustered=False, rng=0
+    )
+    found = evaluate_counts(scan, counts, StreamPlan(None, None, None, how))
+    assert counts.n_pieces == 16
     assert _same(found, ab.evaluate(scan))
 
 

@@ -17,7 +17,7 @@ import abstain as ab
 found = ab.evaluate(ab.scan_predictions(sys.argv[1]))
 lines = Path("/proc/self/status").read_text().splitlines()
 most = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
-print(found.cases[0].n, int(most) // 1024)
+print(found.curves[0].n, int(most) // 1024)
 """
 
 

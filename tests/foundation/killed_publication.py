@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from abstain._foundation.files import RECEIPT, publish
+from abstain._foundation.files import MANIFEST, publish
 
 _STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
 OLD = {"report.html": b"old", "results.csv": b"1", "gone.csv": b"g", "figures/a.svg": b"a"}
@@ -30,7 +30,7 @@ def killed_at(step: int, folder: Path) -> bool:
                     os._exit(9)
 
         sys.addaudithook(hook)
-        publish(folder, NEW, {"command": "new"}, known={})
+        publish(folder, NEW, {"command": "new"}, extra_hashes={})
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
@@ -47,7 +47,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def state(folder: Path) -> str:
     """Return which set stands there, or how a reader sees that it is none."""
     found = content(folder)
-    receipt = found.pop(RECEIPT, None)
+    receipt = found.pop(MANIFEST, None)
     if not found:
         return "nothing"
     if receipt is None:
@@ -69,12 +69,12 @@ def main(place: Path, *, again: bool) -> list[str]:
         place.mkdir()
         folder = place / "out"
         if again:
-            publish(folder, OLD, {"command": "old"}, known={})
+            publish(folder, OLD, {"command": "old"}, extra_hashes={})
         going = killed_at(step, folder)
         seen.append(state(folder))
-        publish(folder, NEW, {"command": "new"}, known={})
+        publish(folder, NEW, {"command": "new"}, extra_hashes={})
         assert state(folder) == "new"
-        assert content(folder).keys() == {*NEW, RECEIPT}, "the next run repairs it"
+        assert content(folder).keys() == {*NEW, MANIFEST}, "the next run repairs it"
         assert not (folder / ".abstain-publishing").exists()
         step += 1
     return seen

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation.catalogue import spelled_as
+from abstain._foundation.catalogue import match_spelling
 from abstain.confidence.registry import SCORES
 from abstain.errors import UnknownNameError
 
@@ -22,8 +22,8 @@ def test_both_spellings_are_accepted(name):
 
 
 def test_only_the_spelling_may_differ():
-    assert spelled_as("a-b", ["a_b", "a-b"]) == "a-b"
-    assert spelled_as("a_b", ["a-b", "c"]) == "a-b"
-    assert spelled_as("ab", ["a-b"]) == "ab"
+    assert match_spelling("a-b", ["a_b", "a-b"]) == "a-b"
+    assert match_spelling("a_b", ["a-b", "c"]) == "a-b"
+    assert match_spelling("ab", ["a-b"]) == "ab"
     with pytest.raises(UnknownNameError, match="Did you mean 'mcd_msr'"):
         _ = SCORES["mcd_msrr"]

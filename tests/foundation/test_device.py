@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation import arrays, device, foreign
-from abstain._foundation.device import validated
-from abstain._foundation.ranks import group_ties
+from abstain._foundation import arrays, device, gradients
+from abstain._foundation.device import validate_on_device
+from abstain._foundation.tie_groups import group_ties
 from abstain.errors import InputError
-from abstain.metrics.areas import pair
-from abstain.metrics.areas.pair import risk_coverage_areas
+from abstain.metrics.areas import risk_coverage_areas as areas_module
+from abstain.metrics.areas.risk_coverage_areas import risk_coverage_areas
 
 DTYPES = ["float32", "float64", "int64"]
 
@@ -29,7 +29,7 @@ def drawn(n=400, *, seed=0, binary=True):
 
 
 def group_ties_on_device(confidence, loss, weight=None):
-    return group_ties(*validated(confidence, loss, weight)[:3])
+    return group_ties(*validate_on_device(confidence, loss, weight)[:3])
 
 
 def on(xp, x, dtype=None):
@@ -69,7 +69,7 @@ def test_areas_equal_those_of_the_host(monkeypatch, xp, n, weighted, binary):
     confidence, loss, weight = drawn(n, binary=binary)
     weight = weight + (n < 3) if weighted else None
     expected = vars(risk_coverage_areas(confidence, loss, weight=weight)).values()
-    monkeypatch.setattr(pair, "stays", lambda *_: True)
+    monkeypatch.setattr(areas_module, "is_computed_on_device", lambda *_: True)
     on_device = on(xp, weight) if weighted else None
     areas = risk_coverage_areas(on(xp, confidence), on(xp, loss), weight=on_device)
     got = tuple(vars(areas).values())
@@ -134,7 +134,7 @@ def test_bad_shapes_are_refused(xp, confidence, loss, weight):
 @pytest.fixture
 def as_on_device(monkeypatch):
     """Treat tensors of the CPU as if they lay on a device."""
-    for module in (arrays, device, foreign):
+    for module in (arrays, device, gradients):
         monkeypatch.setattr(module, "is_on_device", arrays.is_torch)
     return pytest.importorskip("torch")
 
@@ -194,4 +194,6 @@ def test_on_cuda_when_there_is_one():
 def test_sums_that_overflow_are_refused(xp, weighted):
     loss, weight = np.full(3, 1e200 if weighted else 1e308), np.full(3, 1e150)
     with pytest.raises(InputError, match="`weight \\* loss`" if weighted else "`loss`"):
-        validated(on(xp, np.arange(3.0)), on(xp, loss), on(xp, weight) if weighted else None)
+        validate_on_device(
+            on(xp, np.arange(3.0)), on(xp, loss), on(xp, weight) if weighted else None
+        )

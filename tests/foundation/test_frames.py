@@ -61,6 +61,6 @@ def test_another_library_is_refused_by_name():
 
 
 def test_a_library_that_is_absent_is_named(monkeypatch):
-    monkeypatch.setattr(table, "has", lambda name: False)
+    monkeypatch.setattr(table, "is_installed", lambda name: False)
     with pytest.raises(MissingInputError, match="pip install pandas"):
         ab.evaluate(PREDICTIONS).frame(backend="pandas")

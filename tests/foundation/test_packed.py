@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from abstain._foundation import blockwise, extras, packed
-from abstain._foundation.ranks import TieGroups, group_ties
-from abstain.metrics.areas.pair import areas_from_keys
+from abstain._foundation import blockwise, optional_packages, packed
+from abstain._foundation.tie_groups import TieGroups, group_ties
+from abstain.metrics.areas.risk_coverage_areas import areas_from_keys
 from abstain.metrics.rank_weights import augrc_weight, trapezoid_area
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -93,7 +93,7 @@ def assert_same_groups(got, expected):
 
 
 def check_areas(confidence, loss):
-    areas = areas_from_keys(packed.pack(confidence, loss))
+    areas = areas_from_keys(packed.pack_and_sort(confidence, loss))
     aurc, augrc, risk, tied = naive_areas(confidence, loss)
     assert areas.aurc == pytest.approx(aurc, abs=1e-15, rel=1e-13)
     assert areas.augrc == pytest.approx(augrc, abs=1e-15, rel=1e-13)
@@ -141,7 +141,7 @@ def joined(events):
 @given(samples((16, 32, 64)), st.integers(1, 5))
 def test_merged_groups_join_untied_successes(backend, monkeypatch, data, block):
     run = packed.kernels()
-    monkeypatch.setattr(packed.Spent, "kernels", lambda *_: run)
+    monkeypatch.setattr(packed.KernelSelection, "kernels", lambda *_: run)
     groups = naive_groups(*data)
     expected = joined((c, float(w), float(m), k == 1 and m == 0) for c, w, m, k in groups)
     keys = packed.sorted_keys(*data)
@@ -157,8 +157,8 @@ def test_merged_groups_join_untied_successes(backend, monkeypatch, data, block):
 def test_row_order_changes_no_bit(backend, data, seed):
     confidence, loss = data
     order = np.random.default_rng(seed).permutation(len(loss))
-    one = areas_from_keys(packed.pack(confidence, loss))
-    assert one == areas_from_keys(packed.pack(confidence[order], loss[order]))
+    one = areas_from_keys(packed.pack_and_sort(confidence, loss))
+    assert one == areas_from_keys(packed.pack_and_sort(confidence[order], loss[order]))
 
 
 def drawn(n, dtype, kind, seed=0):
@@ -184,12 +184,12 @@ KINDS = ["both signs", "probabilities", "negative", "tied", "one value"]
 def test_many_samples(backend, n, dtype, kind):
     confidence, loss = drawn(n, dtype, kind, seed=n)
     groups = reference_groups(confidence, loss)
-    aurc = trapezoid_area(groups, groups.loss_through)
-    augrc = float(np.sum(augrc_weight(groups) * groups.loss)) / groups.total
-    areas = areas_from_keys(packed.pack(confidence, loss))
+    aurc = trapezoid_area(groups, groups.cumulative_loss)
+    augrc = float(np.sum(augrc_weight(groups) * groups.loss)) / groups.total_weight
+    areas = areas_from_keys(packed.pack_and_sort(confidence, loss))
     assert areas.aurc == pytest.approx(aurc, rel=1e-12, abs=1e-15)
     assert areas.augrc == pytest.approx(augrc, rel=1e-12, abs=1e-15)
-    assert (areas.n, areas.failures, areas.tied) == (n, loss.sum(), groups.tied)
+    assert (areas.n, areas.failures, areas.tied) == (n, loss.sum(), groups.n_tied)
     assert_same_groups(group_ties(confidence, loss), groups)
 
 
@@ -218,7 +218,7 @@ def test_half_precision_with_real_losses_and_weights(n, weighted):
 def test_declines_what_is_not_finite(backend, dtype, bad, sign):
     confidence = np.full(9, sign, dtype)
     confidence[4] = bad
-    assert packed.pack(confidence, np.zeros(9, bool)) is None
+    assert packed.pack_and_sort(confidence, np.zeros(9, bool)) is None
 
 
 @pytest.mark.parametrize("bad", [2, -1, 0.5, np.nan, np.inf])
@@ -226,17 +226,17 @@ def test_declines_losses_other_than_0_and_1(backend, bad):
     confidence = np.linspace(0, 1, 9)
     loss = np.zeros(9)
     loss[4] = bad
-    assert packed.pack(confidence, loss) is None
+    assert packed.pack_and_sort(confidence, loss) is None
     bits = confidence.astype(np.float16).view(np.uint16)
     assert packed.count_failures(bits, loss, infinity=packed.HALF_INFINITY) is None
 
 
 def test_declines_dtypes_it_would_round(backend):
     confidence, loss = drawn(20, np.float64, "tied")
-    assert packed.pack(confidence.astype(np.longdouble), loss) is None
-    assert packed.pack(np.arange(20), loss) is None
-    assert packed.pack(confidence.astype(confidence.dtype.newbyteorder()), loss) is None
-    assert packed.pack(confidence, loss.astype(np.longdouble)) is None
+    assert packed.pack_and_sort(confidence.astype(np.longdouble), loss) is None
+    assert packed.pack_and_sort(np.arange(20), loss) is None
+    assert packed.pack_and_sort(confidence.astype(confidence.dtype.newbyteorder()), loss) is None
+    assert packed.pack_and_sort(confidence, loss.astype(np.longdouble)) is None
     groups = group_ties(confidence.astype(np.longdouble), loss)
     assert np.array_equal(groups.count, group_ties(confidence, loss).count)
 
@@ -246,7 +246,9 @@ def test_reads_strided_and_read_only_input_and_leaves_it_alone(backend):
     kept = confidence.copy(), loss.copy()
     confidence.flags.writeable = loss.flags.writeable = False
     strided = np.repeat(confidence, 2)[::2], np.repeat(loss, 2)[::2]
-    assert areas_from_keys(packed.pack(*strided)) == areas_from_keys(packed.pack(confidence, loss))
+    assert areas_from_keys(packed.pack_and_sort(*strided)) == areas_from_keys(
+        packed.pack_and_sort(confidence, loss)
+    )
     assert np.array_equal(confidence, kept[0])
     assert np.array_equal(loss, kept[1])
 
@@ -276,19 +278,19 @@ def test_compiled_and_numpy_agree_to_the_last_digits(monkeypatch):
     results = []
     for off in ("0", "1"):
         monkeypatch.setenv("ABSTAIN_NO_NUMBA", off)
-        results.append(areas_from_keys(packed.pack(confidence, loss)))
+        results.append(areas_from_keys(packed.pack_and_sort(confidence, loss)))
     assert replace(results[0], aurc=0) == replace(results[1], aurc=0)
     assert results[0].aurc == pytest.approx(results[1].aurc, rel=1e-13)
 
 
 def test_without_numba_numpy_does_the_work(monkeypatch):
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    extras._loaded.cache_clear()
-    monkeypatch.setattr(extras, "has", lambda _: False)
+    optional_packages._loaded.cache_clear()
+    monkeypatch.setattr(optional_packages, "is_installed", lambda _: False)
     try:
         assert packed.kernels() is blockwise
     finally:
-        extras._loaded.cache_clear()
+        optional_packages._loaded.cache_clear()
 
 
 def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
@@ -296,12 +298,12 @@ def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
         raise ImportError
 
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    extras._loaded.cache_clear()
-    monkeypatch.setattr(extras, "import_module", broken)
+    optional_packages._loaded.cache_clear()
+    monkeypatch.setattr(optional_packages, "import_module", broken)
     try:
         assert packed.kernels() is blockwise
     finally:
-        extras._loaded.cache_clear()
+        optional_packages._loaded.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -311,7 +313,7 @@ def test_one_million_samples_are_exact(backend, seed):
 
     rng = np.random.default_rng(seed)
     confidence, loss = rng.random(1_000_000), rng.random(1_000_000) < 0.05
-    areas = areas_from_keys(packed.pack(confidence, loss))
+    areas = areas_from_keys(packed.pack_and_sort(confidence, loss))
     ordered = loss[np.argsort(-confidence)]
     failed = np.cumsum(ordered)
     n = len(loss)
@@ -323,7 +325,7 @@ def test_one_million_samples_are_exact(backend, seed):
 
 def test_grouping_does_not_wait_for_numba():
     code = (
-        "import sys, numpy as np; from abstain._foundation.ranks import group_ties; "
+        "import sys, numpy as np; from abstain._foundation.tie_groups import group_ties; "
         "group_ties(np.linspace(0, 1, 99), np.zeros(99)); assert 'numba' not in sys.modules"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -332,8 +334,8 @@ def test_grouping_does_not_wait_for_numba():
 
 
 def test_numba_is_loaded_once_it_pays(backend, monkeypatch):
-    spent = packed.Spent()
+    spent = packed.KernelSelection()
     monkeypatch.delitem(sys.modules, "abstain._foundation.compiled", raising=False)
-    assert spent.kernels(packed._LOADED_AFTER - 1) is blockwise
+    assert spent.kernels(packed._N_BEFORE_NUMBA - 1) is blockwise
     assert spent.kernels(1) is blockwise
     assert spent.kernels(1) is packed.kernels()

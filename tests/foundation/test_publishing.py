@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 from tests.foundation import killed_publication
 
-from abstain._foundation.files import RECEIPT, held, owned, publish, refuse_place
+from abstain._foundation.files import (
+    MANIFEST,
+    check_output_folder,
+    lock_file,
+    publish,
+    published_hashes,
+)
 from abstain.errors import InputError
 
 OLD, NEW = killed_publication.OLD, killed_publication.NEW
@@ -20,7 +26,7 @@ content = killed_publication.content
 
 
 def put(folder, files, **more):
-    publish(folder, files, {"command": "abstain"}, known=more.get("known", {}))
+    publish(folder, files, {"command": "abstain"}, extra_hashes=more.get("extra_hashes", {}))
 
 
 def refused(folder, files, **more):
@@ -45,7 +51,7 @@ def test_killed_at_every_step_it_is_the_old_set_or_the_new_or_repaired(tmp_path,
 def test_the_receipt_knows_every_file(tmp_path):
     put(tmp_path / "a" / "b", OLD)
     left = content(tmp_path / "a" / "b")
-    receipt = json.loads(left.pop(RECEIPT))
+    receipt = json.loads(left.pop(MANIFEST))
     assert left == OLD
     assert receipt["command"] == "abstain"
     assert receipt["files"] == {n: hashlib.sha256(held).hexdigest() for n, held in OLD.items()}
@@ -59,13 +65,13 @@ def test_the_set_before_makes_room_and_files_of_others_stay(tmp_path):
     (tmp_path / "gone.csv").write_text("edited by hand")
     put(tmp_path, NEW)
     left = content(tmp_path)
-    assert left.keys() == {*NEW, RECEIPT, "mine.csv", "figures/mine.svg", "gone.csv"}
+    assert left.keys() == {*NEW, MANIFEST, "mine.csv", "figures/mine.svg", "gone.csv"}
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("results.csv", "is not from abstain"), (RECEIPT, "is not from abstain")],
+    [("results.csv", "is not from abstain"), (MANIFEST, "is not from abstain")],
 )
 def test_a_file_of_others_is_not_replaced(tmp_path, name, said):
     (tmp_path / name).write_text('{"files": {"results.csv": "x"}}')
@@ -75,7 +81,7 @@ def test_a_file_of_others_is_not_replaced(tmp_path, name, said):
     assert said in message
     assert "move it away, or choose another folder" in message
     with pytest.raises(InputError, match=said):
-        refuse_place(tmp_path, NEW, known={})
+        check_output_folder(tmp_path, NEW, extra_hashes={})
     assert content(tmp_path) == before
 
 
@@ -106,19 +112,19 @@ def test_links_are_not_written_through(tmp_path):
     (tmp_path / "link").symlink_to(elsewhere)
     (elsewhere / "report.html").unlink()
     put(tmp_path / "link", NEW)
-    assert content(elsewhere).keys() == {*NEW, RECEIPT}
+    assert content(elsewhere).keys() == {*NEW, MANIFEST}
 
 
 def test_names_of_a_receipt_reach_nothing_outside(tmp_path):
     outside, out = tmp_path / "outside.csv", tmp_path / "out"
     outside.write_bytes(b"x")
     put(out, OLD)
-    receipt = json.loads((out / RECEIPT).read_text())
+    receipt = json.loads((out / MANIFEST).read_text())
     key = hashlib.sha256(b"x").hexdigest()
     for name in ("../outside.csv", str(outside), "a/../../outside.csv", ".hidden", "a/b/c.csv"):
         receipt["files"][name] = key
-    (out / RECEIPT).write_text(json.dumps(receipt))
-    assert owned(out).keys() == {*OLD, RECEIPT}
+    (out / MANIFEST).write_text(json.dumps(receipt))
+    assert published_hashes(out).keys() == {*OLD, MANIFEST}
     put(out, NEW)
     assert outside.exists()
 
@@ -126,14 +132,14 @@ def test_names_of_a_receipt_reach_nothing_outside(tmp_path):
 @pytest.mark.parametrize("text", ["[1]", "{", "[" * 100_000, '{"kind": "abstain output"}'])
 def test_what_is_no_receipt_makes_nothing_ours(tmp_path, text):
     put(tmp_path, OLD)
-    (tmp_path / RECEIPT).write_text(text)
+    (tmp_path / MANIFEST).write_text(text)
     assert "is not from abstain" in refused(tmp_path, NEW)
-    assert content(tmp_path).keys() == {*OLD, RECEIPT}
+    assert content(tmp_path).keys() == {*OLD, MANIFEST}
 
 
 def test_files_known_otherwise_are_replaced(tmp_path):
     (tmp_path / "results.csv").write_bytes(b"x")
-    put(tmp_path, NEW, known={"results.csv": hashlib.sha256(b"x").hexdigest()})
+    put(tmp_path, NEW, extra_hashes={"results.csv": hashlib.sha256(b"x").hexdigest()})
     assert (tmp_path / "results.csv").read_bytes() == NEW["results.csv"]
 
 
@@ -143,11 +149,11 @@ def test_a_set_in_parts_is_completed_only_over_files_that_are_ours(tmp_path):
     (tmp_path / "other").rename(tmp_path / "out" / ".abstain-publishing")
     (tmp_path / "out" / ".abstain-publishing" / ".before.json").write_text("{}")
     with pytest.raises(InputError, match="is not replaced"):
-        refuse_place(tmp_path / "out", [], known={})
+        check_output_folder(tmp_path / "out", [], extra_hashes={})
     (tmp_path / "out" / ".abstain-publishing" / ".before.json").write_text("no JSON")
     with pytest.raises(InputError, match=r"\.before\.json' is damaged .*; remove the folder"):
-        refuse_place(tmp_path / "out", [], known={})
-    assert content(tmp_path / "out").keys() == {*OLD, RECEIPT}
+        check_output_folder(tmp_path / "out", [], extra_hashes={})
+    assert content(tmp_path / "out").keys() == {*OLD, MANIFEST}
 
 
 def test_what_was_staged_long_ago_is_swept(tmp_path):
@@ -165,14 +171,14 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, mon
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "deeper"):
         with pytest.raises(InputError, match="is a file, not a folder"):
-            refuse_place(place, [], known={})
+            check_output_folder(place, [], extra_hashes={})
 
     def full(*_, **__):
         raise PermissionError(13, "no")
 
     monkeypatch.setattr(Path, "touch", full)
     with pytest.raises(InputError, match=r"out' cannot be written: you may not write there"):
-        refuse_place(tmp_path / "out", [], known={})
+        check_output_folder(tmp_path / "out", [], extra_hashes={})
     assert [path.name for path in tmp_path.iterdir()] == ["file"], "and nothing is made"
 
 
@@ -196,7 +202,7 @@ from abstain._foundation.files import publish
 while time.time() < float(sys.argv[3]):
     pass
 files = {"report.html": sys.argv[2].encode() * 1000, f"{sys.argv[2]}.csv": b"x"}
-publish(Path(sys.argv[1]), files, {}, known={})
+publish(Path(sys.argv[1]), files, {}, extra_hashes={})
 """
 
 
@@ -216,16 +222,16 @@ def test_several_runs_publish_to_one_new_folder(tmp_path):
     assert [run.returncode for run in runs] == [0, 0, 0], errors
     # The set of the last one, whole.
     (table,) = folder.glob("*.csv")
-    assert {path.name for path in folder.iterdir()} == {"report.html", table.name, RECEIPT}
+    assert {path.name for path in folder.iterdir()} == {"report.html", table.name, MANIFEST}
     assert (folder / "report.html").read_text() == table.stem * 1000
-    assert set(owned(folder)) == {"report.html", table.name, RECEIPT}
+    assert set(published_hashes(folder)) == {"report.html", table.name, MANIFEST}
 
 
 def test_a_lock_excludes_other_processes_until_theirs_ends(tmp_path):
     path = tmp_path / "counts.lock"
     program = (
-        "import sys, pathlib; from abstain._foundation.files import held\n"
-        "with held(pathlib.Path(sys.argv[1]), 'busy'): print('held', flush=True); input()"
+        "import sys, pathlib; from abstain._foundation.files import lock_file\n"
+        "with lock_file(pathlib.Path(sys.argv[1]), 'busy'): print('held', flush=True); input()"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     other = subprocess.Popen(
@@ -235,12 +241,12 @@ def test_a_lock_excludes_other_processes_until_theirs_ends(tmp_path):
         env=env,
     )
     assert other.stdout.readline() == b"held\n"
-    with pytest.raises(InputError, match="busy"), held(path, "busy"):
+    with pytest.raises(InputError, match="busy"), lock_file(path, "busy"):
         pass
     # The system releases it however the process ends.
     other.kill()
     other.communicate()
-    with held(path, "busy"):
+    with lock_file(path, "busy"):
         pass
 
 
@@ -249,10 +255,13 @@ def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "no locks")
 
     monkeypatch.setattr("filelock.FileLock.acquire", refused_lock)
-    with held(tmp_path / "counts.lock", "busy"):
+    with lock_file(tmp_path / "counts.lock", "busy"):
         pass
     monkeypatch.undo()
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(InputError, match="cannot be written"), held(blocked / "a.lock", "busy"):
+    with (
+        pytest.raises(InputError, match="cannot be written"),
+        lock_file(blocked / "a.lock", "busy"),
+    ):
         pass

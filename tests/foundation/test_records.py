@@ -9,18 +9,18 @@ import pytest
 
 from abstain._foundation import json_records, records
 from abstain._foundation.records import (
-    ONCE,
-    Chance,
+    DISTINCT_NONEMPTY,
+    AtLeastTwo,
     ClassNames,
-    Count,
     Fraction,
-    Natural,
-    NotNegative,
+    NonBlankText,
+    NonEmptyText,
+    NonNegative,
+    NonNegativeInt,
     Number,
+    OpenFraction,
     Positive,
-    Several,
-    Text,
-    Word,
+    PositiveInt,
     axes,
     between,
     entries,
@@ -32,22 +32,22 @@ from abstain.typing import FloatArray
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Everything:
     number: Number | None = None
-    least: NotNegative = 1.0
+    least: NonNegative = 1.0
     above: Positive = 1.0
     share: Fraction = 0.5
-    chance: Chance = 0.5
-    count: Count = 3
-    one: Natural = 1
-    two: Several = 2
+    chance: OpenFraction = 0.5
+    count: NonNegativeInt = 3
+    one: PositiveInt = 1
+    two: AtLeastTwo = 2
     few: Annotated[int, between(1, 9)] = 1
     flag: bool = False
     kind: Literal["a", "b"] = "a"
     text: str = ""
-    name: Text = "x"
-    word: Word = "x"
+    name: NonEmptyText = "x"
+    word: NonBlankText = "x"
     numbers: tuple[Number, ...] = ()
     pair: tuple[Number, Number] = (0.0, 1.0)
-    seeds: Annotated[tuple[Annotated[int, between(0, 9)], ...], ONCE] = (1,)
+    seeds: Annotated[tuple[Annotated[int, between(0, 9)], ...], DISTINCT_NONEMPTY] = (1,)
     table: Mapping[str, Any] = field(default_factory=dict)
     points: Annotated[tuple[Number, ...], entries("points", "a list of numbers")] = (1.0, 2.0)
     heights: Annotated[tuple[Number, ...], entries("points", "a list of numbers")] = (3.0, 4.0)
@@ -142,7 +142,7 @@ class Written:
     inner: Any = None
 
     def __post_init__(self) -> None:
-        records.hold(self, "part.{}".format)
+        records.check_unconverted(self, "part.{}".format)
 
 
 def test_what_is_held_only_stays_as_it_was_written():
@@ -160,10 +160,10 @@ class Outer:
 
 
 def test_records_inside_a_record_are_made_and_checked():
-    assert records.read(Outer, {"parts": [{"rate": 2}]}, "a test").parts == (Written(2),)
+    assert records.from_fields(Outer, {"parts": [{"rate": 2}]}, "a test").parts == (Written(2),)
     for wrong in ({}, {"rate": "x"}, 3):
         with pytest.raises(InputError, match=r"parts\[1\]"):
-            records.read(Outer, {"parts": [{"rate": 2}, wrong]}, "a test")
+            records.from_fields(Outer, {"parts": [{"rate": 2}, wrong]}, "a test")
 
 
 @pytest.mark.parametrize(
@@ -176,31 +176,31 @@ def test_records_inside_a_record_are_made_and_checked():
 )
 def test_every_field_of_a_file_is_there_and_no_other(found, says):
     with pytest.raises(InputError, match=says):
-        records.read(Written, found, "a test")
+        records.from_fields(Written, found, "a test")
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "says"),
     [
         (bool, "no", "`x.y` must be true or false; got 'no'"),
-        (Natural, 0, "`x.y` must be an integer of at least 1; got 0"),
-        (list[Natural], [1, 0], "`x.y` must hold whole numbers from 1 to"),
+        (PositiveInt, 0, "`x.y` must be an integer of at least 1; got 0"),
+        (list[PositiveInt], [1, 0], "`x.y` must hold whole numbers from 1 to"),
     ],
 )
 def test_one_value_has_the_same_sentences(kind, value, says):
     with pytest.raises(InputError, match=says):
-        records.value(value, kind, "x.y")
-    assert records.value(3, Count, "x") == 3
+        records.check_value(value, kind, "x.y")
+    assert records.check_value(3, NonNegativeInt, "x") == 3
 
 
 @pytest.mark.parametrize("version", [3, "1", True, None, 1.0])
 def test_a_version_that_is_not_known_is_refused(version):
     with pytest.raises(InputError, match="the field `version` must be 1 or 2; got"):
-        json_records.take_version({"version": version}, "version", (1, 2))
+        json_records.pop_version({"version": version}, "version", (1, 2))
 
 
 def test_a_kind_that_is_not_known_names_the_nearest():
     with pytest.raises(InputError, match=r"one of .platt., .isotonic.; got .plat.\. Did you mean"):
-        json_records.take_kind({"kind": "plat"}, ("platt", "isotonic"))
+        json_records.pop_kind({"kind": "plat"}, ("platt", "isotonic"))
     with pytest.raises(InputError, match="the field `kind` must be 'rule'; got None"):
-        json_records.take_kind({}, ("rule",))
+        json_records.pop_kind({}, ("rule",))

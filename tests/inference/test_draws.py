@@ -1,11 +1,11 @@
-"""The counts have the distribution of the plan, and depend on seed and number only."""
+"""Counts have the distribution of the plan and depend only on the seed and the index of the resample."""
 
 import numpy as np
 import pytest
 
 from abstain.errors import InputError, ShapeError
-from abstain.inference import replicates as backends
-from abstain.inference.draws import BLOCK, Draws
+from abstain.inference import resampled_areas as areas_module
+from abstain.inference.draws import BLOCK_SIZE, Draws
 
 STRATA = np.repeat([0, 1, 2], [3, 5, 12])
 CLUSTER = np.repeat(np.arange(8), [1, 1, 1, 2, 3, 4, 4, 4])
@@ -25,7 +25,7 @@ def test_blocks_are_small_integers_of_at_most_64_resamples() -> None:
     blocks = list(Draws(20, 130, rng=0))
     assert [block.shape for block in blocks] == [(20, 64), (20, 64), (20, 2)]
     assert {block.dtype for block in blocks} == {np.dtype(np.uint8)}
-    assert BLOCK == 64
+    assert BLOCK_SIZE == 64
 
 
 def test_iid_counts_are_multinomial() -> None:
@@ -45,10 +45,10 @@ def test_iid_counts_are_multinomial() -> None:
 def test_strata_keep_their_sizes() -> None:
     counts = table(Draws(20, MANY, rng=2, strata=STRATA)).astype(float)
     for code, size in enumerate((3, 5, 12)):
-        own = counts[code == STRATA]
-        assert (own.sum(axis=0) == size).all()
-        close(own.mean(axis=1), 1.0, spread=1.0)
-        close(np.diag(np.cov(own)), 1 - 1 / size, spread=2.0)
+        of_stratum = counts[code == STRATA]
+        assert (of_stratum.sum(axis=0) == size).all()
+        close(of_stratum.mean(axis=1), 1.0, spread=1.0)
+        close(np.diag(np.cov(of_stratum)), 1 - 1 / size, spread=2.0)
     between = np.cov(counts)[0, 3:]
     close(between, 0.0, spread=1.2)
 
@@ -57,10 +57,10 @@ def test_clusters_come_whole() -> None:
     counts = table(Draws(20, MANY, rng=3, cluster=CLUSTER)).astype(float)
     first = np.unique(CLUSTER, return_index=True)[1]
     assert (counts == counts[first][CLUSTER]).all()
-    drawn = counts[first]
-    assert (drawn.sum(axis=0) == 8).all()
-    close(drawn.mean(axis=1), 1.0, spread=1.0)
-    close(np.diag(np.cov(drawn)), 1 - 1 / 8, spread=1.7)
+    cluster_counts = counts[first]
+    assert (cluster_counts.sum(axis=0) == 8).all()
+    close(cluster_counts.mean(axis=1), 1.0, spread=1.0)
+    close(np.diag(np.cov(cluster_counts)), 1 - 1 / 8, spread=1.7)
 
 
 def test_clusters_within_strata() -> None:
@@ -81,43 +81,43 @@ def test_another_size() -> None:
 
 
 def test_counts_beyond_a_byte_are_widened() -> None:
-    for run in (backends.NUMPY, backends.kernels()):
-        counts = Draws(2, 3, rng=0, size=1000).counts(0, run)
+    for kernels in (areas_module.NUMPY_KERNELS, areas_module.select_kernels()):
+        counts = Draws(2, 3, rng=0, size=1000).counts(0, kernels)
         assert counts.dtype == np.uint16
         assert (counts.sum(axis=0) == 1000).all()
 
 
 @pytest.mark.parametrize("plan", [{}, {"strata": STRATA}, {"cluster": CLUSTER}, {"size": 6}])
 def test_counts_depend_on_seed_and_number_only(plan: dict) -> None:
-    whole = table(Draws(20, 200, rng=5, **plan))
-    np.testing.assert_array_equal(whole[:, :70], table(Draws(20, 70, rng=5, **plan)))
-    np.testing.assert_array_equal(whole[:, 128:192], Draws(20, 200, rng=5, **plan).counts(2))
-    compiled = Draws(20, 200, rng=5, **plan).counts(1, backends.kernels())
-    np.testing.assert_array_equal(whole[:, 64:128], compiled)
-    assert (whole != table(Draws(20, 200, rng=6, **plan))).any()
+    all_counts = table(Draws(20, 200, rng=5, **plan))
+    np.testing.assert_array_equal(all_counts[:, :70], table(Draws(20, 70, rng=5, **plan)))
+    np.testing.assert_array_equal(all_counts[:, 128:192], Draws(20, 200, rng=5, **plan).counts(2))
+    compiled = Draws(20, 200, rng=5, **plan).counts(1, areas_module.select_kernels())
+    np.testing.assert_array_equal(all_counts[:, 64:128], compiled)
+    assert (all_counts != table(Draws(20, 200, rng=6, **plan))).any()
 
 
 def test_drawing_a_few_resamples_at_a_time_changes_nothing(monkeypatch) -> None:
     for plan in ({}, {"strata": STRATA}):
-        whole = table(Draws(20, 70, rng=5, **plan))
-        monkeypatch.setattr("abstain.inference.draws._AT_A_TIME", 50)
-        np.testing.assert_array_equal(whole, table(Draws(20, 70, rng=5, **plan)))
+        all_counts = table(Draws(20, 70, rng=5, **plan))
+        monkeypatch.setattr("abstain.inference.draws._MAX_RANDOM_NUMBERS", 50)
+        np.testing.assert_array_equal(all_counts, table(Draws(20, 70, rng=5, **plan)))
         monkeypatch.undo()
 
 
 def test_a_generator_is_asked_once_and_the_seed_repeats_the_plan() -> None:
     rng = np.random.default_rng(0)
-    one, other = Draws(20, 10, rng=rng), Draws(20, 10, rng=rng)
-    assert one.seed != other.seed
-    np.testing.assert_array_equal(table(one), table(Draws(20, 10, rng=one.seed)))
-    np.testing.assert_array_equal(table(one), table(one))
+    first, second = Draws(20, 10, rng=rng), Draws(20, 10, rng=rng)
+    assert first.seed != second.seed
+    np.testing.assert_array_equal(table(first), table(Draws(20, 10, rng=first.seed)))
+    np.testing.assert_array_equal(table(first), table(first))
     assert Draws(20, 10, rng=None).seed != Draws(20, 10, rng=None).seed
 
 
-def test_words() -> None:
-    assert Draws(20, 1, rng=0).kind == "i.i.d."
-    words = Draws(20, 1, rng=0, cluster=CLUSTER, strata=CLUSTER > 3, size=5).kind
-    assert words == "stratified, by cluster, 5 of 8"
+def test_description() -> None:
+    assert Draws(20, 1, rng=0).description == "i.i.d."
+    description = Draws(20, 1, rng=0, cluster=CLUSTER, strata=CLUSTER > 3, size=5).description
+    assert description == "stratified, by cluster, 5 of 8"
 
 
 def test_bad_plans() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.cases import scored_cases
+from tests.properties.cases import scored_cases
 
 import abstain as ab
 from abstain._foundation.scored import Scored
@@ -21,7 +21,7 @@ def vertices(c: np.ndarray, loss: np.ndarray) -> tuple[list[float], list[float]]
 @given(s=scored_cases(most=30), data=st.data())
 def test_trapezoid_aurc_and_augrc(s: Scored, data: st.DataObject) -> None:
     c = s.confidence
-    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
+    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n_rows, max_size=s.n_rows)))
     coverage, risk = vertices(c, loss)
     flat = np.trapezoid([risk[0], *risk], [0.0, *coverage])
     assert ab.aurc(c, loss) == pytest.approx(flat, abs=1e-12)
@@ -33,7 +33,7 @@ def test_trapezoid_aurc_and_augrc(s: Scored, data: st.DataObject) -> None:
 
 @given(s=scored_cases(most=30, ties=False), data=st.data())
 def test_rank_reweighted_estimators(s: Scored, data: st.DataObject) -> None:
-    c, n = s.confidence, s.n
+    c, n = s.confidence, s.n_rows
     loss = np.array(data.draw(st.lists(LOSSES, min_size=n, max_size=n)))
     rank = np.argsort(np.argsort(c)) + 1
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, n + 1))))
@@ -48,7 +48,9 @@ def test_rank_reweighted_estimators(s: Scored, data: st.DataObject) -> None:
 @given(s=scored_cases(most=25), data=st.data())
 def test_balanced_areas(s: Scored, data: st.DataObject) -> None:
     c, loss = s.confidence, s.loss
-    labels = np.array(data.draw(st.lists(st.sampled_from("abc"), min_size=s.n, max_size=s.n)))
+    labels = np.array(
+        data.draw(st.lists(st.sampled_from("abc"), min_size=s.n_rows, max_size=s.n_rows))
+    )
     classes = sorted(set(labels))
     coverage, risk = [], []
     for t in sorted(set(c), reverse=True):
@@ -57,7 +59,7 @@ def test_balanced_areas(s: Scored, data: st.DataObject) -> None:
         risk.append(np.mean([loss[k].mean() if k.any() else 0.0 for k in kept]))
     flat = np.trapezoid([risk[0], *risk], [0.0, *coverage])
     assert ab.balanced_aurc(c, loss, labels) == pytest.approx(flat, abs=1e-12)
-    share = {k: s.n / (len(classes) * np.sum(labels == k)) for k in classes}
+    share = {k: s.n_rows / (len(classes) * np.sum(labels == k)) for k in classes}
     balanced = loss * np.array([share[k] for k in labels])
     assert ab.balanced_augrc(c, loss, labels) == pytest.approx(ab.augrc(c, balanced), abs=1e-12)
 
@@ -100,7 +102,7 @@ def test_partial_areas_by_dense_quadrature(s: Scored, low: float, width: float) 
 def test_the_hull_is_below_every_vertex_and_made_of_vertices(
     s: Scored, data: st.DataObject
 ) -> None:
-    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
+    loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n_rows, max_size=s.n_rows)))
     whole = ab.generalized_risk_coverage_curve(s.confidence, loss)
     hull = ab.achievable_curve(s.confidence, loss, kind="generalized")
     below = np.interp(whole.coverage, [0, *hull.coverage], [0, *hull.risk])

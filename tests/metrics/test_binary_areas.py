@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
-from tests.laws.cases import make
+from tests.properties.cases import make
 
 from abstain.errors import UndefinedMetricWarning
 from abstain.metrics import METRICS, accepted_auroc, auprc_retention, auroc_retention
@@ -64,7 +64,7 @@ def test_the_catalogue_ranks_by_the_second_class(name):
     c, labels, guess = rng.random(40), rng.integers(0, 2, 40), rng.integers(0, 2, 40)
     s = make(c, (guess != labels) * 1.0, labels, guess, rng.uniform(0.5, 1, 40))
     function = {f.__name__: f for f in PEERS}[name]
-    expected = function(c, labels, s.view.probabilities[:, 1])
+    expected = function(c, labels, s.class_view.probabilities[:, 1])
     assert METRICS[name].compute(s).value == pytest.approx(expected, abs=1e-12)
 
 

@@ -158,7 +158,7 @@ def test_the_catalogue():
     loss = (y != guess).astype(int)
     view = ClassView(y, guess, (0, 1, 2), None, np.log(p))
     # The confidence here is another score; calibration reads the probability.
-    s = Scored(rng.normal(size=40), loss, probability=p.max(axis=1), view=view)
+    s = Scored(rng.normal(size=40), loss, probability=p.max(axis=1), class_view=view)
     assert METRICS["ece"].compute(s).value == ece(p.max(axis=1), loss)
     assert METRICS["mce"].compute(s).value == mce(p.max(axis=1), loss)
     mass = ece(p.max(axis=1), loss, binning="equal_mass")

@@ -72,7 +72,7 @@ def test_an_impossible_truth_makes_the_likelihood_infinite():
 
 def test_small_brier_scores_stay_exact():
     view = ClassView(np.array([0]), np.array([0]), (0, 1), np.array([[1 - 1e-9, 1e-9]]))
-    value = METRICS["brier"].compute(Scored(np.ones(1), np.zeros(1), view=view)).value
+    value = METRICS["brier"].compute(Scored(np.ones(1), np.zeros(1), class_view=view)).value
     assert value == pytest.approx(2e-18, rel=1e-6)
 
 
@@ -83,7 +83,7 @@ def test_the_catalogue(parts):
     given = None if parts == "logs" else p
     logs = None if parts == "probabilities" else np.log(p)
     view = ClassView(y, guess, (0, 1, 2, 3), given, logs)
-    s = Scored(np.ones(y.size), (guess != y).astype(int), w.astype(float), view=view)
+    s = Scored(np.ones(y.size), (guess != y).astype(int), w.astype(float), class_view=view)
     assert METRICS["accuracy"].compute(s).value == accuracy(guess, y, weight=w)
     assert METRICS["balanced_accuracy"].compute(s).value == balanced_accuracy(guess, y, weight=w)
     assert METRICS["nll"].compute(s).value == pytest.approx(nll(p, y, weight=w))
@@ -98,13 +98,13 @@ def test_the_catalogue_without_a_view():
         METRICS["balanced_accuracy"].compute(s)
     view = ClassView(np.zeros(2, dtype=int), np.zeros(2, dtype=int), (0, 1))
     with pytest.raises(MissingInputError, match="class probabilities or logits are needed"):
-        METRICS["brier"].compute(Scored(np.ones(2), np.zeros(2), view=view))
+        METRICS["brier"].compute(Scored(np.ones(2), np.zeros(2), class_view=view))
 
 
 def test_accuracy_of_a_binary_loss_without_labels():
     y, guess, w = np.array([0, 1, 1, 0, 1]), np.array([0, 1, 0, 0, 0]), np.arange(1.0, 6.0)
     loss = (y != guess).astype(float)
-    with_view = Scored(np.ones(5), loss, w, view=ClassView(y, guess, (0, 1)))
+    with_view = Scored(np.ones(5), loss, w, class_view=ClassView(y, guess, (0, 1)))
     without = Scored(np.ones(5), loss, w)
     entry = METRICS["accuracy"]
     assert entry.reason_not_applicable(without) == ""

@@ -50,7 +50,7 @@ def test_many_classes_are_one_against_the_rest(review):
     expected = roc_auc_score(y, answered, multi_class="ovr", average="macro")
     assert multiclass_oc_auc(c, y, p, review=review) == pytest.approx(expected, abs=1e-12)
     view = ClassView(y, p.argmax(axis=1), tuple(range(4)), p, np.log(p))
-    s = Scored(c, p.argmax(axis=1) != y, view=view)
+    s = Scored(c, p.argmax(axis=1) != y, class_view=view)
     named = metric_named(f"oc_auc@{100 * review:g}review")
     assert named.compute(s).value == pytest.approx(expected, abs=1e-12)
     found = metric_named(f"oc_ap@{100 * review:g}review").compute(s).value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.metrics import METRICS
 
 
@@ -62,7 +62,7 @@ def test_the_optimum_is_found_once_for_all_that_is_made_of_it(monkeypatch):
     optimum = excess._trapezoid_optimum
     monkeypatch.setattr(excess, "_trapezoid_optimum", lambda s: found.append(s) or optimum(s))
     rng = np.random.default_rng(0)
-    s = scored(rng.random(100), rng.random(100), rng.random(100))
+    s = validate_samples(rng.random(100), rng.random(100), rng.random(100))
     METRICS["e_aurc"].compute(s), METRICS["normalized_aurc"].compute(s)
     METRICS["e_aurc"].measurement.influence(s), METRICS["normalized_aurc"].measurement.influence(s)
     assert len(found) == 1

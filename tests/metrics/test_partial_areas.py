@@ -1,10 +1,10 @@
-"""Areas between two coverages as metrics made by name; their laws are in tests/laws."""
+"""Areas between two coverages as metrics made by name; their laws are in tests/properties."""
 
 import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.errors import UnknownNameError
 
 
@@ -15,7 +15,9 @@ def test_an_area_between_coverages_has_a_name_and_an_interval(kind):
     function = {"aurc": ab.partial_aurc, "augrc": ab.partial_augrc}[kind]
     metric = ab.metrics.metric_named(f"partial_{kind}@12.5-80cov")
     value = function(confidence, loss, low=0.125, high=0.8, mean=True)
-    assert metric.compute(scored(confidence, loss)).value == pytest.approx(value, abs=1e-15)
+    assert metric.compute(validate_samples(confidence, loss)).value == pytest.approx(
+        value, abs=1e-15
+    )
     interval = ab.metric_interval(confidence, loss, metric=metric.name)
     assert interval.low < value < interval.high
     assert "among the accepted" in interval.note or interval.note == ""

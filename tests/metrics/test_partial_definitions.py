@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -14,9 +14,9 @@ def test_stretches_are_straight_lines_under_the_generalized_risk(seed, between):
     n = 250
     confidence = np.round(rng.random(n), 2 + seed % 3)
     loss = rng.random(n) < [0.05, 0.5][seed % 2]
-    groups = scored(confidence, loss).groups
-    x = np.append(0.0, groups.through / n)
-    y = np.append(0.0, groups.loss_through / n)
+    groups = validate_samples(confidence, loss).groups
+    x = np.append(0.0, groups.cumulative_weight / n)
+    y = np.append(0.0, groups.cumulative_loss / n)
     grid = np.unique(np.clip(np.append(x, between), *between))
     expected = np.trapezoid(np.interp(grid, x, y), grid)
     low, high = between
@@ -26,6 +26,6 @@ def test_stretches_are_straight_lines_under_the_generalized_risk(seed, between):
 
 def test_partial_augrc_needs_the_events_alone():
     rng = np.random.default_rng(0)
-    s = scored(rng.random(300), rng.random(300) < 0.1)
+    s = validate_samples(rng.random(300), rng.random(300) < 0.1)
     ab.metrics.metric_named("partial_augrc@50-80cov").compute(s)
     assert "groups" not in vars(s)

@@ -11,10 +11,10 @@ from scipy.stats import norm
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
-from abstain.evaluation.intervals import of_replicates
+from abstain.evaluation.intervals import interval_of_replicates
 from abstain.metrics import METRICS
-from abstain.metrics.classes import few_failures_of_class, late_start_of_class
-from abstain.metrics.intervals import difference_of, influence_of, interval_of
+from abstain.metrics.classes import reason_few_failures_of_class, reason_late_start_of_class
+from abstain.metrics.intervals import difference_of_metric, influence_of, interval_of_metric
 
 NAMES = ("aurc_ba", "augrc_ba")
 
@@ -27,7 +27,7 @@ def two_classes(rng, n, share, *, rates=(0.1, 0.4), shift=0.0, separations=(1.6,
     noise = np.sqrt(0.6) * rng.normal(size=n) + np.sqrt(0.4) * rng.normal(size=(scores, n))
     view = ClassView(label, label, (0, 1))
     confidence = noise + np.take(separations, label) * ~loss + shift * label
-    return [Scored(own, loss, view=view) for own in confidence]
+    return [Scored(own, loss, class_view=view) for own in confidence]
 
 
 def true_aurc(share, rates, shift):
@@ -42,28 +42,28 @@ def true_aurc(share, rates, shift):
 # ---------------------------------------------------------------------------- influence function
 def on_start(s):
     """The expected effect of each sample on the start of its class, threshold by threshold."""
-    labels, out, order = s.view.labels, np.zeros(s.n), np.argsort(-s.confidence)
-    coverage = np.arange(1, s.n + 1) / s.n
+    labels, out, order = s.class_view.labels, np.zeros(s.n_rows), np.argsort(-s.confidence)
+    coverage = np.arange(1, s.n_rows + 1) / s.n_rows
     for k in np.unique(labels):
         rows = order[labels[order] == k]
         m, at = rows.size, np.flatnonzero(labels[order] == k)
-        ends = np.append(at[1:], s.n - 1)
+        ends = np.append(at[1:], s.n_rows - 1)
         for i in range(m):
             # Trapezoid: the risk of the class at its i-th sample counts half a step sooner.
-            first = 0.0 if at[i] == 0 else coverage[at[i]] - 0.5 / s.n
-            last = coverage[ends[i]] - 0.5 / s.n if i + 1 < m else 1.0
+            first = 0.0 if at[i] == 0 else coverage[at[i]] - 0.5 / s.n_rows
+            last = coverage[ends[i]] - 0.5 / s.n_rows if i + 1 < m else 1.0
             area = s.loss[rows[: i + 1]].mean() * (last - first)
             share = (i + 1) / m
             above = np.isin(np.arange(m), np.arange(i + 1))
             out[rows] += area * (1 - share) ** (m - 1) * (above - share)
-    return s.n * out / np.unique(labels).size
+    return s.n_rows * out / np.unique(labels).size
 
 
 def derivative(metric, s, step=1e-5):
     """W dT/dw of each sample."""
-    weights = np.ones(s.n) + step * np.array([1, -1])[:, None, None] * np.eye(s.n)
+    weights = np.ones(s.n_rows) + step * np.array([1, -1])[:, None, None] * np.eye(s.n_rows)
     up, down = ([metric.compute(replace(s, weight=w)).value for w in own] for own in weights)
-    slope = s.n * np.subtract(up, down) / (2 * step)
+    slope = s.n_rows * np.subtract(up, down) / (2 * step)
     return slope - slope.mean()
 
 
@@ -99,21 +99,24 @@ def test_augrc_needs_no_such_term():
 def test_few_failures_of_a_rare_class_allow_no_interval(name):
     first, second = two_classes(np.random.default_rng(1), 2000, 0.01, scores=2)
     metric = METRICS[name]
-    interval, gap = interval_of(metric, first), difference_of(metric, (first, second))
+    interval, gap = interval_of_metric(metric, first), difference_of_metric(metric, (first, second))
     assert np.isnan([interval.low, interval.high, gap.low, gap.high, gap.p_value]).all()
     assert gap.value == metric.compute(first).value - metric.compute(second).value
     for note in (interval.note, gap.note):
         assert note.startswith("a class is too rare: the variance rests on about 6 failures")
     replicates = metric.compute(first).value + np.random.default_rng(0).normal(0, 0.01, 200)
-    assert of_replicates(metric, replicates, first, cluster=None, level=0.95).note == interval.note
+    assert (
+        interval_of_replicates(metric, replicates, first, cluster=None, level=0.95).note
+        == interval.note
+    )
 
 
 def test_a_rare_class_of_low_confidence_allows_no_interval_of_aurc():
     s = two_classes(np.random.default_rng(1), 10_000, 0.1, rates=(0.1, 0.8), shift=-2.0)[0]
-    interval = interval_of(METRICS["aurc_ba"], s)
+    interval = interval_of_metric(METRICS["aurc_ba"], s)
     assert np.isnan(interval.low)
     assert "fewer than 5 samples of it are accepted" in interval.note
-    assert interval_of(METRICS["augrc_ba"], s).low > 0
+    assert interval_of_metric(METRICS["augrc_ba"], s).low > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -122,25 +125,25 @@ def test_classes_of_the_same_size_allow_an_interval(name, classes, n):
     rng = np.random.default_rng(4)
     label, loss = np.arange(n) % classes, rng.random(n) < 0.1
     view = ClassView(label, label, tuple(range(classes)))
-    s = Scored(rng.normal(size=n) + 1.6 * ~loss, loss, view=view)
-    assert interval_of(METRICS[name], s).low > 0
+    s = Scored(rng.normal(size=n) + 1.6 * ~loss, loss, class_view=view)
+    assert interval_of_metric(METRICS[name], s).low > 0
 
 
-@pytest.mark.parametrize("check", [few_failures_of_class, late_start_of_class])
+@pytest.mark.parametrize("check", [reason_few_failures_of_class, reason_late_start_of_class])
 def test_the_scale_of_weights_and_rows_without_weight_change_nothing(check):
     s = two_classes(np.random.default_rng(2), 400, 0.03, shift=-1.0)[0]
     reason = check(s)
     assert reason
-    assert check(replace(s, weight=np.full(s.n, 1e-3))) == reason
-    padded = np.append(np.arange(s.n), np.arange(50))
-    view = ClassView(s.view.labels[padded], s.view.labels[padded], (0, 1))
-    weight = np.append(np.full(s.n, 2.0), np.zeros(50))
-    assert check(Scored(s.confidence[padded], s.loss[padded], weight, view=view)) == reason
+    assert check(replace(s, weight=np.full(s.n_rows, 1e-3))) == reason
+    padded = np.append(np.arange(s.n_rows), np.arange(50))
+    view = ClassView(s.class_view.labels[padded], s.class_view.labels[padded], (0, 1))
+    weight = np.append(np.full(s.n_rows, 2.0), np.zeros(50))
+    assert check(Scored(s.confidence[padded], s.loss[padded], weight, class_view=view)) == reason
 
 
 def predictions(seed=0, n=600, share=0.03):
     first, second = two_classes(np.random.default_rng(seed), n, share, scores=2)
-    label = first.view.labels
+    label = first.class_view.labels
     return ab.Predictions(
         confidence={"first": first.confidence, "second": second.confidence},
         labels=label,
@@ -174,7 +177,7 @@ def test_compare_gives_the_reason_instead_of_a_p_value(options):
     assert {row.source for row in found.standings if row.metric == "aurc_ba"} == {"values"}
     margins = [row for row in found.non_inferiority if row.metric == "aurc_ba"]
     assert all(np.isnan(row.p_value) and not row.non_inferior for row in margins)
-    assert [f.kind for f in found.findings].count("no_interval") == 1
+    assert [f.kind for f in found.notes].count("no_interval") == 1
     # Other metrics of the same comparison are as they are alone.
     alone = ab.compare(predictions(), metrics=["augrc"], **options).pairs
     assert [row for row in found.pairs if row.metric == "augrc"] == list(alone)
@@ -199,7 +202,7 @@ def test_intervals_of_rare_classes_are_withheld_or_hold_the_truth(share, rates, 
     found = []
     for _ in range(200):
         s = two_classes(rng, n, share, rates=rates, shift=shift)[0]
-        interval = interval_of(metric, s)
+        interval = interval_of_metric(metric, s)
         found.append((interval.low, interval.high))
     low, high = np.array(found).T
     missed = (low > true) | (high < true)
@@ -221,7 +224,7 @@ def test_equally_good_scores_are_rarely_found_different(name, share, rates, shif
     rng, metric = np.random.default_rng(1), METRICS[name]
     options = {"rates": rates, "shift": shift, "separations": separations, "scores": 2}
     p_values = [
-        difference_of(metric, tuple(two_classes(rng, 1000, share, **options))).p_value
+        difference_of_metric(metric, tuple(two_classes(rng, 1000, share, **options))).p_value
         for _ in range(100)
     ]
     assert np.mean(np.array(p_values) < 0.05) < 0.12

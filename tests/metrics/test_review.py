@@ -107,7 +107,7 @@ def test_all_tied():
 
 def entry_value(name, view, c, weight=None):
     entry = next(e for e in ENTRIES if e.name == name)
-    s = Scored(c, (view.labels != view.prediction).astype(int), weight, view=view)
+    s = Scored(c, (view.labels != view.prediction).astype(int), weight, class_view=view)
     assert not entry.reason_not_applicable(s)
     return entry.compute(s)
 
@@ -122,7 +122,7 @@ def test_the_catalogue_reads_the_second_class(logs):
     if not logs:
         view = ClassView(y, p.argmax(axis=1), ("no", "yes"), p)
         entry = ENTRIES[0]
-        assert entry.compute(Scored(c, y, w, view=view)).value == pytest.approx(
+        assert entry.compute(Scored(c, y, w, class_view=view)).value == pytest.approx(
             oc_auc(c, y, score, weight=w)
         )
         return
@@ -142,7 +142,7 @@ def test_log_odds_keep_the_order_where_probabilities_saturate():
     view = ClassView(labels, np.ones(3, dtype=int), ("no", "yes"), np.exp(log_p), log_p)
     measured = entry_value("accepted_auroc", view, np.ones(3))
     assert measured.value == 1.0
-    assert measured.accepted == 3
+    assert measured.n_accepted == 3
 
 
 def test_unknown_classes_give_a_reason():
@@ -156,7 +156,7 @@ def test_unknown_classes_give_a_reason():
 def test_entries_ask_for_two_classes():
     p = np.full((3, 3), 1 / 3)
     view = ClassView(np.arange(3), np.arange(3), (0, 1, 2), p, np.log(p))
-    s = Scored(np.arange(3.0), np.zeros(3), view=view)
+    s = Scored(np.arange(3.0), np.zeros(3), class_view=view)
     assert {e.reason_not_applicable(s) for e in ENTRIES} == {"needs a task with two classes"}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.cases import scored_cases
+from tests.properties.cases import scored_cases
 
 import abstain as ab
 from abstain._foundation.scored import Scored
@@ -40,13 +40,13 @@ def test_everything_at_a_threshold(s: Scored, threshold: float) -> None:
     accepted = c >= threshold
     point = ab.working_point(c, s.loss, threshold=threshold)
     assert point.accepted == accepted.sum()
-    assert point.n == s.n
+    assert point.n == s.n_rows
     assert point.coverage == pytest.approx(accepted.mean())
     assert point.generalized_risk == pytest.approx((accepted & wrong).mean())
     assert point.failures_accepted == (accepted & wrong).sum()
     assert point.failures_rejected == (~accepted & wrong).sum()
     quality = (accepted & ~wrong).sum() + (~accepted & wrong).sum()
-    assert point.classification_quality == pytest.approx(quality / s.n)
+    assert point.classification_quality == pytest.approx(quality / s.n_rows)
     if accepted.any():
         assert point.selective_risk == pytest.approx(wrong[accepted].mean())
         assert point.threshold == c[accepted].min(), "a threshold that these data can tell"

@@ -10,11 +10,11 @@ from scipy import stats
 from abstain._foundation.notes import Note
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import (
-    AcrossData,
     Agreement,
-    BandOf,
     Comparison,
     Estimate,
+    MeanRanks,
+    MethodBand,
     PairedDifference,
     Stability,
     Standing,
@@ -55,11 +55,11 @@ def made_up(
         estimates=tuple(e for key in keys for e in _estimates(key, methods, drawn[key])),
         pairs=tuple(p for key in keys for p in _pairs(key, methods, drawn[key], literature)),
         standings=(*standings, *overall),
-        across=tuple(across),
+        mean_ranks=tuple(across),
         agreements=tuple(_agreements(metrics, methods, data, drawn)),
         stability=tuple(Stability(m, d, 0.83, 0.6, 1.0) for m, d in keys),
         bands=tuple(_bands(rng, methods, data)),
-        findings=_findings(methods, data),
+        notes=_findings(methods, data),
         test="influence",
         bootstrap=draws,
         seed=seed,
@@ -179,7 +179,7 @@ def _across(metric, methods, tables):
     )
     sorted_means = tuple(float(means[i]) for i in order)
     names = tuple(methods[i] for i in order)
-    return AcrossData(
+    return MeanRanks(
         metric, n, names, sorted_means, float(statistic), float(p), float(cd),
         cliques_of(names, sorted_means, cd), 0.95,
     )  # fmt: skip
@@ -222,7 +222,7 @@ def _bands(rng, methods, data):
         full = rng.uniform(0.05, 0.3)
         for i, method in enumerate(methods):
             risk = full * coverage ** (3 - 0.3 * i)
-            yield BandOf(d, method, partial(band, "selective", coverage, risk))
+            yield MethodBand(d, method, partial(band, "selective", coverage, risk))
 
 
 def band(kind, coverage, risk, n=2000):
@@ -252,6 +252,6 @@ def critical(k, blocks=12, metric="augrc", names=None):
         / math.sqrt(2)
         * math.sqrt(k * (k + 1) / 6 / blocks)
     )
-    return AcrossData(
+    return MeanRanks(
         metric, blocks, names, means, 30.0, 0.0004, float(cd), cliques_of(names, means, cd), 0.95
     )

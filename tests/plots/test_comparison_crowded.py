@@ -106,7 +106,8 @@ def test_the_cross_over_all_data_is_the_mean_of_what_is_drawn(plain):
     display = RankBlobDisplay.from_comparison(plain).plot()
     (crosses,) = [line.get_xdata() for line in display.ax_.lines if line.get_marker() == "x"]
     means = [
-        sum(r * c for r, c in enumerate(s.chances, 1)) / sum(s.chances) for s in display.standings
+        sum(r * c for r, c in enumerate(s.rank_probabilities, 1)) / sum(s.rank_probabilities)
+        for s in display.standings
     ]
     np.testing.assert_allclose(crosses, means)
     assert display.frame()["mean_rank"].to_list() == pytest.approx(means)

@@ -23,7 +23,7 @@ from tests.plots.comparisons import (
 
 import abstain as ab
 from abstain.errors import InputError, UnknownNameError
-from abstain.evaluation.comparison import Profile, best_of, footings
+from abstain.evaluation.comparison import Profile, best_methods, compute_relations_to_best
 from abstain.plots import (
     CriticalDifferenceDisplay,
     ForestDisplay,
@@ -218,7 +218,7 @@ def test_the_area_of_a_blob_is_its_chance(plain):
     chances = {
         (rank, y): c
         for y, s in enumerate(display.standings)
-        for rank, c in enumerate(s.chances, 1)
+        for rank, c in enumerate(s.rank_probabilities, 1)
         if c > 0
     }
     areas = areas_of(display)
@@ -250,7 +250,11 @@ def test_what_is_drawn_of_many_methods_is_few_things():
     blobs = RankBlobDisplay.from_comparison(comparison).plot()
     forest = ForestDisplay.from_comparison(comparison).plot()
     areas = areas_of(blobs)
-    chances = {(r, y): c for y, s in enumerate(blobs.standings) for r, c in enumerate(s.chances, 1)}
+    chances = {
+        (r, y): c
+        for y, s in enumerate(blobs.standings)
+        for r, c in enumerate(s.rank_probabilities, 1)
+    }
     assert len(areas) == sum(c > 0 for c in chances.values()) > 1000
     for at, area in areas.items():
         assert abs(np.sqrt(area / np.pi) - 0.44 * np.sqrt(chances[at])) <= 0.005
@@ -268,7 +272,7 @@ def test_blobs_of_all_data_sets_together(plain):
     assert {s.data for s in display.standings} == {None}
     assert "all data sets" in display.title
     chances = display.frame().select("rank_1", "rank_2").to_numpy()
-    assert chances.tolist() == [list(s.chances[:2]) for s in display.standings]
+    assert chances.tolist() == [list(s.rank_probabilities[:2]) for s in display.standings]
 
 
 def test_ranking_change_keeps_the_ranks(plain):
@@ -307,7 +311,7 @@ def test_names_of_a_critical_difference_diagram_never_overlap(k):
 
 def test_critical_difference_diagram_is_its_record(plain):
     display = CriticalDifferenceDisplay.from_comparison(plain, "aurc").plot()
-    across = plain.across_of("aurc")
+    across = plain.mean_ranks_of("aurc")
     assert display.frame()["mean_rank"].to_list() == list(across.mean_ranks)
     bars = [line for line in display.ax_.lines if line.get_linewidth() == 4.5]
     assert len(bars) == len(across.cliques)
@@ -368,7 +372,7 @@ def test_ties_with_the_best_are_those_not_found_worse(plain):
         for data in plain.data:
             estimates = plain.estimates_of(metric, data)
             pairs = plain.pairs_of(metric, data)
-            stands = footings(estimates, pairs)
+            stands = compute_relations_to_best(estimates, pairs)
             best = [m for m, s in stands.items() if s == "best"]
             assert len(best) == 1
             for method in set(METHODS) - set(best):
@@ -380,9 +384,9 @@ def test_ties_with_the_best_are_those_not_found_worse(plain):
 def test_equal_values_have_no_best():
     comparison = made_up(METHODS[:2], data=(IID,), undefined="msr")
     found = comparison.estimates_of("augrc", IID)
-    assert best_of(found) == []
-    assert footings(found, [])["msr"] == "undefined"
-    assert footings(found, [])["mls"] == "untested"
+    assert best_methods(found) == []
+    assert compute_relations_to_best(found, [])["msr"] == "undefined"
+    assert compute_relations_to_best(found, [])["mls"] == "untested"
 
 
 def test_the_deciding_test_is_found_by_its_short_name(plain):

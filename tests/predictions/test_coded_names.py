@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain.predictions.classes as classes_module
-from abstain._foundation.names import coded, distinct
+from abstain._foundation.names import distinct_names, encode_names
 from abstain.errors import DomainError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
@@ -53,7 +53,7 @@ def test_text_of_a_file_is_not_looked_up_row_by_row(tmp_path, monkeypatch, split
     lines = [f"{KINDS[i % 4]},{KINDS[i % 3]},0.{i + 1},{i % 2}" for i in range(12)]
     path = tmp_path / "some.csv"
     path.write_text("\n".join(["label,prediction,confidence,part", *lines]))
-    monkeypatch.setattr(classes_module, "coded", None)  # finds the codes of bare names
+    monkeypatch.setattr(classes_module, "encode_names", None)  # finds the codes of bare names
     reading = read_predictions(path, by="part" if split else ())
     wrong = np.concatenate([~p.correct for p in reading.values()])
     assert wrong.size == 12
@@ -69,6 +69,6 @@ def test_whole_numbers_are_counted_or_sorted_alike(dtype, end):
     for n in (1, 3, 400):
         values = rng.integers(least, most, n, dtype=dtype, endpoint=True)
         found, place = np.unique(values, return_inverse=True)
-        kinds, codes = coded(values, "labels")
-        assert kinds == distinct(values, "labels") == found.tolist()
+        kinds, codes = encode_names(values, "labels")
+        assert kinds == distinct_names(values, "labels") == found.tolist()
         assert codes.tolist() == place.tolist()

@@ -42,7 +42,7 @@ def test_rounded_rows_are_taken_and_told(words, dtype):
     assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() > 2e-4
     assert words in p.notes[0]
     assert np.allclose(p.view().probabilities.sum(axis=1), 1)
-    told = [f.message for f in ab.evaluate(p, scores=["msr"], metrics=["augrc"]).findings]
+    told = [f.message for f in ab.evaluate(p, scores=["msr"], metrics=["augrc"]).notes]
     assert any(words in message for message in told)
 
 

@@ -112,7 +112,7 @@ def test_a_chart_is_said_anew_each_time():
 
 def test_drawn_vertices_are_vertices_of_the_curves(plain):
     data = chart_data(Pivot(plain))
-    for drawn, case in zip(data["cases"], plain.cases, strict=True):
+    for drawn, case in zip(data["cases"], plain.curves, strict=True):
         frame = case.selective.frame()
         at = np.searchsorted(np.asarray(frame["accepted"]), drawn["curve"]["accepted"])
         for name, field in (("coverage", "coverage"), ("selective", "risk")):
@@ -124,7 +124,7 @@ def test_drawn_vertices_are_vertices_of_the_curves(plain):
 def test_bands_are_those_of_the_cases(plain):
     data = chart_data(Pivot(plain))
     assert data["level"] == "95 %"
-    for drawn, case in zip(data["cases"], plain.cases, strict=True):
+    for drawn, case in zip(data["cases"], plain.curves, strict=True):
         band = case.band
         for name in ("coverage", "risk", "low", "high"):
             assert np.allclose(drawn["band"][name], getattr(band, name), rtol=1e-3)
@@ -145,15 +145,15 @@ def test_bands_of_many_cases_are_thinned(plain, large):
     many = chart_data(Pivot(large))
     sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
     assert sizes == {57}
-    crowd = [replace(plain.cases[0], split=(("part", f"{i}"),)) for i in range(600)]
-    thin = chart_data(Pivot(replace(plain, cases=tuple(crowd), results=())))["cases"][0]["band"]
+    crowd = [replace(plain.curves[0], split=(("part", f"{i}"),)) for i in range(600)]
+    thin = chart_data(Pivot(replace(plain, curves=tuple(crowd), results=())))["cases"][0]["band"]
     assert len(thin["coverage"]) == 20
     assert thin["coverage"][-1] == 1
-    assert set(thin["coverage"]) <= set(np.round(plain.cases[0].band.coverage, 3))
+    assert set(thin["coverage"]) <= set(np.round(plain.curves[0].band.coverage, 3))
 
 
 def test_no_intervals_no_bands(plain):
-    bare = replace(plain, cases=tuple(replace(case, band=None) for case in plain.cases))
+    bare = replace(plain, curves=tuple(replace(case, band=None) for case in plain.curves))
     data = chart_data(Pivot(bare))
     assert data["level"] == ""
     assert not [case for case in data["cases"] if "band" in case]

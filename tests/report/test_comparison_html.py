@@ -9,7 +9,7 @@ from tests.report import page_rules as rules
 from tests.report.pages import HOSTILE, Page
 
 from abstain.errors import InputError
-from abstain.evaluation.comparison import best_first, best_of
+from abstain.evaluation.comparison import best_methods, sort_best_first
 from abstain.report import comparison_html, write_comparison, write_figures
 from abstain.report.subjects.comparison.verdict import comparison_verdict
 from abstain.report.words import count, number
@@ -148,7 +148,7 @@ def test_every_figure_has_its_table(tmp_path):
     with (tmp_path / "new" / "forest_augrc_1-script-img-src-x-onerror-alert-1.csv").open() as file:
         rows = list(csv.DictReader(file))
     split = comparison.data[0]
-    expected = best_first(comparison.estimates_of("augrc", split))
+    expected = sort_best_first(comparison.estimates_of("augrc", split))
     assert [row["method"] for row in rows] == [e.method for e in expected]
     assert float(rows[0]["value"]) == expected[0].value
 
@@ -176,7 +176,7 @@ def test_the_page_of_many_methods_is_light():
 # ----------------------------------------------------------------------------------- verdict
 def test_the_verdict_of_one_data_set():
     comparison = made_up(METHODS[:3], ("augrc",), ((),), spread=0.2)
-    best = best_first(comparison.estimates)[0]
+    best = sort_best_first(comparison.estimates)[0]
     text = " ".join(comparison_verdict(comparison))
     assert f"Of 3 methods, “{best.method}” has the lowest AUGRC ({number(best.value)}" in text
     for p in comparison.pairs:
@@ -189,7 +189,7 @@ def test_the_verdict_of_one_data_set():
 
 def test_the_verdict_of_several(plain):
     first, second, agreement = comparison_verdict(plain)
-    wins = [best_of(plain.estimates_of("augrc", d)) for d in DATA]
+    wins = [best_methods(plain.estimates_of("augrc", d)) for d in DATA]
     count = max(wins.count(w) for w in wins)
     assert f"has the lowest AUGRC on {count} of 3 data sets" in first
     assert "Friedman p" in first

@@ -6,7 +6,12 @@ from xml.etree import ElementTree as ET
 
 from tests.plots.comparisons import made_up
 
-from abstain.evaluation.comparison import PairedDifference, against, best_of, footings
+from abstain.evaluation.comparison import (
+    PairedDifference,
+    best_methods,
+    compute_relations_to_best,
+    pairs_with_best,
+)
 from abstain.plots import RankBlobDisplay
 from abstain.report.document import Figure
 from abstain.report.render.html import figure_svg
@@ -49,7 +54,7 @@ def test_all_together_the_leader_is_the_first_by_rank():
     first = comparison.standings_of("augrc", None)[0]
     assert Place(comparison, "augrc", None).leader == first.method
     bare = replace(comparison, standings=())
-    assert Place(bare, "augrc", None).leader == comparison.across[0].methods[0]
+    assert Place(bare, "augrc", None).leader == comparison.mean_ranks[0].methods[0]
 
 
 def test_the_best_is_held_against_all_in_one_look_at_the_pairs():
@@ -58,22 +63,22 @@ def test_the_best_is_held_against_all_in_one_look_at_the_pairs():
     comparison = made_up(methods, metrics=("augrc",), data=((),), spread=2.0)
     estimates, pairs = comparison.estimates_of("augrc", ()), comparison.pairs_of("augrc", ())
     seen = []
-    stands = footings(estimates, (seen.append(pair) or pair for pair in pairs))
+    stands = compute_relations_to_best(estimates, (seen.append(pair) or pair for pair in pairs))
     assert len(seen) == len(pairs) == 435
-    best = best_of(estimates)[0]
+    best = best_methods(estimates)[0]
     for method in methods:
         if method != best:
             (pair,) = (p for p in pairs if {p.first, p.second} == {method, best})
             assert stands[method] == ("worse" if pair.better == best else "not told apart")
-            assert against(pairs, best)[method] is pair
+            assert pairs_with_best(pairs, best)[method] is pair
 
 
 def test_of_two_one_sided_tests_the_lead_of_the_best_counts():
     pairs = [PairedDifference("augrc", (), *both, -0.1) for both in (("b", "a"), ("a", "b"))]
     for given in (pairs, pairs[::-1]):
-        assert against(given, "a") == {"b": pairs[1]}
-    assert against(pairs[:1], "a") == {"b": pairs[0]}
-    assert against(pairs, "c") == {}
+        assert pairs_with_best(given, "a") == {"b": pairs[1]}
+    assert pairs_with_best(pairs[:1], "a") == {"b": pairs[0]}
+    assert pairs_with_best(pairs, "c") == {}
 
 
 def test_the_copies_of_a_mark_say_their_look_once():
@@ -89,7 +94,7 @@ def test_the_copies_of_a_mark_say_their_look_once():
             own = mark.get("style")
             styles[own or parent.get("style"), own is None] += 1
     blobs = "fill: var(--score-0); fill-opacity: 0.45"
-    drawn = sum(chance > 0 for s in display.standings for chance in s.chances)
+    drawn = sum(chance > 0 for s in display.standings for chance in s.rank_probabilities)
     assert styles[blobs, True] + styles[blobs, False] == drawn > 300
     # Sizes that only one blob has.
     assert styles[blobs, False] < 50

@@ -15,8 +15,8 @@ from abstain.evaluation.comparison import (
     Comparison,
     Estimate,
     PairedDifference,
-    best_first,
-    footings,
+    compute_relations_to_best,
+    sort_best_first,
 )
 from abstain.plots.words import SUPPOSED
 from abstain.report import (
@@ -123,7 +123,7 @@ def test_marks_are_those_of_the_comparison(plain):
         cells = [cell.strip() for cell in line.strip("|").split("|")][1:]
         for cell, data in zip(cells, DATA, strict=True):
             estimates = plain.estimates_of("aurc", data)
-            stands = footings(estimates, plain.pairs_of("aurc", data))[method]
+            stands = compute_relations_to_best(estimates, plain.pairs_of("aurc", data))[method]
             assert cell.startswith("**") == (stands == "best")
             assert cell.endswith("†") == (stands == "not told apart")
 
@@ -203,11 +203,11 @@ def test_many_tables_are_lines_unless_all_are_asked_for():
     assert "--full" not in full
     lines = [line for line in short.splitlines() if line.startswith("AUGRC, shift = ")]
     assert len(lines) == 30
-    found = best_first(comparison.estimates_of("augrc", comparison.data[0]))
+    found = sort_best_first(comparison.estimates_of("augrc", comparison.data[0]))
     top = found[0]
     ends = f"{narrow(top.value)} [{narrow(top.low)}, {narrow(top.high)}]"
     assert lines[0].startswith(f"AUGRC, shift = s0: best {top.method} {ends}")
-    stands = footings(found, comparison.pairs_of("augrc", comparison.data[0]))
+    stands = compute_relations_to_best(found, comparison.pairs_of("augrc", comparison.data[0]))
     alike = [m for m, footing in stands.items() if footing == "not told apart"]
     assert lines[0].endswith(f"; not told from it: {', '.join(alike)}" if alike else "]")
 

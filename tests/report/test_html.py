@@ -218,7 +218,7 @@ def test_a_long_table_says_how_many_rows_it_has(large, plain):
 
 
 def without_bands(evaluation):
-    return replace(evaluation, cases=tuple(replace(c, band=None) for c in evaluation.cases))
+    return replace(evaluation, curves=tuple(replace(c, band=None) for c in evaluation.curves))
 
 
 def test_bands_are_offered_where_there_are_some(plain, parse):
@@ -257,7 +257,7 @@ def test_a_slider_goes_through_the_thresholds(plain, parse):
 
 
 def test_the_slider_ends_where_everything_is_accepted(plain):
-    for drawn, case in zip(chart_data(Pivot(plain))["cases"], plain.cases, strict=True):
+    for drawn, case in zip(chart_data(Pivot(plain))["cases"], plain.curves, strict=True):
         # What is refused is the rest up to the last vertex.
         curve = drawn["curve"]
         assert (curve["accepted"][-1], curve["failures"][-1]) == (case.n, case.failures)
@@ -266,7 +266,7 @@ def test_the_slider_ends_where_everything_is_accepted(plain):
 
 def test_bands_cost_little_room(large):
     more = len(html_report(large)) - len(html_report(without_bands(large)))
-    assert more < 4000 * len(large.cases)
+    assert more < 4000 * len(large.curves)
 
 
 def test_notes_on_intervals_need_no_mouse(plain, parse):

@@ -53,7 +53,7 @@ def test_failures_are_seen(folder):
     found = evaluated(NAMES)
     made = sample_pictures(found, folder)
     assert made.reason == ""
-    case = found.cases[0]
+    case = found.curves[0]
     wanted = {sample.id for sample in (*case.overconfident, *case.underconfident)}
     assert set(made.sources) == wanted
     for name, source in made.sources.items():
@@ -209,7 +209,7 @@ def test_many_groups_are_the_largest():
     sizes = np.repeat(np.arange(30), np.arange(1, 31))
     right = RNG.random(sizes.size) < 0.7
     found = ab.evaluate(ab.Predictions(confidence=RNG.random(sizes.size), loss=~right, group=sizes))
-    assert list(found.cases[0].of_groups) == [str(i) for i in range(18, 30)]
+    assert list(found.curves[0].group_curves) == [str(i) for i in range(18, 30)]
 
 
 def test_without_groups_there_is_no_table_of_them():

@@ -117,7 +117,7 @@ def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
     only = tuple(r for r in plain if r.metric.name == "augrc")
     assert "of 1000 are wrong" in " ".join(said(replace(plain, results=only)).verdict)
     # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
-    assert "the mean loss is" in " ".join(said(replace(plain, binary=False)).verdict)
+    assert "the mean loss is" in " ".join(said(replace(plain, is_binary=False)).verdict)
 
 
 def test_an_own_column_is_not_the_score_of_its_name():
@@ -138,9 +138,9 @@ def test_a_page_without_curves_has_the_same_numbers():
         prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence={"msr": [0.9, 0.8, 0.7, 0.6]}
     )
     whole, bare = ab.evaluate(p), ab.evaluate(p, curves=False)
-    assert not bare.cases
+    assert not bare.curves
     assert repr(bare.results) == repr(whole.results)
-    assert bare.findings == whole.findings
+    assert bare.notes == whole.notes
     assert said(bare).facts == said(whole).facts
     assert scores_in(bare) == scores_in(whole)
     anchors = [
@@ -230,7 +230,7 @@ def test_findings_are_grouped_and_warnings_come_first(plain):
         Note("ties", "two", (), "second"),
         Note("saturation", "three", (), "first", "warning"),
     )
-    found = said(replace(plain, findings=findings)).findings
+    found = said(replace(plain, notes=findings)).findings
     assert [one.text for one in found] == ["three", "one", "read", "dropped"]
     assert [one.text for one in found[1].more] == ["two"]
 
@@ -268,7 +268,7 @@ def test_parts_of_classes_and_groups_are_listed() -> None:
         group=["x<b>", "x<b>", "y", "y"],
     )
     evaluation = ab.evaluate(p)
-    tables = list(parts(evaluation.cases[0], ""))
+    tables = list(parts(evaluation.curves[0], ""))
     assert [table.columns[0].label for table in tables] == ["Class", "Group"]
     assert {row.cells[0] for row in tables[1].rows} == {"x<b>", "y"}
     page = html_report(evaluation)

@@ -1,4 +1,4 @@
-"""Laws that hold for every population: a new one is tested by being registered."""
+"""Property tests of every registered population."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from scipy.stats import kstest
 from tests.simulate.cases import ALL_IDS, CASES, IDS, OPTIONS, POPULATIONS
 
 from abstain import simulate
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import validate_samples
 from abstain.errors import DomainError, InputError, UnknownNameError
 from abstain.metrics import metric_named
 
@@ -37,9 +37,11 @@ def sample(population):
 
 def areas(confidence, loss):
     """Every area of a sample, from one sort, in the order of `truths`."""
-    s = scored(confidence, loss)
+    s = validate_samples(confidence, loss)
     found = [metric_named(name).compute(s).value for name in METRICS]
-    own_threshold = s.groups.weight @ (s.groups.loss_through / s.groups.through) / s.n
+    own_threshold = (
+        s.groups.weight @ (s.groups.cumulative_loss / s.groups.cumulative_weight) / s.n_rows
+    )
     return np.array([*found, own_threshold])
 
 
@@ -86,7 +88,7 @@ def test_optima_are_those_of_a_large_sample(population):
     truth = [population.optimal_aurc, population.optimal_augrc]
 
     def best(_, x):
-        s = scored(-x, x)
+        s = validate_samples(-x, x)
         return np.array([metric_named(name).compute(s).value for name in ("aurc_plugin", "augrc")])
 
     agree(truth, x, x, best)

@@ -114,30 +114,33 @@ def pointing(seed: int, *, graded: bool = False, n: int = 400) -> tuple[np.ndarr
 def test_the_wrong_direction_is_told_whatever_is_asked_for(graded, metric):
     confidence, loss = pointing(0, graded=graded)
     own = ab.Predictions(confidence={"u": confidence, "v": -confidence}, loss=loss)
-    found = ab.evaluate(own, metrics=[metric], interval="none").findings
+    found = ab.evaluate(own, metrics=[metric], interval="none").notes
     assert [(f.score, f.level) for f in found if f.kind == "direction"] == [("u", "warning")]
-    found = ab.compare(own, metrics=[metric], bands=False).findings
+    found = ab.compare(own, metrics=[metric], bands=False).notes
     assert [(f.score, f.level) for f in found if f.kind == "direction"] == [("u", "warning")]
 
 
 def test_a_score_that_knows_nothing_is_rarely_called_wrong():
     # Above two standard deviations on one side: 2.3 %; 4 sigma would be 0.003 %.
-    from abstain._foundation.scored import scored
-    from abstain.evaluation.findings import wrong_way
+    from abstain._foundation.scored import validate_samples
+    from abstain.evaluation.notes import direction_warning
 
     rng = np.random.default_rng(1)
     told = 0
     for _ in range(2000):
         loss = (rng.random(120) < 0.2).astype(float)
         tied = rng.integers(6, size=120)
-        told += wrong_way(scored(tied, loss, rng.integers(1, 3, size=120)), own=True) is not None
+        told += (
+            direction_warning(validate_samples(tied, loss, rng.integers(1, 3, size=120)), own=True)
+            is not None
+        )
     assert 20 <= told <= 80
 
 
 def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just_below():
     """By the test of Mann and Whitney, worked out here from the pairs that failures win."""
-    from abstain._foundation.scored import scored
-    from abstain.evaluation.findings import wrong_way
+    from abstain._foundation.scored import validate_samples
+    from abstain.evaluation.notes import direction_warning
 
     n, failures = 100, 20
     pairs = failures * (n - failures)
@@ -149,17 +152,19 @@ def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just
         below = each + (np.arange(failures) >= failures - rest)
         loss = np.zeros(n)
         loss[below + np.arange(failures)] = 1.0
-        told[lead / spread] = wrong_way(scored(np.arange(n), loss), own=True) is not None
+        told[lead / spread] = (
+            direction_warning(validate_samples(np.arange(n), loss), own=True) is not None
+        )
     assert told == {lead: lead > 2.0 for lead in told}
     assert 1.99 < max(lead for lead, said in told.items() if not said) <= 2.0
 
 
 def test_the_failure_auroc_told_is_the_metric():
-    from abstain._foundation.scored import scored
-    from abstain.evaluation.findings import wrong_way
+    from abstain._foundation.scored import validate_samples
+    from abstain.evaluation.notes import direction_warning
 
     confidence, loss = pointing(2)
     weight = np.random.default_rng(0).random(loss.size)
-    said = wrong_way(scored(confidence.round(1), loss, weight), own=False)
+    said = direction_warning(validate_samples(confidence.round(1), loss, weight), own=False)
     auroc = ab.failure_auroc(confidence.round(1), loss, weight=weight)
     assert f"(failure AUROC {auroc:.3f})" in said

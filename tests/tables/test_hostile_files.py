@@ -61,7 +61,7 @@ def peak():
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr(input_files, "memory", lambda: 100 * MB)
+    monkeypatch.setattr(input_files, "available_memory", lambda: 100 * MB)
 
 
 # ------------------------------------------------------------------------------------ archives
@@ -218,7 +218,7 @@ def test_tables_larger_than_the_memory(tmp_path, monkeypatch, suffix):
     frame = pl.DataFrame({name: [0] * 100_000 for name in GOOD})
     path = tmp_path / f"preds{suffix}"
     frame.write_parquet(path) if suffix == ".parquet" else frame.write_ipc(path)
-    monkeypatch.setattr(input_files, "memory", lambda: MB)
+    monkeypatch.setattr(input_files, "available_memory", lambda: MB)
     with pytest.raises(FileFormatError, match=r"100,000 rows takes 0\.0 GB"):
         read_predictions(path)
 

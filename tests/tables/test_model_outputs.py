@@ -7,14 +7,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables import read_predictions
 
 RNG = np.random.default_rng(0)
 LOGITS, LABELS = RNG.normal(size=(20, 3)).astype(np.float32), RNG.integers(3, size=20)
 
-with_torch = pytest.mark.skipif(not has("torch"), reason="needs torch")
+with_torch = pytest.mark.skipif(not is_installed("torch"), reason="needs torch")
 
 
 def write_json(path, **found):

@@ -211,7 +211,7 @@ def test_saving_refuses_what_it_cannot_keep(tmp_path):
 
 
 def test_selected_and_calibrated_scores_point_to_what_can_be_saved(tmp_path):
-    from abstain.evaluation.criterion import select_score
+    from abstain.evaluation.score_selection import select_score
 
     found = select_score("knn", TRAIN, NEW, grid={"k": [1, 2]})
     with pytest.raises(InputError, match=r"got SelectedScore; save its `\.state`"):

@@ -20,8 +20,8 @@ def test_the_calibration_of_every_fitted_score_comes_back(i, tmp_path):
     calibrated = ab.calibrate(states()[i], TRAIN, method="isotonic", name="mine")
     back = ab.load(ab.save(calibrated, tmp_path / "mine.npz"))
     assert isinstance(back, ab.CalibratedScore)
-    assert (back.name, back.on, back.limits, back.note) == (
-        ("mine", calibrated.on, calibrated.limits, calibrated.note)
+    assert (back.name, back.input_kind, back.limits, back.note) == (
+        ("mine", calibrated.input_kind, calibrated.limits, calibrated.note)
     )
     assert back.calibration == calibrated.calibration
     own, again = calibrated.score(NEW), back.score(NEW)

@@ -142,7 +142,7 @@ def test_check_rule_shows_groups_and_says_which_is_broken():
     rule = DecisionRule("risk", 0.5, target=0.05, score="c", scale="probability")
     found = ab.check_rule(rule, {"later": p, "plain": plain})
     assert [c.verdict for c in found.checks] == ["broken", "holds"]
-    assert [c.label for c in found.every()] == ["later", "later: g0", "later: g1", "plain"]
+    assert [c.label for c in found.all_checks()] == ["later", "later: g0", "later: g1", "plain"]
     rows = found.rows()
     assert [(r["name"], r["subgroup"], r["role"], r["together"]) for r in rows] == [
         ("later", "", "check", 3),
@@ -150,9 +150,9 @@ def test_check_rule_shows_groups_and_says_which_is_broken():
         ("later", "g1", "group", 3),
         ("plain", "", "check", 1),
     ]
-    (said,) = [f for f in found.findings if f.kind == "group_broken"]
+    (said,) = [f for f in found.notes if f.kind == "group_broken"]
     assert said.level == "warning"
     assert "later: The target is broken in 1 of 2 groups ('g1'), although the whole" in said.message
     small = p.subset(np.r_[0:9000, 9000:9010])
-    (said,) = [f for f in ab.check_rule(rule, small).findings if f.kind == "group_open"]
+    (said,) = [f for f in ab.check_rule(rule, small).notes if f.kind == "group_open"]
     assert "too few answers to tell in 1 of 2 groups ('g1')" in said.message

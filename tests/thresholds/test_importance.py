@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.thresholds.cases import cases
 
 from abstain import shift, thresholds
-from abstain._foundation.scored import scored_on_host
+from abstain._foundation.scored import validate_samples_on_host
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.thresholds import DecisionRule
 from abstain.thresholds._importance import _bets, refuted, weighted
@@ -34,7 +34,9 @@ def test_bets_are_plain_products(risk, case, seed, alpha):
     confidence, loss = case
     ratio = ratios_for(confidence, seed)
     aim = aimed("learn_then_test", risk, 0.4, 0.1)
-    s, aim = weighted(scored_on_host(confidence, loss), aim, shift.density_ratios(ratio, largest=2))
+    s, aim = weighted(
+        validate_samples_on_host(confidence, loss), aim, shift.density_ratios(ratio, largest=2)
+    )
     found = refuted(s, aim, alpha)
     bets = _bets(loss.size, 0.4, alpha)
     for at, value in enumerate(np.unique(confidence)[::-1]):

@@ -206,10 +206,10 @@ def test_files_of_before_scales_were_recorded_are_read():
     p = model()
     found = ab.check_rule(rule, {"later": p})
     assert found.checks[0].accepted == ODDS.apply(p).sum()
-    (warning,) = [f for f in found.findings if f.kind == "scale_unknown"]
+    (warning,) = [f for f in found.notes if f.kind == "scale_unknown"]
     assert warning.level == "warning"
     assert "every number below is wrong" in warning.message
-    assert "scale_unknown" not in {f.kind for f in ab.check_rule(ODDS, p).findings}
+    assert "scale_unknown" not in {f.kind for f in ab.check_rule(ODDS, p).notes}
 
 
 def test_checks_name_the_data_and_take_the_scale():
@@ -225,7 +225,7 @@ def test_checks_name_the_data_and_take_the_scale():
     assert row["threshold_scale"] == "log-odds"
     assert row["threshold_probability"] == rule.threshold_on("probability")
     assert row["threshold_log_odds"] == row["threshold"] == rule.threshold
-    same = [f for f in found.findings if f.kind == "same_data"]
+    same = [f for f in found.notes if f.kind == "same_data"]
     assert len(same) == 1  # an array has no failures to compare
 
 

@@ -1,4 +1,4 @@
-"""Laws that every objective of the catalogue keeps: it trains, knows its failures, and resumes."""
+"""Property tests of every training objective in the catalogue."""
 
 import io
 import re

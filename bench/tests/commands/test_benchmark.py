@@ -28,8 +28,8 @@ from abstain_bench.commands.job_lines import JobLines
 from abstain_bench.results import results_of
 from abstain_bench.runs.costs import REPORT, costs_of
 from abstain_bench.runs.jobs import Job, Outcome
-from abstain_bench.runs.jobs.steps import Steps
-from abstain_bench.runs.specification import default_config, read_config, tables_of
+from abstain_bench.runs.jobs.steps import ProgressWriter
+from abstain_bench.runs.specification import default_config, read_config, to_toml_tables
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
 #: Its package has a function of the same name.
@@ -90,7 +90,7 @@ def test_a_manifest_of_zeros_stops_no_run(folder, faked, capsys):
     path.write_bytes(bytes(path.stat().st_size))
     faked()
     assert run(["benchmark", "status", "runs"]) == 2
-    assert "run the same command, which writes it anew" in capsys.readouterr().err
+    assert "run the same command to write it again" in capsys.readouterr().err
     assert run(["benchmark", "run", "glyphs"]) == 0
 
 
@@ -190,7 +190,7 @@ def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatc
 
     def go_on(*_, **__):
         jobs.mkdir(parents=True)
-        told = Steps(Job("train-[x]", {}), jobs, "epoch", 12)
+        told = ProgressWriter(Job("train-[x]", {}), jobs, "epoch", 12)
         told(2.5)
         sleep(0.2)
         raise KeyboardInterrupt
@@ -201,7 +201,7 @@ def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatc
 
 
 def test_jobs_in_progress_have_a_line_of_the_bar(tmp_path):
-    told = Steps(Job("train-[x]", {}), tmp_path, "epoch", 12, every=0)
+    told = ProgressWriter(Job("train-[x]", {}), tmp_path, "epoch", 12, interval=0)
     bar = Progress(TextColumn("{task.description}", markup=False), console=Console(file=StringIO()))
     lines = JobLines(bar, folder=tmp_path)
     told(2.0)
@@ -218,7 +218,7 @@ def test_jobs_in_progress_have_a_line_of_the_bar(tmp_path):
 
 def test_status_of_jobs_in_progress(folder, capsys):
     followed.begin(folder / "runs", followed.small())
-    Steps(Job("train-x", {}), folder / "runs" / JOBS, "epoch", 12)(2.5)
+    ProgressWriter(Job("train-x", {}), folder / "runs" / JOBS, "epoch", 12)(2.5)
     assert run(["benchmark", "status", "runs"]) == 0
     assert "Going on: train-x: epoch 3 of 12\n" in capsys.readouterr().out
 
@@ -226,7 +226,7 @@ def test_status_of_jobs_in_progress(folder, capsys):
 def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):
     job, other = Job("train-[x]", {}), Job("test-x", {})
     (folder / "runs" / JOBS).mkdir(parents=True)
-    log = job.place(folder / "runs" / JOBS, ".log")
+    log = job.path(folder / "runs" / JOBS, ".log")
     log.write_text("Traceback")
     faked(Outcome(job, "failed", error="too hot"), Outcome(other, "left out", error="it needs x"))
     assert run(["benchmark", "run", "glyphs"]) == 1
@@ -252,7 +252,7 @@ def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
         (["none.toml"], "there is no configuration 'none.toml'"),
         (["glyphs", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
         (["glyphs", "--methods", "mrs"], "no method named 'mrs'"),
-        (["glyphs", "--arms", "x"], "no arm named 'x'"),
+        (["glyphs", "--arms", "x"], "no arm 'x'"),
     ],
 )
 def test_what_cannot_be_run(folder, faked, capsys, asked, said):
@@ -264,7 +264,7 @@ def test_what_cannot_be_run(folder, faked, capsys, asked, said):
 
 
 def test_without_torch(folder, monkeypatch, capsys):
-    monkeypatch.setattr(COMMAND, "has", lambda name: name != "torch")
+    monkeypatch.setattr(COMMAND, "is_installed", lambda name: name != "torch")
     assert run(["benchmark", "run", "glyphs"]) == 2
     assert "pip install torch" in capsys.readouterr().err
 
@@ -388,13 +388,13 @@ def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "Added mine; `abstain benchmark report runs` ranks it with the rest." in printed
     store = Store.read("runs")
-    assert [one.title for one in store.added] == ["Mine"]
+    assert [one.title for one in store.added_methods] == ["Mine"]
     assert run(["benchmark", "add-scores", "runs", "mine.csv"]) == 2
     assert "mine" in capsys.readouterr().err
     assert run(["benchmark", "add-scores", "runs", "mine.csv", "--replace"]) == 0
     assert run(["benchmark", "remove-scores", "runs", "mine"]) == 0
     assert "Removed mine" in capsys.readouterr().out
-    assert Store.read("runs").added == ()
+    assert Store.read("runs").added_methods == ()
     assert run(["benchmark", "remove-scores", "runs", "mine"]) == 2
     assert "no method 'mine' was added" in words(capsys.readouterr().err)
 
@@ -464,7 +464,7 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     assert printed.endswith("All is done.")
     assert run(["benchmark", "import", "theirs", "runs", *asked]) == 2
     assert run(["benchmark", "import", "theirs", "runs", *asked, "--replace"]) == 0
-    assert {"msr", "confidnet"} <= set(Store.read("runs").kept[0].validated)
+    assert {"msr", "confidnet"} <= set(Store.read("runs").stored_runs[0].validation_values)
 
 
 def test_methods_that_cannot_be_computed_have_one_line(folder, capsys):
@@ -494,12 +494,12 @@ def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
     assert run(["benchmark", "import", *asked]) == 2
     (told,) = re.findall(r"--held-out 0", capsys.readouterr().err)
     assert run(["benchmark", "import", *asked, *told.split()]) == 0
-    assert "i.i.d. pictures are the exposure 'held-out-classes'" in words(capsys.readouterr().out)
+    assert "i.i.d. images are the exposure 'held-out-classes'" in words(capsys.readouterr().out)
     assert [one.key for one in Store.read("runs").exposures] == ["iid", "held-out-classes"]
 
 
 def test_every_field_of_the_file_can_be_printed():
-    tables = tables_of(default_config("glyphs"))
+    tables = to_toml_tables(default_config("glyphs"))
     assert set(tables) == {"benchmark", "exposures", "model", "variation", "recipe", "arms"}
     from abstain._foundation.toml import toml_text
 

@@ -45,7 +45,7 @@ def base(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A finished run of a task whose pictures only torch can make again."""
+    """A finished run of a task whose images only torch can make again."""
     place = tmp_path_factory.mktemp("base")
     made_store(place / "runs", seeds=1, n=40, severities=(1,))
     manifest = json.loads((place / "runs" / MANIFEST).read_text())
@@ -107,7 +107,7 @@ def test_the_jobs_of_a_run_are_known_without_torch(tmp_path):
         text=True,
         check=True,
     )
-    keys = [job.key for job in followed.plan_of(config).before_choice()]
+    keys = [job.key for job in followed.plan_of(config).jobs_before_selection()]
     assert done.stdout.split() == keys
 
 
@@ -120,7 +120,7 @@ def test_what_trains_says_what_it_needs(tmp_path):
 
 
 def test_a_protocol_and_what_it_would_take_are_told_without_torch(tmp_path):
-    """And without the pictures: whoever plans a run has neither yet."""
+    """And without the images: whoever plans a run has neither yet."""
     asked = ["cifar10", "--protocol", "fd-shifts", "--dry-run"]
     done = base(tmp_path, "benchmark", "run", *asked)
     assert (done.returncode, done.stderr) == (0, "")

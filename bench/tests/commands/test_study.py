@@ -13,7 +13,7 @@ import pytest
 from cyclopts import App
 
 import abstain as ab
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.simulate import POPULATIONS
@@ -48,7 +48,7 @@ def test_estimators_of_a_file(folder, capsys):
     asked += ["--sizes", "8", "32", "--repeats", "40"]
     assert run(["study", "estimators", "test.parquet", *asked, "--out", "out"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "RMSE as a share of the AURC" in printed
+    assert "RMSE relative to the AURC" in printed
     assert "Data: test.parquet" in printed
     assert "read label from 'label'" in printed
     left = {path.name for path in (folder / "out").iterdir()}
@@ -88,9 +88,9 @@ def test_populations_and_formats_of_figures(folder, capsys):
 
 def test_the_other_studies_run(folder, capsys):
     assert run(["study", "weights", "--sizes", "8", "--points", "9"]) == 0
-    assert "The plug-in weights average to 1" in words(capsys.readouterr().out)
+    assert "The mean of the plug-in weights is 1" in words(capsys.readouterr().out)
     assert run(["study", "posterior", "draws.npz", "--metric", "augrc", "--repeats", "20"]) == 0
-    assert "in expectation over 8 draws" in words(capsys.readouterr().out)
+    assert "the expectation over 8 draws is" in words(capsys.readouterr().out)
     assert not [p for p in folder.iterdir() if p.is_dir()]
 
 
@@ -98,7 +98,7 @@ def test_lists(capsys):
     listed = {"studies": STUDIES, "populations": POPULATIONS, "corruptions": CORRUPTIONS}
     listed |= {"tasks": TASKS, "scores": METHODS}
     listed["datasets"] = importlib.import_module("abstain_bench.data").DATASETS
-    if has("torch"):
+    if is_installed("torch"):
         listed["objectives"] = importlib.import_module("abstain.training").OBJECTIVES
         listed["models"] = importlib.import_module("abstain_bench.networks").MODELS
     for what, catalogue in listed.items():
@@ -145,7 +145,7 @@ def test_what_was_found_is_printed_when_its_files_cannot_be_written(folder, caps
     asked = ["--population", "uniform-scores", "--sizes", "50"]
     assert run(["study", "population-forms", *asked, "--out", "out"]) == 2
     captured = capsys.readouterr()
-    assert "AURC_a and AURC_p differ by" in words(captured.out)
+    assert "relative difference between AURC_a and AURC_p is" in words(captured.out)
     assert "differences.csv' is a folder" in captured.err
     assert captured.err.count("\n") == 1
     assert [path.name for path in (folder / "out").iterdir()] == ["differences.csv"]

@@ -15,7 +15,7 @@ COARSE = (
 
 
 def write_cifar_c(folder, *, name="CIFAR-10-C", corruptions=("fog",), records=4, classes=10):
-    """Pixels tell severity, picture and channel; return the folder."""
+    """Pixels tell severity, image and channel; return the folder."""
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     whole = np.zeros((5 * records, 32, 32, 3), np.uint8)
@@ -144,7 +144,7 @@ def write_camelyon17(folder):
     place = folder / "camelyon17_v1.0"
     (place / "patches").mkdir(parents=True)
     lines = [",patient,node,x_coord,y_coord,tumor,slide,center,split"]
-    # Of each center two pictures of split 0 and, of the centers 0, 3, 4, eight of split 1.
+    # Of each center two images of split 0 and, of the centers 0, 3, 4, eight of split 1.
     rows = [(c, s) for c in range(5) for s in ([0] * 2 + [1] * (8 if c in {0, 3, 4} else 1))]
     for i, (center, split) in enumerate(rows):
         patient, node, x, y = f"{center * 20 + 4:03d}", 1, 3328 + i, 21792

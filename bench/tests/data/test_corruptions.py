@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain_bench.data import glyphs
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt
@@ -24,7 +24,7 @@ THE_FIFTEEN = {
 #: These draw nothing.
 FIXED = {"defocus-blur", "zoom-blur", "brightness", "contrast", "pixelate", "jpeg"}
 
-needs_pillow = pytest.mark.skipif(not has("PIL"), reason="needs Pillow")
+needs_pillow = pytest.mark.skipif(not is_installed("PIL"), reason="needs Pillow")
 every = pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=needs_pillow if name == "jpeg" else ()) for name in CORRUPTIONS],
@@ -61,14 +61,14 @@ def read_only(pictures):
 
 
 def some(n=5, channels=3, height=32, width=32):
-    """Smooth random pictures between nearly black and nearly white."""
+    """Smooth random images between nearly black and nearly white."""
     draws = np.random.default_rng(7)
     waves = np.cumsum(draws.normal(size=(n, channels, height, width)), axis=3)
     return read_only(0.02 + 0.96 / (1 + np.exp(-waves / 3)))
 
 
 def dissimilarity(one, other):
-    """1 - SSIM of the gray pictures, with windows of 7 x 7: the mean over all places."""
+    """1 - SSIM of the gray images, with windows of 7 x 7: the mean over all places."""
     a, b = (x.mean(axis=1, dtype=np.float64) for x in (one, other))
 
     def mean(x):
@@ -146,7 +146,7 @@ def test_a_seed_draws_the_same_and_another_seed_does_not(name):
     one, two, other = (corrupt(clean, name, 3, rng=seed) for seed in (5, 5, 6))
     assert (one == two).all()
     assert (one == other).all() == (name in FIXED)
-    # Equal pictures of a batch get draws of their own.
+    # Equal images of a batch get draws of their own.
     twins = corrupt(clean[[0, 0]], name, 3)
     assert (twins[0] == twins[1]).all() == (name in FIXED)
 

@@ -1,4 +1,4 @@
-"""Data sets: parts without a common picture, and formats read or refused in plain words."""
+"""Data sets: parts without a common image, and formats read or refused in plain words."""
 
 from pathlib import Path
 
@@ -41,9 +41,9 @@ def test_parts_are_those_of_their_seed():
 
 
 def test_too_large_parts_are_refused():
-    with pytest.raises(InputError, match="need 70 pictures, and there are 60"):
+    with pytest.raises(InputError, match="need 70 images, and there are 60"):
         split(some(), 50, 20)
-    with pytest.raises(InputError, match="at least one picture a class"):
+    with pytest.raises(InputError, match="at least one image a class"):
         split(some(), 2)
 
 
@@ -128,7 +128,7 @@ def test_damaged_cifar_is_refused(tmp_path, harm, error, said):
 
 
 def test_other_sizes_than_the_official_are_refused_unasked(tmp_path):
-    with pytest.raises(FileFormatError, match=r"10,000 pictures of 3,073 bytes make 30,730,000"):
+    with pytest.raises(FileFormatError, match=r"10,000 images of 3,073 bytes make 30,730,000"):
         read_cifar10(write_cifar10(tmp_path))
 
 

@@ -124,7 +124,7 @@ def source(server, monkeypatch):
         own = md5(content) if md5sum is None else md5sum
         url = f"{server.url}/set.tar.gz"
         file = Download("set.tar.gz", url, own, size, exact=exact, archive=True, **more)
-        catalogue = Catalogue("published data set", listed="data list")
+        catalogue = Catalogue("published data set", list_command="data list")
         catalogue.add(DownloadSource("set", "A set", "https://x.org", "MIT", (file,), folder="set"))
         monkeypatch.setattr(fetching, "SOURCES", catalogue)
 

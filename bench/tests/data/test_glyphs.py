@@ -1,4 +1,4 @@
-"""The embedded pictures: glyphs of every typeface, textures, and what a classifier is exposed to."""
+"""The embedded images: glyphs of every typeface, textures, and what a classifier is exposed to."""
 
 from importlib import resources
 

@@ -20,7 +20,7 @@ def test_cifar_c_gives_one_severity_in_the_order_of_the_test_pictures(tmp_path):
     write.write_cifar_c(tmp_path, records=4)
     foggy = published.read_cifar10_c(tmp_path, "fog", 3, records=4)
     assert foggy.shape == (3, 32, 32)
-    assert foggy.pixels[1, :, 0, 0].tolist() == [27, 28, 29]  # picture 2 * 4 + 1, times 3
+    assert foggy.pixels[1, :, 0, 0].tolist() == [27, 28, 29]  # image 2 * 4 + 1, times 3
     assert foggy.labels.tolist() == [0, 1, 2, 3]
     assert foggy.classes[8] == "ship"
     foggy.pixels[0] = 0  # a copy: the file stays as it is
@@ -253,7 +253,7 @@ def test_idx_sets_that_do_not_fit_together(tmp_path):
     with pytest.raises(FileFormatError, match="has the label 10"):
         published.read_mnist(place)
     write.write_idx(place, stems=("train",))
-    with pytest.raises(FileFormatError, match="20 pictures and 12 labels"):
+    with pytest.raises(FileFormatError, match="20 images and 12 labels"):
         published.read_mnist(place)
     (place / "t10k-images-idx3-ubyte.gz").unlink()
     with pytest.raises(InputError, match="t10k-images-idx3-ubyte"):
@@ -264,7 +264,7 @@ def test_idx_sets_that_do_not_fit_together(tmp_path):
         published.read_mnist(tmp_path / "torch")
 
 
-# --------------------------------------------------------------------------- folders of pictures
+# --------------------------------------------------------------------------- folders of images
 def test_tiny_imagenet_is_resized_and_labeled(tmp_path):
     place = write.write_tiny_imagenet(tmp_path)
     train, test = published.read_tiny_imagenet(tmp_path, records=2)
@@ -350,13 +350,13 @@ def test_image_folders_say_what_is_wrong(tmp_path):
     with pytest.raises(InputError, match="holds no class folders"):
         published.read_image_folder(tmp_path)
     write.write_image_folder(tmp_path, ["cat", "dog"])
-    (tmp_path / "cat" / "notes.txt").write_text("no picture")
+    (tmp_path / "cat" / "notes.txt").write_text("no image")
     bad = tmp_path / "dog" / "dog_1.JPEG"
     bad.write_bytes(b"<html>404</html>")
     with pytest.raises(FileFormatError, match=r"dog/dog_1.JPEG' \(16 bytes\) is no readable"):
         published.read_image_folder(tmp_path)
     (tmp_path / "emu").mkdir()
-    with pytest.raises(FileFormatError, match=r"emu' holds no picture"):
+    with pytest.raises(FileFormatError, match=r"emu' holds no image"):
         published.find_image_folder(tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         published.find_image_folder(tmp_path / "no")
@@ -407,7 +407,7 @@ def test_entity13_divides_source_and_target(tmp_path):
     (train / wnids[3]).rmdir()
     with pytest.raises(InputError, match=f"no class folder '{wnids[3]}' of the 130"):
         published.find_entity13(train)
-    with pytest.raises(InputError, match="does not hold the training pictures of ImageNet"):
+    with pytest.raises(InputError, match="does not hold the training images of ImageNet"):
         published.find_entity13(tmp_path / "ILSVRC/Data")
 
 
@@ -511,7 +511,7 @@ def test_held_out_classes_have_no_class_any_more():
     kept, new = published.held_out(whole, rng=3)
     assert (kept.count, kept.n, new.n) == (3, 36, 24)
     assert set(new.labels.tolist()) == {-1}
-    # The kept pictures still have their class, by its new number.
+    # The kept images still have their class, by its new number.
     before = [whole.classes[label] for label in whole.labels[kept.rows]]
     assert [kept.classes[label] for label in kept.labels] == before
     assert sorted([*kept.rows, *new.rows]) == list(range(60))

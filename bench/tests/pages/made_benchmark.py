@@ -15,8 +15,8 @@ from abstain_bench.results import (
     MethodFacts,
     ThresholdRow,
 )
-from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.store import ExposureFacts
+from abstain_bench.runs.studies import studies_of
 
 _NONE = no_interval(0.95, "made up")
 _RULE = DecisionRule("given", 0.5)

@@ -199,7 +199,7 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
     assert levels.shape == (8, 8, 3)
     assert np.unique(levels.reshape(-1, 3), axis=0).tolist() == [[64, 191, 128]]
     # Its rows are of what the run took of the files.
-    said = {"data": Sizes(corrupted="all").said(), "variation": {"name": "augmentation"}}
+    said = {"data": Sizes(corrupted="all").to_dict(), "variation": {"name": "augmentation"}}
     results = replace(light(), extremes=asked)
     config = {**results.facts.get("config", {}), **said}
     benchmark_pictures(
@@ -284,7 +284,7 @@ def test_the_verdict_is_that_of_the_tables():
     assert counts == ([wins, ties] if ties else [wins])
     assert ties or wins == len(grid.studies) or base.endswith("that was tested.")
     first, rank = next(iter(Leaderboard(plain()).means("augrc").items()))
-    (across,) = plain().comparisons["augrc"].across
+    (across,) = plain().comparisons["augrc"].mean_ranks
     assert overall.startswith(f"Over {across.blocks} studies “{first}” has the best mean rank")
     assert f"by AUGRC ({rank:.2f})" in overall
     near = {name for clique in across.cliques if first in clique for name in clique} - {first}
@@ -294,8 +294,8 @@ def test_the_verdict_is_that_of_the_tables():
 
 def test_methods_that_share_the_best_mean_rank_are_both_named():
     own = plain().comparisons["augrc"]
-    tied = replace(own.across[0], mean_ranks=(1.5, 1.5, 3.0, 4.0))
-    results = replace(plain(), comparisons={"augrc": replace(own, across=(tied,))})
+    tied = replace(own.mean_ranks[0], mean_ranks=(1.5, 1.5, 3.0, 4.0))
+    results = replace(plain(), comparisons={"augrc": replace(own, mean_ranks=(tied,))})
     first, second = tied.methods[:2]
     assert (
         f"“{first}” and “{second}” have the best mean rank" in verdict_of(Leaderboard(results))[0]

@@ -11,7 +11,7 @@ from abstain_bench.pages.benchmark.document import words_of
 from abstain_bench.pages.benchmark.leaderboard import Grid, GridEntry, Leaderboard
 from abstain_bench.pages.benchmark.verdict import baseline_of, leads_of, verdict_of
 from abstain_bench.results import MethodFacts
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 
 def grid(*columns, kind="sub-class"):

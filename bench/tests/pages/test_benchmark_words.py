@@ -18,7 +18,7 @@ from abstain_bench.pages.benchmark.document import facts_of
 from abstain_bench.pages.benchmark.grids import reading_of
 from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard, kind_title
 from abstain_bench.pages.benchmark.studies import said_of
-from abstain_bench.runs.protocol import ERRORS
+from abstain_bench.runs.studies import ERROR_RULES
 
 
 @cache
@@ -132,7 +132,9 @@ def test_every_kind_of_study_and_metric_is_explained():
 def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
     board = Leaderboard(plain())
     for study in plain().studies:
-        told = [name for name, rule in ERRORS.items() if sentence(rule) in said_of(board, study)]
+        told = [
+            name for name, rule in ERROR_RULES.items() if sentence(rule) in said_of(board, study)
+        ]
         assert told == ([study.errors] if study.kind in NEW else []), study.name
     assert {study.kind in NEW for study in plain().studies} == {True, False}
 

@@ -127,7 +127,7 @@ def test_terminal_keeps_its_width_and_says_the_verdict(case, width):
     assert max(map(len, text.splitlines())) <= width
     assert not steering(text)
     if case == "weights":
-        assert "The plug-in weights average to 1" in " ".join(text.split())
+        assert "The mean of the plug-in weights is 1" in " ".join(text.split())
 
 
 def test_errors_stand_beside_their_numbers():

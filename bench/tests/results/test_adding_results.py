@@ -76,7 +76,7 @@ def test_what_the_page_shows_works(tmp_path, monkeypatch):
     exec(compile(block.code, "adding-scores.md", "exec"), {})
     (facts,) = add_scores(folder, "my_scores.parquet").methods
     store = Store.read(folder)
-    said = store.scores(store.tested[0], "digits", logits=True)
+    said = store.scores(store.tested_runs[0], "digits", logits=True)
     ordered = said.logits.copy()
     ordered.sort(axis=1)
     assert facts.name == "gap"

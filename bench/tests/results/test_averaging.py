@@ -5,7 +5,7 @@ import pytest
 
 import abstain as ab
 from abstain._foundation.scored import Scored
-from abstain.evaluation.comparison import Plan, Unit
+from abstain.evaluation.comparison import Plan, ScoredRun
 from abstain.metrics import METRICS
 from abstain_bench.results.studies import averaged
 
@@ -15,7 +15,7 @@ TYPES = 2
 
 
 def plan_of(resamples=0):
-    return Plan(0.95, resamples=resamples, bands=False, lean=True)
+    return Plan(0.95, resamples=resamples, bands=False, skip_slow=True)
 
 
 def drawn(rng, n, *, apart=(1.0, 1.0), seeds=2):
@@ -35,7 +35,7 @@ def drawn(rng, n, *, apart=(1.0, 1.0), seeds=2):
                 name: Scored(rng.normal(size=hard.size) - strength * logit, wrong)
                 for name, strength in zip("ab", apart, strict=True)
             }
-            own.append(Unit(DATA, str(len(out)), scored, None, None, places, places, "name"))
+            own.append(ScoredRun(DATA, str(len(out)), scored, None, None, places, places, "name"))
         out.append(own)
     return out
 
@@ -113,7 +113,7 @@ def test_other_pictures_in_a_part_are_counted_once_and_not_resampled():
         unit = own[0]
         moved = np.where(unit.group < 10, unit.group + 1000, unit.group)
         codes = np.unique(moved, return_inverse=True)[1]
-        own[0] = Unit(DATA, unit.run, unit.scored, None, None, codes, moved, "name")
+        own[0] = ScoredRun(DATA, unit.run, unit.scored, None, None, codes, moved, "name")
     part = found_in(seeds, resamples=50)
     assert part.resamples == 0
     assert part.sampled[0].shares.shape == (70, 2)

@@ -12,9 +12,9 @@ from bench.tests.runs.made_store import METHODS, brute, made_store
 import abstain as ab
 from abstain.errors import FileFormatError, InputError, UnknownNameError
 from abstain_bench.results import results_of
-from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.store import VALIDATION, RunScores, Store, packed, write_manifest
+from abstain_bench.runs.store import VALIDATION, RunScores, Store, pack_scores, write_manifest
+from abstain_bench.runs.studies import studies_of
 
 AVERAGES = {"mcd_msr", "ens_msr"}
 
@@ -31,7 +31,7 @@ def results(store):
 
 def run_of(store, chosen, seed):
     place = (chosen.arm, chosen.setting, seed)
-    return next(run for run in store.tested if (run.arm, run.setting, run.seed) == place)
+    return next(run for run in store.tested_runs if (run.arm, run.setting, run.seed) == place)
 
 
 def by_hand(store, run, study, method):
@@ -95,7 +95,7 @@ def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
 
 
 def test_each_metric_uses_the_settings_chosen_by_it(store, results):
-    assert results.chosen == choose(store.kept, results.metrics)
+    assert results.chosen == choose(store.stored_runs, results.metrics)
     places = {(one.method, one.metric): (one.arm, one.setting) for one in results.chosen}
     # Otherwise the test below could not tell.
     assert any(places[m, "augrc"] != places[m, "accuracy"] for m, _ in places)
@@ -122,7 +122,9 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
                 run = run_of(store, one, seed)
                 confidence, loss, counts = by_hand(store, run, study, one.method)
                 key = (("study", name), ("seed", str(seed)), ("method", one.method))
-                places = np.concatenate([store.scores(run, key).places for key in study.exposures])
+                places = np.concatenate(
+                    [store.scores(run, key).source_indices for key in study.exposures]
+                )
                 if len(study.exposures) == 2 and study.exposures[0] == "iid":
                     places[60:] += 1000
                 splits[key] = ab.Predictions(
@@ -132,7 +134,12 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
                     group=places,
                 )
     direct = ab.compare(
-        splits, metrics=["augrc"], methods="method", runs="seed", clustered=True, own_weights=True
+        splits,
+        metrics=["augrc"],
+        methods="method",
+        runs="seed",
+        clustered=True,
+        per_method_weights=True,
     )
     mine = results.comparisons["augrc"]
     data = (("study", name),)
@@ -163,7 +170,9 @@ def test_the_mean_over_the_severities_is_that_of_their_runs_side_by_side(store, 
                 run = run_of(store, one, seed)
                 for part in named["corruption"].parts:
                     confidence, loss, _ = by_hand(store, run, named[part], one.method)
-                    places = [store.scores(run, key).places for key in named[part].exposures]
+                    places = [
+                        store.scores(run, key).source_indices for key in named[part].exposures
+                    ]
                     split = (("run", f"{seed} {part}"), ("method", one.method))
                     splits[split] = ab.Predictions(
                         confidence={"c": confidence}, loss=loss, group=np.concatenate(places)
@@ -199,7 +208,7 @@ def test_the_area_under_the_mean_curve_is_the_mean_of_the_areas(store, results):
 
 
 def test_only_headline_studies_count_together(results):
-    (across,) = results.comparisons["augrc"].across
+    (across,) = results.comparisons["augrc"].mean_ranks
     assert across.blocks == 5 == len(results.headline)
     assert set(across.methods) == {own.name for own in results.methods}
 
@@ -210,7 +219,7 @@ def test_calibrated_confidences_are_what_ece_is_of(store, results):
     for one in (own for own in results.chosen if own.metric == "ece"):
         run = run_of(store, one, 2)
         known = store.scores(run, VALIDATION)
-        answers = known.predicted(one.method in AVERAGES)
+        answers = known.prediction_for(one.method in AVERAGES)
         held_out = ab.Predictions(
             confidence={"c": known.confidence[one.method]}, loss=answers != known.labels
         )
@@ -241,7 +250,7 @@ def test_thresholds_are_set_on_validation_data_and_meet_all_pictures(store, resu
         for seed in store.seeds:
             run = run_of(store, one, seed)
             known = store.scores(run, VALIDATION)
-            wrong = known.predicted(one.method in AVERAGES) != known.labels
+            wrong = known.prediction_for(one.method in AVERAGES) != known.labels
             rule = ab.thresholds.sgr(known.confidence[one.method], wrong, max_risk=0.15, delta=0.05)
             for name in ("iid", "corruption-3", "digits"):
                 row = rows[name, one.method, str(seed)]
@@ -290,7 +299,7 @@ def test_the_most_extreme_pictures_are_found_where_they_lie(store, results):
             for e in own:
                 part = store.scores(run, e.exposure)
                 assert part.confidence["mcd_msr"][e.row] == e.confidence
-                assert (part.labels[e.row], part.averaged[e.row]) == (e.label, e.prediction)
+                assert (part.labels[e.row], part.mean_prediction[e.row]) == (e.label, e.prediction)
                 assert (e.label != e.prediction) == failed
                 below = (confidence[counts] < e.confidence).mean()
                 assert e.quantile == pytest.approx(
@@ -367,7 +376,9 @@ def test_what_does_not_exist_is_refused(store):
     with pytest.raises(TypeError, match="bootstrap"):
         results_of(store, bootstraps=3)
     with pytest.raises(InputError, match="tested"):
-        results_of(replace(store, kept=tuple(replace(k, tested="") for k in store.kept)))
+        results_of(
+            replace(store, stored_runs=tuple(replace(k, test_file="") for k in store.stored_runs))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -394,13 +405,13 @@ def test_a_missing_run_leaves_out_its_seed_or_its_methods_and_that_is_told(tmp_p
 
 def test_ties_and_values_that_are_undefined_break_nothing(tmp_path, small):
     store = made_store(tmp_path, seeds=2, n=40, methods=small, severities=(), ties=True)
-    run = store.tested[0]
-    path = store.folder / next(k.tested for k in store.kept if k.run == run)
+    run = store.tested_runs[0]
+    path = store.folder / next(k.test_file for k in store.stored_runs if k.run == run)
     parts = [store.scores(run, e.key, logits=True) for e in store.exposures]
     iid = parts[0]
     # This network makes no error at all on i.i.d. pictures.
-    parts[0] = replace(iid, prediction=iid.labels, averaged=None)
-    path.write_bytes(packed(parts))
+    parts[0] = replace(iid, prediction=iid.labels, mean_prediction=None)
+    path.write_bytes(pack_scores(parts))
     found = results_of(Store.read(tmp_path), metrics=["failure_auroc", "augrc"])
     assert ("failure_auroc", "iid") in found.undefined
     estimates = {
@@ -430,13 +441,13 @@ def test_a_study_without_failures_and_confidences_that_say_nothing(tmp_path, sma
     store = made_store(
         tmp_path, seeds=1, n=40, methods=small, severities=(), settings=("only",), metrics=metrics
     )
-    for one in store.kept:
+    for one in store.stored_runs:
         parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
-        parts[0] = replace(parts[0], prediction=parts[0].labels, averaged=None)
+        parts[0] = replace(parts[0], prediction=parts[0].labels, mean_prediction=None)
         parts[1] = replace(
             parts[1], confidence={m: np.full(parts[1].n, 0.5) for m in parts[1].confidence}
         )
-        (tmp_path / one.tested).write_bytes(packed(parts))
+        (tmp_path / one.test_file).write_bytes(pack_scores(parts))
     found = results_of(Store.read(tmp_path), studies=["iid", "unseen"])
     assert found.undefined == {("failure_auroc", "iid"): "there are no failures"}
     assert {e.value for e in found.comparisons["augrc"].estimates if e.data[0][1] == "iid"} == {0}
@@ -450,11 +461,11 @@ def test_a_study_without_failures_and_confidences_that_say_nothing(tmp_path, sma
 def test_a_method_nobody_chose_a_setting_for_is_compared_with_the_others(tmp_path, small):
     store = made_store(tmp_path, seeds=2, n=40, methods=small, severities=(), metrics=("augrc",))
     kept = []
-    for one in store.kept:
-        if one.run.arm == "devries" and one.tested:
+    for one in store.stored_runs:
+        if one.run.arm == "devries" and one.test_file:
             parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
             added = [with_column(part) for part in parts]
-            (tmp_path / one.tested).write_bytes(packed(added))
+            (tmp_path / one.test_file).write_bytes(pack_scores(added))
         kept.append(one)
     rewrite(store, kept)
     found = results_of(Store.read(tmp_path), studies=["iid", "digits"])
@@ -479,16 +490,16 @@ def rewrite(store, kept):
         facts=store.facts,
         classes=store.classes,
         exposures=store.exposures,
-        kept=kept,
+        stored_runs=kept,
     )
 
 
 def test_runs_on_different_pictures_are_refused(tmp_path, small):
     store = made_store(tmp_path, seeds=1, n=40, methods=small, severities=(), metrics=("augrc",))
-    one = next(k for k in store.kept if k.run.arm == "devries" and k.tested)
+    one = next(k for k in store.stored_runs if k.run.arm == "devries" and k.test_file)
     parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
     parts[0] = replace(parts[0], labels=parts[0].labels[::-1].copy())
-    (tmp_path / one.tested).write_bytes(packed(parts))
+    (tmp_path / one.test_file).write_bytes(pack_scores(parts))
     with pytest.raises(FileFormatError, match=one.run.name):
         results_of(Store.read(tmp_path), studies=["iid"])
 

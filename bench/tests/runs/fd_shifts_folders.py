@@ -1,6 +1,6 @@
 """Folders that the code of FD-Shifts wrote, and what it says of them: facts to be compared with.
 
-Random features of four classes (150 training pictures, width 8) went through a linear layer, in five
+Random features of four classes (150 training images, width 8) went through a linear layer, in five
 passes with a fifth of them dropped. Commit c4467ae of github.com/IML-DKFZ/fd-shifts wrote the files
 (its `ConfidMonitor`) and computed the confidences and metrics (its `Analysis`), with torch 2.13 and
 NumPy 2. Where it stops at an open-set folder, at temperatures and at scores of features, those were

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from abstain_bench.runs.jobs import run_jobs
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.specification import Specification, from_plain, plain
+from abstain_bench.runs.specification import Specification, from_plain, to_plain
 from abstain_bench.runs.store import JOBS, ExposureFacts, StoredRun, write_manifest
 
 EXPOSURES = (ExposureFacts("iid", "iid", "iid", "iid"),)
@@ -34,7 +34,7 @@ def values(job):
 
 def work(job, folder):
     """Do a job; those of `FAIL` fail."""
-    job.place(folder, ".npz").write_bytes(job.name.encode())
+    job.path(folder, ".npz").write_bytes(job.name.encode())
     if "metrics" in job.spec:
         return {"validated": values(job)}
     return {"first": values(job)} if "exposures" in job.spec else {}
@@ -49,22 +49,27 @@ def begin(folder: Path, config):
     (folder / JOBS).mkdir(parents=True, exist_ok=True)
     facts = {"versions": {}}
     write_manifest(
-        folder, config=plain(config), facts=facts, classes="ab", exposures=EXPOSURES, kept=[]
+        folder,
+        config=to_plain(config),
+        facts=facts,
+        classes="ab",
+        exposures=EXPOSURES,
+        stored_runs=[],
     )
 
 
 def before(folder: Path, config, work=work, jobs=slice(None)):
     """Do the jobs before the choice, or some of them."""
-    return run_jobs(plan_of(config).before_choice()[jobs], work, folder / JOBS)
+    return run_jobs(plan_of(config).jobs_before_selection()[jobs], work, folder / JOBS)
 
 
 def after(folder: Path, config, jobs=slice(None)):
     """Choose, and do the jobs after it."""
     plan = plan_of(config)
     kept = [
-        StoredRun(one.run, validated=values(one.validate))
+        StoredRun(one.run, validation_values=values(one.validate))
         for one in (*plan.networks, *plan.ensembles)
     ]
     chosen = choose(kept, config.metrics)
-    asked = plan.after_choice((one.arm, one.setting) for one in chosen)
+    asked = plan.test_jobs((one.arm, one.setting) for one in chosen)
     return run_jobs(asked[jobs], work, folder / JOBS)

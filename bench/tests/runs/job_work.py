@@ -34,6 +34,6 @@ def work(job, folder):
         ):
             time.sleep(0.02)
         return {"device": device_of_this_process(["d:0", "d:1"]), "pid": os.getpid()}
-    read = [other.place(folder, ".txt").read_text() for other in job.needs]
-    job.place(folder, ".txt").write_text(job.name + "".join(read))
+    read = [other.path(folder, ".txt").read_text() for other in job.needs]
+    job.path(folder, ".txt").write_text(job.name + "".join(read))
     return {"read": len(read)}

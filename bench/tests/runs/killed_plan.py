@@ -28,10 +28,10 @@ def work(job, folder):
     time.sleep(job.spec["ms"] / 1000)
     said = hashlib.sha256(job.key.encode())
     for other in job.needs:
-        said.update(other.place(folder, ".bin").read_bytes())
+        said.update(other.path(folder, ".bin").read_bytes())
     # Long, so that a kill may find it half written.
-    write_atomically(job.place(folder, ".bin"), said.digest() * 20_000)
-    write_atomically(job.place(folder, ".txt"), said.hexdigest().encode())
+    write_atomically(job.path(folder, ".bin"), said.digest() * 20_000)
+    write_atomically(job.path(folder, ".txt"), said.hexdigest().encode())
     return {"said": said.hexdigest()}
 
 

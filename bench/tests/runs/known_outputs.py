@@ -52,7 +52,7 @@ def said(features, labels, seed):
 
 
 def drawn(n, seed, *, unknown=False):
-    """Outputs for n pictures, and those of an ensemble for the same pictures."""
+    """Outputs for n images, and those of an ensemble for the same images."""
     rng = np.random.default_rng(seed)
     labels = np.full(n, 3) if unknown else rng.integers(3, size=n)
     features = features_of(labels, seed)
@@ -78,7 +78,7 @@ FAR, FAR_ENSEMBLE = drawn(200, 4, unknown=True)
 
 def right(name, outputs):
     """Whether the prediction that the method belongs to is right."""
-    if METHODS[name].averages:
+    if METHODS[name].uses_mean_prediction:
         mean = ab.Predictions(logit_samples=outputs.logit_samples, unlabeled=True)
         return mean.prediction_codes == outputs.labels
     return outputs.prediction_codes == outputs.labels

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import choose, validated
 from abstain_bench.runs.store import (
     JOBS,
@@ -16,9 +15,10 @@ from abstain_bench.runs.store import (
     RunScores,
     Store,
     StoredRun,
-    packed,
+    pack_scores,
     write_manifest,
 )
+from abstain_bench.runs.studies import Study
 
 METRICS: Final = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
 CLASSES: Final = ("a", "b", "c", "d", "e")
@@ -86,7 +86,7 @@ def made_store(
     seeds : int
         Networks of each setting.
     n : int
-        Pictures of each exposure but those of corruptions, which have half as many.
+        Images of each exposure but those of corruptions, which have half as many.
     severities : sequence of int
         Of the two corruptions.
     methods : mapping
@@ -118,7 +118,9 @@ def made_store(
         first = ensemble.written(folder, run, facts, metrics)
         for seed in range(1, seeds + 1):
             own = Run(f"{run.name}-seed{seed}", run.arm, run.setting, seed, run.model)
-            kept.append(StoredRun(own, first.validation, first.tested, first.validated))
+            kept.append(
+                StoredRun(own, first.validation_file, first.test_file, first.validation_values)
+            )
     write_manifest(
         folder,
         config={
@@ -130,7 +132,7 @@ def made_store(
         facts={"versions": {"abstain": "0"}, "device": "cpu", "dtype": "float32 logits"},
         classes=CLASSES,
         exposures=facts,
-        kept=_tested_where_chosen(kept, metrics),
+        stored_runs=_tested_where_chosen(kept, metrics),
     )
     return Store.read(folder)
 
@@ -141,7 +143,7 @@ def _tested_where_chosen(kept: Sequence[StoredRun], metrics: Sequence[str]) -> l
     return [
         one
         if (one.run.arm, one.run.setting) in wanted
-        else StoredRun(one.run, one.validation, "", one.validated)
+        else StoredRun(one.run, one.validation_file, "", one.validation_values)
         for one in kept
     ]
 
@@ -174,12 +176,12 @@ class _Maker:
         parts = [self.scores(e.key, e.kind, e.severity) for e in exposures]
         names = [f"{JOBS}/{run.name}-{part}.npz" for part in ("validation", "test")]
         for name, content in zip(names, ([known], parts), strict=True):
-            (folder / name).write_bytes(packed(content))
-        return StoredRun(run, *names, validated=values)
+            (folder / name).write_bytes(pack_scores(content))
+        return StoredRun(run, *names, validation_values=values)
 
     def scores(self, key: str, kind: str, severity: int) -> RunScores:
         """Make up the scores of one exposure."""
-        # The pictures of an exposure are the same for every network.
+        # The images of an exposure are the same for every network.
         same = np.random.default_rng(sum(map(ord, "iid" if severity else key)))
         n = self.n // 2 if severity else self.n
         labels = same.integers(0, len(CLASSES), n)
@@ -217,7 +219,7 @@ def brute(store: Store, run: Run, study: Study) -> Any:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("labels", "prediction")
     }
-    averaged = [part.predicted(averages=True) for part in parts]
+    averaged = [part.prediction_for(uses_mean_prediction=True) for part in parts]
     confidence = {
         name: np.concatenate([part.confidence[name] for part in parts])
         for name in parts[0].confidence

@@ -16,7 +16,7 @@ def make_folder(
     """Write a folder; the labels are the same for all seeds, what the network says is not.
 
     With `abstains` the last layer has a row more, as that of DeepGamblers; classes of `held_out`
-    are in no training picture.
+    are in no training image.
     """
     path.mkdir(parents=True)
     fixed, rng = np.random.default_rng(1), np.random.default_rng([7, seed])

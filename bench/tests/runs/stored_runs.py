@@ -12,7 +12,7 @@ from abstain_bench.runs.store import (
     RunScores,
     Store,
     StoredRun,
-    packed,
+    pack_scores,
     write_manifest,
 )
 
@@ -52,9 +52,9 @@ def scored(key, outputs, fitted):
     return RunScores(
         exposure=key,
         labels=outputs.labels,
-        places=outputs.ids,
+        source_indices=outputs.ids,
         prediction=np.argmax(outputs.logits, axis=1),
-        averaged=None,
+        mean_prediction=None,
         confidence=dict(found),
         logits=outputs.logits,
     )
@@ -74,12 +74,14 @@ def make_runs(
             fitted = fit_all(methods, FitData(valid, valid))
             parts = [scored(key, outputs[key], fitted) for key in KEYS]
             files = [f"{JOBS}/validate-{name}.npz", f"{JOBS}/test-{name}.npz"]
-            (folder / files[0]).write_bytes(packed(parts[:1]))
+            (folder / files[0]).write_bytes(pack_scores(parts[:1]))
             if tested is not None and setting not in tested:
                 files[1] = ""
             else:
-                (folder / files[1]).write_bytes(packed(parts[1:]))
-            own = validated(parts[0], {m: METHODS[m].averages for m in methods}, METRICS)
+                (folder / files[1]).write_bytes(pack_scores(parts[1:]))
+            own = validated(
+                parts[0], {m: METHODS[m].uses_mean_prediction for m in methods}, METRICS
+            )
             kept.append(StoredRun(Run(name, "plain", setting, seed, "small"), *files, own))
     write_manifest(
         folder,
@@ -87,6 +89,6 @@ def make_runs(
         facts={},
         classes=CLASSES,
         exposures=FACTS,
-        kept=kept,
+        stored_runs=kept,
     )
     return Store.read(folder)

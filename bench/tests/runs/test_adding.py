@@ -11,7 +11,7 @@ from bench.tests.runs.stored_runs import KEYS, METRICS, make_runs
 from abstain.errors import DomainError, FileFormatError, InputError, UnknownNameError
 from abstain_bench.runs.importing import add_scores, export, remove_scores
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.store import Additions, Store, packed, write_manifest
+from abstain_bench.runs.store import Additions, Store, pack_scores, write_manifest
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,10 @@ def folder(made, tmp_path):
 
 def rows_of(folder, method="msr"):
     """Return the exported rows with the confidences of a method beside them."""
-    store = Store.read(folder, added=False)
+    store = Store.read(folder, with_added=False)
     place = folder.parent / "all.parquet"
     export(store, None, place)
-    said = [store.scores(run, key).confidence[method] for run in store.tested for key in KEYS]
+    said = [store.scores(run, key).confidence[method] for run in store.tested_runs for key in KEYS]
     return pl.read_parquet(place).with_columns(mine=pl.Series(np.concatenate(said)))
 
 
@@ -43,12 +43,12 @@ def saved(folder, rows, name="mine.parquet"):
 
 def test_what_is_exported_is_what_the_run_said(folder):
     store = Store.read(folder)
-    found = export(store, store.tested[1], folder.parent / "one.parquet")
+    found = export(store, store.tested_runs[1], folder.parent / "one.parquet")
     rows = pl.read_parquet(found.path)
     assert (found.runs, found.rows, found.classes) == (("plain-seed1",), rows.height, 3)
     assert rows["exposure"].unique(maintain_order=True).to_list() == list(KEYS)
     for key in KEYS:
-        said = store.scores(store.tested[1], key, logits=True)
+        said = store.scores(store.tested_runs[1], key, logits=True)
         own = rows.filter(exposure=key)
         assert own["row"].to_list() == list(range(said.n))
         assert own["label"].to_list() == said.labels.tolist()
@@ -79,10 +79,10 @@ def test_rows_in_any_order_and_format_are_the_same_scores(folder, kind):
     (facts,) = add_scores(folder, path, title="My score").methods
     store = Store.read(folder)
     assert (facts.name, facts.title, facts.file) == ("mine", "My score", path.name)
-    assert store.added == (facts,)
+    assert store.added_methods == (facts,)
     assert facts.n == rows.height
-    for run in store.tested:
-        assert store.validated(run)["mine"] == store.validated(run)["msr"]
+    for run in store.tested_runs:
+        assert store.validation_values(run)["mine"] == store.validation_values(run)["msr"]
         for key in KEYS:
             said = store.scores(run, key).confidence
             assert np.array_equal(said["mine"], said["msr"])
@@ -94,11 +94,11 @@ def test_uncertainties_names_and_several_columns(folder):
     assert [one.name for one in found.methods] == ["unc-a", "unc-b"]
     assert [one.title for one in found.methods] == ["Doubt, a", "Doubt, b"]
     store = Store.read(folder)
-    said = store.scores(store.tested[0], "digits", logits=True)
+    said = store.scores(store.tested_runs[0], "digits", logits=True)
     assert np.array_equal(said.confidence["unc-a"], said.confidence["msr"])
     assert np.allclose(said.confidence["unc-b"], said.logits[:, 0])
     add_scores(folder, saved(folder, rows), columns=["b"], name="logit")
-    assert [one.name for one in Store.read(folder).added] == ["unc-a", "unc-b", "logit"]
+    assert [one.name for one in Store.read(folder).added_methods] == ["unc-a", "unc-b", "logit"]
 
 
 def test_a_method_is_replaced_and_removed(folder):
@@ -109,14 +109,14 @@ def test_a_method_is_replaced_and_removed(folder):
     other = saved(folder, rows_of(folder, "mls"), "other.parquet")
     add_scores(folder, other, replace=True)
     store = Store.read(folder)
-    said = store.scores(store.tested[0], "iid").confidence
+    said = store.scores(store.tested_runs[0], "iid").confidence
     assert np.array_equal(said["mine"], said["mls"])
-    assert [one.file for one in store.added] == ["other.parquet"]
-    assert len(list((folder / "added").glob("*.npz"))) == len(store.tested)
+    assert [one.file for one in store.added_methods] == ["other.parquet"]
+    assert len(list((folder / "added").glob("*.npz"))) == len(store.tested_runs)
     assert remove_scores(folder, "mine").file == "other.parquet"
     store = Store.read(folder)
-    assert store.added == ()
-    assert set(store.scores(store.tested[0], "iid").confidence) == {"msr", "mls", "pe"}
+    assert store.added_methods == ()
+    assert set(store.scores(store.tested_runs[0], "iid").confidence) == {"msr", "mls", "pe"}
     assert not list((folder / "added").glob("*.npz"))
     with pytest.raises(UnknownNameError, match="It has: none"):
         remove_scores(folder, "mine")
@@ -135,10 +135,10 @@ def test_what_is_interrupted_was_not_added(folder, monkeypatch):
         patched.setattr(Additions, "write", stopped)
         with pytest.raises(KeyboardInterrupt):
             add_scores(folder, path, name="second")
-    assert Store.read(folder).added == before.added
+    assert Store.read(folder).added_methods == before.added_methods
     assert len(list((folder / "added").glob("*.npz"))) == 6
     add_scores(folder, path, name="third")
-    assert [one.name for one in Store.read(folder).added] == ["first", "third"]
+    assert [one.name for one in Store.read(folder).added_methods] == ["first", "third"]
     assert len(list((folder / "added").glob("*.npz"))) == 6
 
 
@@ -150,16 +150,18 @@ def test_predictions_of_its_own_are_judged(folder):
     found = add_scores(folder, saved(folder, rows))
     assert "predictions of the file" in found.notes[-1]
     store = Store.read(folder)
-    own = [run for run in store.tested if run.arm == "mine"]
+    own = [run for run in store.tested_runs if run.arm == "mine"]
     assert [(run.name, run.setting, run.seed) for run in own] == [
         (f"mine-plain-seed{k}", "", k) for k in range(3)
     ]
     said = store.scores(own[0], "iid")
     assert np.array_equal(said.prediction, said.labels)
     assert list(said.confidence) == ["mine"]
-    assert store.validated(own[0])["mine"]["accuracy"] == 1.0
-    assert "mine" not in store.scores(store.tested[0], "iid").confidence
-    assert {one.arm for one in choose(store.kept, METRICS) if one.method == "mine"} == {"mine"}
+    assert store.validation_values(own[0])["mine"]["accuracy"] == 1.0
+    assert "mine" not in store.scores(store.tested_runs[0], "iid").confidence
+    assert {one.arm for one in choose(store.stored_runs, METRICS) if one.method == "mine"} == {
+        "mine"
+    }
     assert export(store, None, folder.parent / "again.parquet").runs == tuple(
         f"plain-seed{k}" for k in range(3)
     )
@@ -183,7 +185,9 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
     notes = add_scores(folder, saved(folder, pl.concat([rows, untested]))).notes
     assert any("not tested" in note and "plain-c-seed0" in note for note in notes)
     chosen = {
-        one.metric: one for one in choose(Store.read(folder).kept, METRICS) if one.method == "mine"
+        one.metric: one
+        for one in choose(Store.read(folder).stored_runs, METRICS)
+        if one.method == "mine"
     }
     assert chosen["failure_auroc"].setting == "b"
     assert set(chosen["failure_auroc"].tried) == {"a", "b"}
@@ -197,9 +201,9 @@ def test_without_validation_rows_one_setting_can_be_added(folder):
     found = add_scores(folder, saved(folder, rows))
     assert "no rows of the exposure 'validation'" in found.notes[0]
     store = Store.read(folder)
-    assert store.validated(store.runs[0])["mine"] == {}
+    assert store.validation_values(store.runs[0])["mine"] == {}
     assert "mine" not in store.scores(store.runs[0], "validation").confidence
-    assert any(one.method == "mine" for one in choose(store.kept, METRICS))
+    assert any(one.method == "mine" for one in choose(store.stored_runs, METRICS))
 
 
 def _without(rows, **where):
@@ -275,7 +279,7 @@ def test_classes_may_be_named(folder):
     rows = rows_of(folder)
     named = rows.with_columns(prediction=names.gather(rows["prediction"]))
     add_scores(folder, saved(folder, named.drop("label")))
-    assert not Store.read(folder).added[0].classifier
+    assert not Store.read(folder).added_methods[0].classifier
     with pytest.raises(UnknownNameError, match="no class 'z'"):
         add_scores(folder, saved(folder, rows.with_columns(prediction=pl.lit("z"))), name="other")
 
@@ -292,11 +296,11 @@ def test_pickles_and_other_folders_are_refused(folder, tmp_path):
 def test_scores_of_networks_that_changed_are_refused(folder):
     """Scores belong to the networks they were computed from; a new training voids them."""
     add_scores(folder, saved(folder, rows_of(folder)))
-    store = Store.read(folder, added=False)
-    kept = store.kept[0]
+    store = Store.read(folder, with_added=False)
+    kept = store.stored_runs[0]
     parts = [store.scores(kept.run, key, logits=True) for key in KEYS[1:]]
     parts[0].prediction[:5] = (parts[0].prediction[:5] + 1) % 3
-    (folder / kept.tested).write_bytes(packed(parts))
+    (folder / kept.test_file).write_bytes(pack_scores(parts))
     changed = Store.read(folder)
     assert "mine" in changed.scores(kept.run, "digits").confidence
     with pytest.raises(FileFormatError, match="has changed since 'mine' was added"):
@@ -305,20 +309,20 @@ def test_scores_of_networks_that_changed_are_refused(folder):
 
 def test_receipts_outlive_the_manifest_and_damage_is_said(folder):
     add_scores(folder, saved(folder, rows_of(folder)))
-    store = Store.read(folder, added=False)
+    store = Store.read(folder, with_added=False)
     write_manifest(
         folder,
         config=store.config,
         facts=store.facts,
         classes=store.classes,
         exposures=store.exposures,
-        kept=store.kept,
+        stored_runs=store.stored_runs,
     )
-    assert [one.name for one in Store.read(folder).added] == ["mine"]
+    assert [one.name for one in Store.read(folder).added_methods] == ["mine"]
     receipts = folder / "added" / "added.json"
     found = json.loads(receipts.read_text())
     receipts.write_text(json.dumps({**found, "version": 9}))
     with pytest.raises(
-        FileFormatError, match=r"damaged: the field `version` must be 1.*added again"
+        FileFormatError, match=r"damaged: the field `version` must be 1.*add the scores again"
     ):
         Store.read(folder)

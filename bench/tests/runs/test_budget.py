@@ -1,12 +1,12 @@
-"""What a benchmark would take: counted products, published numbers of pictures, and sums."""
+"""What a benchmark would take: counted products, published numbers of images, and sums."""
 
 import pytest
 
 from abstain_bench.published import table
 from abstain_bench.runs.specification import Specification, default_config
-from abstain_bench.runs.specification.budget import NETWORKS, budget_of
+from abstain_bench.runs.specification.budget import NETWORK_SIZES, budget_of
 from abstain_bench.runs.tasks import TASKS, Sizes
-from abstain_bench.runs.tasks.counts import PictureCounts, counts_of, published_counts
+from abstain_bench.runs.tasks.counts import ImageCounts, counts_of, published_counts
 
 
 def budget(task="cifar10", protocol="fd-shifts", **changes):
@@ -19,12 +19,12 @@ def row(found, stage, arm):
     return next(one for one in found.rows if (one.stage, one.arm) == (stage, arm))
 
 
-@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "vit-b16"])
+@pytest.mark.parametrize("name", [name for name in NETWORK_SIZES if name != "vit-b16"])
 def test_products_and_parameters_are_those_of_the_layers(name):
     torch = pytest.importorskip("torch")
     from abstain_bench.networks import MODELS, parameters
 
-    own = NETWORKS[name]
+    own = NETWORK_SIZES[name]
     channels = 1 if name.endswith("-conv") and name != "street-conv" else 3
     backbone = MODELS[name].make((channels, own.side, own.side), seed=0).eval()
     counted = []
@@ -40,15 +40,15 @@ def test_products_and_parameters_are_those_of_the_layers(name):
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
             layer.register_forward_hook(count)
     if name == "wrn-28-10":
-        # Five billion products: that of a smaller picture goes with the area.
-        own = own.at(8)
+        # Five billion products: that of a smaller image goes with the area.
+        own = own.products_at(8)
         side = 8
     else:
         own, side = own.products, own.side
     with torch.inference_mode():
         backbone(torch.zeros(1, channels, side, side))
     assert sum(counted) == own
-    assert parameters(backbone) == NETWORKS[name].parameters
+    assert parameters(backbone) == NETWORK_SIZES[name].parameters
 
 
 def test_the_transformer_is_counted_by_hand():
@@ -57,13 +57,13 @@ def test_the_transformer_is_counted_by_hand():
     patches = (side // 16) ** 2
     tokens = patches + 1
     block = 12 * width**2 * tokens + 2 * tokens**2 * width
-    assert NETWORKS["vit-b16"].products == 12 * block + patches * 3 * 16**2 * width
+    assert NETWORK_SIZES["vit-b16"].products == 12 * block + patches * 3 * 16**2 * width
 
 
 def test_pictures_are_as_many_as_the_paper_prints():
     names = {
-        "n_train": lambda c: c.learned,
-        "n_validation": lambda c: c.chosen,
+        "n_train": lambda c: c.train,
+        "n_validation": lambda c: c.validation,
         "n_iid_test": lambda c: c.exposures["iid"],
         "n_corruption": lambda c: sum(
             n for name, n in c.exposures.items() if name.startswith("corruption")
@@ -92,7 +92,7 @@ def test_jobs_are_those_of_the_specification_each_once():
     config, found = budget(seeds=2)
     spec = Specification(config, tuple(found.counts.exposures))
     every = {(one.run.arm, one.run.setting) for one in (*spec.networks, *spec.ensembles)}
-    both = (*spec.before_choice(), *spec.after_choice(every))
+    both = (*spec.jobs_before_selection(), *spec.test_jobs(every))
     assert found.jobs == len({job.stem for job in both})
 
 
@@ -115,7 +115,7 @@ def test_passes_are_three_for_a_step_and_a_shared_warm_up_counts_once():
 def test_hours_are_products_over_the_rate_and_go_with_the_area():
     config, found = budget(seeds=1, arms=["cross-entropy"], methods=["msr"])
     passes = sum(one.passes for one in found.rows)
-    products = NETWORKS["vgg13-fd-shifts"].products
+    products = NETWORK_SIZES["vgg13-fd-shifts"].products
     assert found.hours == pytest.approx(passes * 2 * products / 1e13 / 3600)
     assert budget_of(config, found.counts, teraflops=20.0).hours == pytest.approx(found.hours / 2)
     small, large = (
@@ -130,8 +130,8 @@ def test_hours_are_products_over_the_rate_and_go_with_the_area():
 
 def test_pictures_that_nobody_published_are_counted_as_they_are_read():
     found = counts_of("digits8", None, None, ["fog"], [1, 4])
-    assert isinstance(found, PictureCounts)
-    assert (found.learned, found.chosen, found.side, found.classes) == (900, 300, 8, 10)
+    assert isinstance(found, ImageCounts)
+    assert (found.train, found.validation, found.side, found.classes) == (900, 300, 8, 10)
     parts = TASKS["digits8"].parts(None)
     assert found.exposures["letters"] == parts.exposures[-2].load().n
     assert sum("corruption" in name for name in found.exposures) == 2

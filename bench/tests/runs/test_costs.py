@@ -15,7 +15,7 @@ from abstain_bench.runs.costs import (
     write_report_costs,
 )
 from abstain_bench.runs.jobs import Job, run_jobs
-from abstain_bench.runs.jobs.record import Receipt, receipts_in
+from abstain_bench.runs.jobs.record import Receipt, read_receipts
 from abstain_bench.runs.store import JOBS
 
 #: What the jobs say; one of them as an older version left it, and one of another study.
@@ -65,7 +65,7 @@ def test_the_seconds_of_all_jobs_add_up(folder):
     assert [one.stage for one in costs] == sorted(
         (one.stage for one in costs), key=("train", "validate", "test").index
     )
-    assert costs_of(folder, receipts_in(folder / JOBS).values()) == costs
+    assert costs_of(folder, read_receipts(folder / JOBS).values()) == costs
 
 
 def test_tables_add_up_stages_and_scores(folder):

@@ -8,19 +8,19 @@ import pytest
 from abstain.errors import InputError
 from abstain_bench.runs.jobs import devices
 from abstain_bench.runs.jobs.devices import (
+    check_devices_available,
+    device_kind,
     device_of_this_process,
-    devices_of,
-    kind_of,
-    number_this_process,
-    refuse_absent,
+    parse_devices,
+    set_process_index,
 )
 
 
 def test_devices_are_read():
-    assert devices_of("cpu") == ("cpu",)
-    assert devices_of(" cuda ") == ("cuda",)
-    assert devices_of("cuda:0,cuda:1 , cuda:12") == ("cuda:0", "cuda:1", "cuda:12")
-    assert kind_of(devices_of("cuda:3,cuda:1")) == "cuda"
+    assert parse_devices("cpu") == ("cpu",)
+    assert parse_devices(" cuda ") == ("cuda",)
+    assert parse_devices("cuda:0,cuda:1 , cuda:12") == ("cuda:0", "cuda:1", "cuda:12")
+    assert device_kind(parse_devices("cuda:3,cuda:1")) == "cuda"
 
 
 @pytest.mark.parametrize(
@@ -39,15 +39,15 @@ def test_devices_are_read():
 )
 def test_devices_that_make_no_sense_are_refused(text, said):
     with pytest.raises(InputError, match=said):
-        devices_of(text)
+        parse_devices(text)
 
 
 def test_devices_are_dealt_out_in_turn(monkeypatch):
-    monkeypatch.setattr(devices, "_number", 0)
+    monkeypatch.setattr(devices, "_process_index", 0)
     two = ("cuda:0", "cuda:1")
     given = []
     for number in range(4):
-        number_this_process(number)
+        set_process_index(number)
         given.append(device_of_this_process(two))
     assert given == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
     assert device_of_this_process(["cpu"]) == "cpu"
@@ -55,14 +55,14 @@ def test_devices_are_dealt_out_in_turn(monkeypatch):
 
 def test_devices_that_are_not_there_are_refused():
     torch = pytest.importorskip("torch")
-    refuse_absent(["cpu"])
+    check_devices_available(["cpu"])
     absent = f"cuda:{torch.cuda.device_count()}"
     with pytest.raises(InputError, match=f"`device` '{absent}' cannot be used: ."):
-        refuse_absent(["cpu", absent])
+        check_devices_available(["cpu", absent])
     with pytest.raises(InputError, match="`device` 'bogus' cannot be used"):
-        refuse_absent(["bogus"])
+        check_devices_available(["bogus"])
     with pytest.raises(InputError, match="`device` 'meta' cannot be used"):
-        refuse_absent(["meta"])
+        check_devices_available(["meta"])
 
 
 def test_reading_devices_needs_no_torch():

@@ -40,7 +40,7 @@ AS_ITS = {
 SINGLE = {"maha": 3e-6} | dict.fromkeys(
     ("dknn", "react_det_mcp", "react_det_mls", "react_energy_mls"), 1e-5
 )
-#: Scores that its Platt scaling reverses: on these validation pictures they rank failures above.
+#: Scores that its Platt scaling reverses: on these validation images they rank failures above.
 REVERSED = {"confidnet": set(), "dg": {"det_mls", "energy_mls", "mcd_mls"}, "devries": set()}
 OBJECTIVES = {"confidnet": "confidnet", "dg": "deep-gamblers", "devries": "devries"}
 
@@ -114,11 +114,11 @@ def test_every_method_has_the_confidences_of_fd_shifts(both):
 
 
 def is_reversed(own, validation, method):
-    """Whether its Platt scaling of validation pictures has the slope that reverses the ranks."""
+    """Whether its Platt scaling of validation images has the slope that reverses the ranks."""
     if not any(part in own for part in ("_pe", "_ee", "_mi", "_sv", "maha", "_mls")):
         return False
     averaged = "mcd" in own and "ext" not in own
-    prediction = validation.averaged if averaged else validation.prediction
+    prediction = validation.mean_prediction if averaged else validation.prediction
     right = (prediction == validation.labels).astype(float)
     slope, _ = _sigmoid_calibration(validation.confidence[method], right)
     return slope > 0
@@ -172,7 +172,7 @@ def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
     def values(kind, **options):
         return score(fit(kind, train, **options), p).values
 
-    # The squared distance to the 50th of the first 1,000 training pictures.
+    # The squared distance to the 50th of the first 1,000 training images.
     np.testing.assert_allclose(-(values("knn", normalize=False) ** 2), theirs["dknn"], **close)
     layer = {"last_layer": seen.layer}
     for base, own, said in (
@@ -200,7 +200,7 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
     facts, iid = told("confidnet"), store.scores(store.runs[0], "iid", logits=True)
     held = store.scores(store.runs[0], "validation", logits=True)
     best = ab.fit_score(
-        "temperature", Predictions(logits=held.logits, labels=held.labels), by="nll"
+        "temperature", Predictions(logits=held.logits, labels=held.labels), objective="nll"
     )
     p = Predictions(logits=iid.logits, labels=iid.labels)
     found = 1000 * ab.aurc(score("msr", p, temperature=facts.temperature).values, ~p.correct)
@@ -282,7 +282,7 @@ def test_scores_of_features_are_those_of_their_formulas(name, tmp_path):
         # FD-Shifts has the same formulas, and a class more where the network abstains.
         theirs = told(name).confidence[own]
         np.testing.assert_allclose(theirs, expected(logits["theirs"]), rtol=1e-4, err_msg=own)
-    # Its most likely temperature, on validation pictures.
+    # Its most likely temperature, on validation images.
     valid = dataset == 0
     labels = arrays["raw_logits"][valid, -2].astype(int)
     grid = np.exp(np.linspace(-3, 3, 6001))
@@ -309,7 +309,7 @@ def test_scores_of_features_are_those_of_their_formulas(name, tmp_path):
 
 
 def test_an_open_set_folder_of_fd_shifts(tmp_path):
-    """Its study has the validation pictures too: with these, the confidences and numbers agree."""
+    """Its study has the validation images too: with these, the confidences and numbers agree."""
     name = "confidnet_openset"
     _, store = imported(name, tmp_path, held_out=[HELD_OUT])
     assert store.classes == tuple(map(str, range(CLASSES - 1)))

@@ -25,7 +25,7 @@ def test_a_folder_becomes_a_store(tmp_path, folder):
         folder.parent, tmp_path / "runs", arm="vit", seed=3, exposures=EXPOSURES, model="vit-b16"
     )
     store = Store.read(tmp_path / "runs")
-    (run,) = store.tested
+    (run,) = store.tested_runs
     assert (run.name, run.arm, run.seed, run.model) == ("vit-seed3", "vit", 3, "vit-b16")
     assert run.facts["digest"]
     assert store.classes == ("0", "1", "2")
@@ -43,13 +43,13 @@ def test_a_folder_becomes_a_store(tmp_path, folder):
     assert np.array_equal(iid.prediction, table[rows, :CLASSES].argmax(axis=1))
     assert any("float16" in note for note in run.facts["notes"])
     assert {"msr", "temp_msr", "mcd_mi", "mahalanobis", "vim", "react"} <= set(found.methods)
-    assert set(iid.confidence) == set(found.methods) == set(store.validated(run))
+    assert set(iid.confidence) == set(found.methods) == set(store.validation_values(run))
 
 
 def test_the_numbers_are_those_of_the_evaluation(tmp_path, folder):
     import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=0, exposures=SHORT)
     store = Store.read(tmp_path / "runs")
-    run = store.tested[0]
+    run = store.tested_runs[0]
     reading = ab.tables.read_predictions(folder)
     for key, code in {"validation": "0", "iid": "1"}.items():
         expected = reading[("dataset", code),]
@@ -58,11 +58,11 @@ def test_the_numbers_are_those_of_the_evaluation(tmp_path, folder):
             assert np.allclose(found[name], ab.confidence.score(name, expected).values, atol=1e-6)
     wrong = ~reading[("dataset", "0"),].correct
     direct = ab.augrc(store.scores(run, "validation").confidence["msr"], wrong)
-    assert store.validated(run)["msr"]["augrc"] == pytest.approx(float(direct), abs=1e-12)
+    assert store.validation_values(run)["msr"]["augrc"] == pytest.approx(float(direct), abs=1e-12)
 
 
 def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
-    """15 corruptions by name, each in 5 severities, each of the same pictures."""
+    """15 corruptions by name, each in 5 severities, each of the same images."""
     import_fd_shifts(folder, tmp_path / "runs", arm="devries", seed=0, exposures=EXPOSURES)
     store = Store.read(tmp_path / "runs")
     table = raw(folder)
@@ -72,12 +72,12 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
         "corruption-jpeg-2": (9, 1),
         "corruption-zoom-blur-5": (14, 4),
     }.items():
-        found = store.scores(store.tested[0], key, logits=True)
+        found = store.scores(store.tested_runs[0], key, logits=True)
         assert np.array_equal(found.logits, noise[place])
-        assert found.places.tolist() == [COUNTS[0] + COUNTS[1], COUNTS[0] + COUNTS[1] + 1]
-    new = store.scores(store.tested[0], "svhn")
+        assert found.source_indices.tolist() == [COUNTS[0] + COUNTS[1], COUNTS[0] + COUNTS[1] + 1]
+    new = store.scores(store.tested_runs[0], "svhn")
     assert (new.labels == -1).all()
-    assert new.places.min() > found.places.max()
+    assert new.source_indices.min() > found.source_indices.max()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
 def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, own):
     found = import_fd_shifts(folder, tmp_path / "runs", arm=arm, seed=0, exposures=SHORT)
     store = Store.read(tmp_path / "runs")
-    said = store.scores(store.tested[0], "iid").confidence
+    said = store.scores(store.tested_runs[0], "iid").confidence
     for name, file in own.items():
         values = raw(folder, file)[COUNTS[0] : COUNTS[0] + COUNTS[1]]
         assert np.array_equal(said[name], values if values.ndim == 1 else values.mean(axis=1))
@@ -151,7 +151,7 @@ def test_classes_held_out_are_new_classes(tmp_path):
     assert store.classes == ("1", "2")
     assert [one.key for one in store.exposures][-2:] == ["svhn", "held-out-classes"]
     assert store.exposures[-1].kind == "new-class"
-    run, table = store.tested[0], raw(folder)
+    run, table = store.tested_runs[0], raw(folder)
     iid, p = table[:, -1] == 1, masked(table, [0])
     new = table[:, -2] == 0
     known, held = (store.scores(run, key) for key in ("iid", "held-out-classes"))
@@ -164,15 +164,15 @@ def test_classes_held_out_are_new_classes(tmp_path):
         assert np.array_equal(said.confidence["confidnet"], external)
         passes = raw(folder, "raw_logits_dist")[rows][:, 1:]
         q = np.exp(passes) / np.exp(passes).sum(axis=1, keepdims=True)
-        assert np.array_equal(said.averaged, q.mean(axis=2).argmax(axis=1))
+        assert np.array_equal(said.mean_prediction, q.mean(axis=2).argmax(axis=1))
     assert np.array_equal(known.labels, table[iid & ~new, -2] - 1)
     assert (held.labels == -1).all()
-    assert not np.intersect1d(known.places, held.places).size
+    assert not np.intersect1d(known.source_indices, held.source_indices).size
     validation = (table[:, -1] == 0) & ~new
     assert np.array_equal(store.scores(run, "validation").labels, table[validation, -2] - 1)
     assert run.facts["held_out"] == [0]
-    assert any(f"{int((iid & new).sum())} i.i.d. pictures" in note for note in found.notes)
-    # The study: i.i.d. pictures that are right, and new ones, which are all wrong.
+    assert any(f"{int((iid & new).sum())} i.i.d. images" in note for note in found.notes)
+    # The study: i.i.d. images that are right, and new ones, which are all wrong.
     right = p.argmax(axis=1) == table[:, -2]
     rows = iid & (right | new)
     expected = ab.augrc(p[rows].max(axis=1), new[rows])
@@ -185,12 +185,12 @@ def test_classes_held_out_are_asked_for_and_checked(tmp_path):
     folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
     asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
     found = import_fd_shifts(folder, tmp_path / "a", **asked)
-    assert any("no training picture is of the classes 2" in note for note in found.notes)
+    assert any("no training image is of the classes 2" in note for note in found.notes)
     for wrong, said in (
         ([3], "0 to 2; got 3"),
         ([2, 2], "one of them twice"),
         ([True], "got True"),
-        ([0], "which training pictures in train_features.npz are of"),
+        ([0], "which training images in train_features.npz are of"),
         ([0, 2], "must leave two classes"),
     ):
         with pytest.raises(InputError, match=said):
@@ -218,8 +218,8 @@ def test_what_cannot_be_computed_has_a_reason(tmp_path):
     assert "validation data" in found.reasons["temp_msr"]
     assert "dropout" in found.reasons["mcd_pe"]
     store = Store.read(tmp_path / "runs")
-    assert not store.kept[0].validation
-    assert store.validated(store.runs[0])["msr"] == {}
+    assert not store.stored_runs[0].validation_file
+    assert store.validation_values(store.runs[0])["msr"] == {}
 
 
 def test_probabilities_in_place_of_logits_are_said(tmp_path, folder):
@@ -242,18 +242,22 @@ def test_several_runs_and_the_same_one_again(tmp_path):
     for seed in (0, 1):
         folder = make_folder(tmp_path / str(seed), seed)
         import_fd_shifts(folder, out, arm="vit", seed=seed, exposures=SHORT)
-    before = Store.read(out).kept
+    before = Store.read(out).stored_runs
     with pytest.raises(InputError, match="imported before"):
         import_fd_shifts(folder, out, arm="vit", seed=1, exposures=SHORT)
-    assert Store.read(out).kept == before
+    assert Store.read(out).stored_runs == before
     other = make_folder(tmp_path / "other", 9)
     import_fd_shifts(other, out, arm="vit", seed=1, exposures=SHORT, replaces=True)
     after = Store.read(out)
-    assert after.kept[0] == before[0]
-    assert after.kept[1].tested != before[1].tested
+    assert after.stored_runs[0] == before[0]
+    assert after.stored_runs[1].test_file != before[1].test_file
     files = {path.name for path in (out / "imported").iterdir()}
-    assert files == {one.rpartition("/")[2] for k in after.kept for one in (k.validation, k.tested)}
-    places = [after.scores(run, "svhn").places.tolist() for run in after.runs]
+    assert files == {
+        one.rpartition("/")[2]
+        for k in after.stored_runs
+        for one in (k.validation_file, k.test_file)
+    }
+    places = [after.scores(run, "svhn").source_indices.tolist() for run in after.runs]
     assert places[0] == places[1]
 
 
@@ -266,13 +270,13 @@ def test_other_pictures_are_refused(tmp_path, folder):
     table = raw(folder)
     table[COUNTS[0] + 3, -2] = (table[COUNTS[0] + 3, -2] + 1) % CLASSES
     np.savez(folder / "raw_logits.npz", table)
-    with pytest.raises(InputError, match=r"'iid' must be of the same pictures.*picture 3"):
+    with pytest.raises(InputError, match=r"'iid' must be of the same images.*image 3"):
         import_fd_shifts(folder, out, arm="confidnet", seed=1, exposures=EXPOSURES)
-    assert len(Store.read(out).kept) == 1
+    assert len(Store.read(out).stored_runs) == 1
 
 
 def test_into_a_folder_of_own_runs(tmp_path, folder):
-    """The pictures must be the same; here they are not, and nothing is written."""
+    """The images must be the same; here they are not, and nothing is written."""
     make_runs(tmp_path / "runs")
     with pytest.raises(InputError, match="same exposures"):
         import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=0, exposures=EXPOSURES)
@@ -284,7 +288,7 @@ def test_into_a_folder_of_own_runs(tmp_path, folder):
     [
         (
             {"exposures": ("validation", "iid")},
-            r"2 entries for 4 data sets \(0: 40 pictures, 1: 30",
+            r"2 entries for 4 data sets \(0: 40 images, 1: 30",
         ),
         ({"exposures": (*EXPOSURES[:3], "new-class")}, "'new-class:NAME'"),
         ({"exposures": (*EXPOSURES[:3], "iid")}, "'iid:iid' twice"),

@@ -54,10 +54,10 @@ def test_the_logits_of_old_deep_gamblers_folders_are_recovered(tmp_path, dtype, 
     assert found.run.facts["stored_probabilities"]
     assert set(flat.methods) - set(found.methods) == LEVEL_SCORES
     for name in LEVEL_SCORES:
-        assert found.reasons[name] == "the logits are known up to a constant for each picture"
+        assert found.reasons[name] == "the logits are known up to a constant for each image"
     stores = [Store.read(tmp_path / name) for name in "abc"]
-    expected, ours, flattened = (s.scores(s.tested[0], "iid").confidence for s in stores)
-    # The temperature of these few pictures depends on probabilities that float16 rounds off.
+    expected, ours, flattened = (s.scores(s.tested_runs[0], "iid").confidence for s in stores)
+    # The temperature of these few images depends on probabilities that float16 rounds off.
     tempered = ("dg_temp_msr",) if dtype is np.float64 else ()
     for name in ("dg_msr", "dg_pe", "dg_mcd_msr", "dg_res", *tempered):
         close = {"rtol": 10 * error, "atol": 10 * error}
@@ -102,7 +102,7 @@ def test_scores_of_the_level_of_logits_are_those_that_a_constant_changes():
 
 # ----------------------------------------------------------------- a tenth of the corruptions
 def test_all_methods_of_passes_are_there_with_a_tenth_of_the_corrupted_pictures(tmp_path):
-    """All of them were lost on all test sets: those of the corrupted pictures have no match."""
+    """All of them were lost on all test sets: those of the corrupted images have no match."""
     folder = make_folder(tmp_path / "x", 1, counts=(40, 30, 75 * 30, 25))
     taken = subsampled_rows(30, CLASSES, 10)
     corrupted = 70 + (30 * np.arange(75)[:, None] + taken).ravel()
@@ -124,7 +124,7 @@ def test_all_methods_of_passes_are_there_with_a_tenth_of_the_corrupted_pictures(
         mean = p.mean(axis=2)
         odds = np.log(mean.max(axis=1)) - np.log1p(-mean.max(axis=1))
         assert np.allclose(said.confidence["devries_mcd_msr"], odds, atol=1e-5)
-        assert np.array_equal(said.averaged, mean.argmax(axis=1))
+        assert np.array_equal(said.mean_prediction, mean.argmax(axis=1))
         assert np.allclose(said.confidence["mcd_devries"], external[rows].mean(axis=1))
 
 

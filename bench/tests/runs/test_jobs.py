@@ -12,9 +12,16 @@ import pytest
 from bench.tests.runs.job_work import work
 
 from abstain.errors import InputError
-from abstain_bench.runs.jobs import Crew, Job, run_jobs
-from abstain_bench.runs.jobs.record import NOW, JobTable, Outcome, Receipt, done, receipts_in
-from abstain_bench.runs.jobs.steps import Step, Steps, steps_in
+from abstain_bench.runs.jobs import Job, WorkerPool, run_jobs
+from abstain_bench.runs.jobs.record import (
+    PROGRESS_SUFFIX,
+    JobTable,
+    Outcome,
+    Receipt,
+    read_receipts,
+    run_job,
+)
+from abstain_bench.runs.jobs.steps import JobProgress, ProgressWriter, read_job_progress
 
 A = Job("a", {"x": 1})
 B = Job("b", {"x": 1}, (A,))
@@ -36,7 +43,7 @@ def test_jobs_are_done_once(tmp_path):
     assert ends(found) == ["kept", "kept"]
     assert found[1].facts == {"read": 1}
     assert told == [(1, 2), (2, 2)]
-    assert B.place(tmp_path, ".txt").read_text() == "ba"
+    assert B.path(tmp_path, ".txt").read_text() == "ba"
 
 
 def test_jobs_that_were_needed_and_done_before_need_not_be_asked_for(tmp_path):
@@ -49,13 +56,13 @@ def test_jobs_that_were_needed_and_done_before_need_not_be_asked_for(tmp_path):
 @pytest.mark.parametrize("content", ["", "{}", '{"key": 1}', '{"key": "x", "seconds": NaN}'])
 def test_a_job_whose_receipt_was_changed_is_done_again(tmp_path, content):
     run_jobs([A], work, tmp_path)
-    A.place(tmp_path, ".json").write_text(content)
+    A.path(tmp_path, ".json").write_text(content)
     assert ends(run_jobs([A], work, tmp_path)) == ["done"]
 
 
 def test_what_a_receipt_says_was_found_cannot_be_changed(tmp_path):
     run_jobs([A, B], work, tmp_path)
-    path = B.place(tmp_path, ".json")
+    path = B.path(tmp_path, ".json")
     said = path.read_text()
     path.write_text(said.replace('"read": 1', '"read": 2'))
     assert path.read_text() != said
@@ -71,19 +78,19 @@ OLD = """{"name": "a", "key": "KEY", "seconds": 3, "facts": {"read": 0, "losses"
 
 
 def test_a_receipt_of_an_older_version_counts(tmp_path):
-    A.place(tmp_path, ".txt").write_text("a")
-    A.place(tmp_path, ".json").write_text(OLD.replace("KEY", A.key))
+    A.path(tmp_path, ".txt").write_text("a")
+    A.path(tmp_path, ".json").write_text(OLD.replace("KEY", A.key))
     (found,) = run_jobs([A], work, tmp_path)
     assert (found.status, found.seconds) == ("kept", 3.0)
     assert found.facts == {"read": 0, "losses": [0.5, 1e-9]}
-    assert receipts_in(tmp_path)[A.stem].spec == {"x": 1}
+    assert read_receipts(tmp_path)[A.stem].spec == {"x": 1}
 
 
 def test_a_receipt_is_written_as_it_was(tmp_path):
     # The key is part of the names of files, the order of the fields of no hash: both stay.
     assert (A.key[:12], B.stem) == ("f181f1cce43a", "b-66a574dfc2ba")
     run_jobs([A, B], work, tmp_path)
-    said = json.loads(B.place(tmp_path, ".json").read_text())
+    said = json.loads(B.path(tmp_path, ".json").read_text())
     assert list(said) == ["name", "key", "seconds", "facts", "mark", "files", "spec", "needs"]
     assert (said["needs"], said["facts"]) == ([A.key], {"read": 1})
 
@@ -94,25 +101,25 @@ def test_a_receipt_is_written_as_it_was(tmp_path):
         ("seconds", '"3"', "`seconds` of a receipt must be a number"),
         ("facts", "[1]", "`facts`"),
         ("files", '{".txt": 1}', "str"),
-        ("mark", '"00"', "they were changed"),
+        ("mark", '"00"', "were changed after"),
         ("more", "1", "`more` is no field of a receipt"),
     ],
 )
 def test_what_is_wrong_with_a_receipt_is_said(tmp_path, field, value, words):
-    path = A.place(tmp_path, ".json")
+    path = A.path(tmp_path, ".json")
     path.write_text(json.dumps({**json.loads(OLD), field: json.loads(value)}))
     with pytest.raises(InputError, match=re.escape(words)):
         Receipt.read(path)
-    assert receipts_in(tmp_path) == {}
+    assert read_receipts(tmp_path) == {}
 
 
 def test_facts_that_no_receipt_can_hold_are_a_failure(tmp_path):
     (found,) = run_jobs([A], lambda *_: {"x": float("nan")}, tmp_path)
-    assert (found.status, A.place(tmp_path, ".log").is_file()) == ("failed", True)
+    assert (found.status, A.path(tmp_path, ".log").is_file()) == ("failed", True)
 
 
 def test_a_folder_that_is_called_like_a_job_is_nothing_of_it(tmp_path):
-    A.place(tmp_path, ".old").mkdir()
+    A.path(tmp_path, ".old").mkdir()
     assert ends(run_jobs([A], work, tmp_path)) == ["done"]
     assert ends(run_jobs([A], work, tmp_path)) == ["kept"]
 
@@ -122,7 +129,7 @@ def test_a_failure_stops_only_what_needs_it(tmp_path):
     found = run_jobs([bad, Job("c", {}, (bad,)), A], work, tmp_path)
     assert ends(found) == ["failed", "left out", "done"]
     assert found[0].error == "ValueError: no luck"
-    assert "Traceback" in bad.place(tmp_path, ".log").read_text()
+    assert "Traceback" in bad.path(tmp_path, ".log").read_text()
     assert found[1].error == "it needs bad, which failed"
 
 
@@ -137,45 +144,45 @@ def test_processes_that_die_stop_only_their_job(tmp_path):
 def test_a_job_that_a_death_cut_short_runs_alone(tmp_path):
     dead, other = Job("dead", {"do": "die"}), Job("other", {"x": 2})
     table = JobTable([dead, A, other], tmp_path)
-    assert not table.apart(A, [dead])
+    assert not table.must_run_alone(A, [dead])
     for job in (dead, A):
-        table.begin(job)
+        table.start(job)
     for job in (dead, A):
-        table.died(job)
-    assert table.apart(A, [other])
-    assert table.apart(other, [A])
-    assert not table.apart(A, [])
+        table.handle_process_death(job)
+    assert table.must_run_alone(A, [other])
+    assert table.must_run_alone(other, [A])
+    assert not table.must_run_alone(A, [])
     # So the second death of the one does not take the other along.
     found = run_jobs([dead, A], work, tmp_path, processes=2)
-    assert (found[0].status, found[1].there) == ("failed", True)
+    assert (found[0].status, found[1].is_done) == ("failed", True)
 
 
 def test_a_job_lets_others_by_while_one_that_runs_is_to_spare_it_work(tmp_path):
-    one, two = (Job(name, {"x": name}, start="ab.start") for name in "ab")
+    one, two = (Job(name, {"x": name}, warm_up_file="ab.start") for name in "ab")
     assert one.key == Job("a", {"x": "a"}).key
     table = JobTable([one, two, A], tmp_path)
-    table.begin(one)
+    table.start(one)
     # After the others, but not to wait where there are none.
-    assert table.next() is A
-    table.begin(A)
-    assert table.next() is two
+    assert table.next_job() is A
+    table.start(A)
+    assert table.next_job() is two
     table.waiting.append(A)
     file = tmp_path / "ab.start"
     file.write_bytes(b"")
-    assert table.next() is two
-    table.begin(two)
-    table.end(Outcome(one, "done"))
+    assert table.next_job() is two
+    table.start(two)
+    table.finish(Outcome(one, "done"))
     assert file.exists()
-    table.end(Outcome(two, "failed"))
+    table.finish(Outcome(two, "failed"))
     assert not file.exists()
 
 
 def test_a_job_whose_files_were_lost_or_changed_is_done_again(tmp_path):
     run_jobs([A, B], work, tmp_path)
-    A.place(tmp_path, ".txt").unlink()
-    B.place(tmp_path, ".txt").write_text("cut")
+    A.path(tmp_path, ".txt").unlink()
+    B.path(tmp_path, ".txt").write_text("cut")
     assert ends(run_jobs([A, B], work, tmp_path)) == ["done", "done"]
-    assert B.place(tmp_path, ".txt").read_text() == "ba"
+    assert B.path(tmp_path, ".txt").read_text() == "ba"
 
 
 def test_jobs_that_ask_for_the_same_leave_files_of_their_own(tmp_path):
@@ -183,8 +190,8 @@ def test_jobs_that_ask_for_the_same_leave_files_of_their_own(tmp_path):
     assert twin.key == A.key
     for _ in range(2):
         assert len(run_jobs([A, twin], work, tmp_path)) == 2
-        assert twin.place(tmp_path, ".txt").read_text() == "twin"
-        assert A.place(tmp_path, ".txt").read_text() == "a"
+        assert twin.path(tmp_path, ".txt").read_text() == "twin"
+        assert A.path(tmp_path, ".txt").read_text() == "a"
 
 
 def test_a_job_that_begins_is_told(tmp_path):
@@ -198,9 +205,9 @@ def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_pat
         raise AssertionError
 
     run_jobs([A], work, tmp_path)
-    assert done(A, never, tmp_path).status == "kept"
-    A.place(tmp_path, ".txt").write_text("cut")
-    assert done(A, never, tmp_path).status == "failed"
+    assert run_job(A, never, tmp_path).status == "kept"
+    A.path(tmp_path, ".txt").write_text("cut")
+    assert run_job(A, never, tmp_path).status == "failed"
 
 
 def test_processes_share_the_devices_and_keep_them_when_one_died(tmp_path):
@@ -216,18 +223,18 @@ def test_processes_share_the_devices_and_keep_them_when_one_died(tmp_path):
 
 
 def test_a_crew_does_the_jobs_of_several_rounds(tmp_path):
-    with Crew(2) as crew:
+    with WorkerPool(2) as crew:
         looks = [Job(f"look-{i}", {"do": "look", "with": 2, "i": i}) for i in range(2)]
-        first = run_jobs(looks, work, tmp_path, processes=2, crew=crew)
+        first = run_jobs(looks, work, tmp_path, processes=2, pool=crew)
         dead = Job("dead", {"do": "die"})
         more = [Job(f"more-{i}", {"do": "look", "i": i}) for i in range(2)]
-        second = run_jobs(more, work, tmp_path, processes=2, crew=crew)
+        second = run_jobs(more, work, tmp_path, processes=2, pool=crew)
         assert {one.facts["pid"] for one in second} <= {one.facts["pid"] for one in first}
         # One that dies is replaced, in this round and in the next.
-        found = run_jobs([dead, A], work, tmp_path, processes=2, crew=crew)
+        found = run_jobs([dead, A], work, tmp_path, processes=2, pool=crew)
         # It may have been done just before, and then it is kept.
-        assert (found[0].status, found[1].there) == ("failed", True)
-        (last,) = run_jobs([Job("last", {"do": "look"})], work, tmp_path, processes=2, crew=crew)
+        assert (found[0].status, found[1].is_done) == ("failed", True)
+        (last,) = run_jobs([Job("last", {"do": "look"})], work, tmp_path, processes=2, pool=crew)
         assert last.status == "done"
     until = time.monotonic() + 10
     while multiprocessing.active_children() and time.monotonic() < until:
@@ -269,31 +276,31 @@ def clock(monkeypatch):
 
 def said_at(folder, now, job=A):
     """Return what is said of the jobs, the words being as old as they were made."""
-    if (path := job.place(folder, NOW)).is_file():
+    if (path := job.path(folder, PROGRESS_SUFFIX)).is_file():
         os.utime(path, (now, now))
-    return steps_in(folder)
+    return read_job_progress(folder)
 
 
 def test_a_job_says_how_far_it_is_and_how_long_the_rest_takes(tmp_path, clock):
-    told = Steps(A, tmp_path, "epoch", 12)
+    told = ProgressWriter(A, tmp_path, "epoch", 12)
     told(2.0)
-    assert [(one.said, np.isnan(one.left)) for one in said_at(tmp_path, 1000)] == [
+    assert [(one.description, np.isnan(one.seconds_left)) for one in said_at(tmp_path, 1000)] == [
         ("epoch 3 of 12", True)
     ]
     clock[0] = 1020.0
     # It went on from two epochs, so that one of them takes ten seconds.
     told(4.0)
-    assert said_at(tmp_path, 1020) == [Step("a", "epoch", 4.0, 12, 80.0)]
+    assert said_at(tmp_path, 1020) == [JobProgress("a", "epoch", 4.0, 12, 80.0)]
     clock[0] = 1030.0
-    assert steps_in(tmp_path)[0].left == 70.0
+    assert read_job_progress(tmp_path)[0].seconds_left == 70.0
     clock[0] = 1020.0 + 121
-    assert steps_in(tmp_path) == []
+    assert read_job_progress(tmp_path) == []
 
 
 def test_it_says_so_no_more_than_once_a_second(tmp_path, clock, monkeypatch):
     written = []
     monkeypatch.setattr(type(tmp_path), "write_text", lambda self, text, **_: written.append(text))
-    told = Steps(A, tmp_path, "epoch", 12)
+    told = ProgressWriter(A, tmp_path, "epoch", 12)
     for i in range(1, 1001):
         clock[0] = 1000 + i / 100
         told(i / 100)
@@ -301,27 +308,27 @@ def test_it_says_so_no_more_than_once_a_second(tmp_path, clock, monkeypatch):
 
 
 def test_parts_follow_each_other(tmp_path):
-    told = Steps(A, tmp_path, "part", 2, every=0)
+    told = ProgressWriter(A, tmp_path, "part", 2, interval=0)
     found = []
     for share in (0.5, 1.0, 0.25, 1.0):
-        told.part(share)
-        found.append(steps_in(tmp_path)[0])
+        told.add_share(share)
+        found.append(read_job_progress(tmp_path)[0])
     assert [one.done for one in found] == [0.5, 1.0, 1.25, 2.0]
-    assert [one.said for one in found] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
+    assert [one.description for one in found] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
 
 
 @pytest.mark.parametrize("asked", ["", "fail"])
 def test_a_job_that_is_over_says_nothing(tmp_path, asked):
     def told(job, folder):
-        Steps(job, folder, "epoch", 2)(1.0)
-        assert [one.name for one in steps_in(folder)] == ["a"]
+        ProgressWriter(job, folder, "epoch", 2)(1.0)
+        assert [one.name for one in read_job_progress(folder)] == ["a"]
         return work(job, folder)
 
     run_jobs([Job("a", {"do": asked})], told, tmp_path)
-    assert not list(tmp_path.glob(f"*{NOW}"))
+    assert not list(tmp_path.glob(f"*{PROGRESS_SUFFIX}"))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"name": "a"}', '{"left": "x"}'])
 def test_half_a_word_is_none(tmp_path, content):
-    A.place(tmp_path, NOW).write_text(content)
-    assert steps_in(tmp_path) == []
+    A.path(tmp_path, PROGRESS_SUFFIX).write_text(content)
+    assert read_job_progress(tmp_path) == []

@@ -11,7 +11,7 @@ from bench.tests.runs.job_work import work
 
 from abstain.errors import InputError, MissingInputError
 from abstain_bench.runs.jobs import Job, run_jobs
-from abstain_bench.runs.jobs.cluster import numbered
+from abstain_bench.runs.jobs.cluster import assign_worker_indices
 
 distributed = pytest.importorskip("distributed")
 
@@ -44,11 +44,11 @@ def test_a_worker_that_dies_stops_only_its_job(tmp_path):
         jobs, work, there, processes=2, engine="dask", on_outcome=lambda o, *_: told.append(o)
     )
     by = {outcome.job.name: outcome for outcome in found}
-    assert [name for name, o in by.items() if not o.there] == ["bad", "never", "dead"]
+    assert [name for name, o in by.items() if not o.is_done] == ["bad", "never", "dead"]
     assert (there / "died").exists()
     assert by["dead"].error == "its process was killed (out of memory?)"
     assert by["bad"].error == "ValueError: no luck"
-    assert "Traceback" in bad.place(there, ".log").read_text()
+    assert "Traceback" in bad.path(there, ".log").read_text()
     # Each is over once, whatever died; whoever was on a worker that died has begun at most twice.
     over = [o.job.name for o in told if o.status != "begun"]
     assert sorted(over) == sorted(by)
@@ -63,7 +63,7 @@ def test_a_worker_that_dies_stops_only_its_job(tmp_path):
     (alone / "died").touch()
     run_jobs([job for job in jobs if job not in (dead, *looks)], work, alone)
     assert left(alone) == {n: x for n, x in left(there).items() if not n.startswith("look")}
-    kept = run_jobs([job for job in jobs if by[job.name].there], work, there, engine="dask")
+    kept = run_jobs([job for job in jobs if by[job.name].is_done], work, there, engine="dask")
     assert {outcome.status for outcome in kept} == {"kept"}
 
 
@@ -71,7 +71,7 @@ def note(job, folder):
     """Say when the job ran."""
     start = time.perf_counter()
     time.sleep(0.05)
-    job.place(folder, ".txt").write_text(job.name)
+    job.path(folder, ".txt").write_text(job.name)
     return {"start": start, "end": time.perf_counter()}
 
 
@@ -128,18 +128,18 @@ def test_what_cannot_be_reached_is_said_in_plain_words(tmp_path, monkeypatch):
     assert perf_counter() - start < 20
     with pytest.raises(InputError, match="no dask scheduler answers at 'here'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="dask", address="here")
-    with pytest.raises(InputError, match="give `engine` 'dask', got 'processes'"):
+    with pytest.raises(InputError, match="requires `engine` 'dask'; got 'processes'"):
         run_jobs([Job("a", {})], work, tmp_path, address="tcp://127.0.0.1:9")
     with pytest.raises(InputError, match="`engine` must be one of 'processes', 'dask'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="ray")
-    monkeypatch.setattr("abstain._foundation.cluster.has", lambda _: False)
+    monkeypatch.setattr("abstain._foundation.dask_cluster.is_installed", lambda _: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[scale\]'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="dask")
 
 
 def test_workers_are_numbered_on_each_machine_and_keep_their_numbers():
-    one = numbered(["tcp://a:1", "tcp://b:1", "tcp://a:2"], {})
+    one = assign_worker_indices(["tcp://a:1", "tcp://b:1", "tcp://a:2"], {})
     assert one == {"tcp://a:1": 0, "tcp://b:1": 0, "tcp://a:2": 1}
     # The first worker of a died; who comes in its place takes its number and so its device.
-    two = numbered(["tcp://a:2", "tcp://a:9", "tcp://b:1"], one)
+    two = assign_worker_indices(["tcp://a:2", "tcp://a:9", "tcp://b:1"], one)
     assert two == {"tcp://a:2": 1, "tcp://a:9": 0, "tcp://b:1": 0}

@@ -15,7 +15,7 @@ import pytest
 from bench.tests.runs.killed_plan import plan, work
 
 from abstain_bench.runs.jobs import run_jobs
-from abstain_bench.runs.jobs.record import receipt
+from abstain_bench.runs.jobs.record import stored_outcome
 
 #: Seconds in which a job has surely gone on to its next step.
 _STEP = 0.03
@@ -93,7 +93,7 @@ def test_a_plan_that_is_killed_is_finished_by_the_next_run(tmp_path):
         how = ("group", "parent")[number % 2]
         killed(folder, how, int(rng.integers(1, 13)), rng.uniform(0, _STEP))
         before = Counter(name for name, _ in begun(folder))
-        finished = {job.name for job in plan() if receipt(job, folder) is not None}
+        finished = {job.name for job in plan() if stored_outcome(job, folder) is not None}
         midway += 0 < len(finished) < len(plan())
         # Nothing under its own name is half written.
         assert all(expected[n] == x for n, x in contents(folder).items() if n.endswith(".bin"))

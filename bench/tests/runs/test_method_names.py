@@ -7,7 +7,7 @@ from abstain.errors import UnknownNameError
 from abstain_bench.results.scope import select_methods
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import Chosen
-from abstain_bench.runs.store import RunScores, ScoreFile, packed
+from abstain_bench.runs.store import RunScores, ScoreFile, pack_scores
 
 
 @pytest.mark.parametrize("name", ["mcd_msr", "mcd-msr"])
@@ -19,7 +19,7 @@ def test_stored_scores_of_earlier_versions_are_read(tmp_path):
     codes = np.array([0, 1])
     confidence = {"mcd-msr": np.array([2.0, 1.0]), "their-own": np.array([0.0, 1.0])}
     part = RunScores("iid", codes, codes, codes, None, confidence, reasons={"dg-res": "none"})
-    (tmp_path / "a.npz").write_bytes(packed([part]))
+    (tmp_path / "a.npz").write_bytes(pack_scores([part]))
     scores = ScoreFile(tmp_path / "a.npz").read("iid")
     assert list(scores.confidence) == ["mcd_msr", "their-own"]
     assert scores.reasons == {"dg_res": "none"}

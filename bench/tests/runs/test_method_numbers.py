@@ -60,7 +60,7 @@ def test_numbers_are_those_of_the_scores(fitted):
     for name in ("mcd_msr", "mcd_pe", "mcd_ee"):
         assert np.array_equal(found[f"dg_{name}"], found[name])
     held = KNOWN.validation
-    tempered = ab.fit_score("temperature", held, by="nll")
+    tempered = ab.fit_score("temperature", held, objective="nll")
     assert np.array_equal(found["temp_msr"], score(tempered, p).values)
     for name in ("temp_mls", "dg_temp_mls", "dg_temp_msr"):
         assert np.array_equal(found[name], found["temp_msr"]), name

@@ -23,7 +23,7 @@ from abstain_bench.runs.methods import METHODS, NEEDS, FitData, fit_all, score_a
 
 #: Methods that order failures among the toy's known classes no better than chance, and why.
 NO_BETTER = {
-    "mahalanobis": "how far a picture is from every class says nothing of which of two near ones",
+    "mahalanobis": "how far an image is from every class says nothing of which of two near ones",
     "mahalanobis_predicted": "nor does how far it is from the predicted one",
     "knn_1000": "nor does the distance to its neighbors, unless the features have one length",
 }
@@ -125,7 +125,7 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
         changed[part] = not np.array_equal(found, whole)
         assert not changed[part] or part in entry.fitted_splits
     for part in entry.fitted_splits:
-        # Chosen from a grid, a parameter may well be the same on other pictures. The features
+        # Chosen from a grid, a parameter may well be the same on other images. The features
         # above the 99th percentile have a weight of 0 in this toy.
         is_same = name == "pnorm" or ("react_99" in name and part == "train")
         assert changed[part] or is_same
@@ -133,9 +133,9 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
 
 def test_what_a_method_is_fitted_on_must_be_known():
     found = score_all(["knn", "temp_msr", "msr"], replace(KNOWN, train=None), given("msr"))
-    assert "outputs for the train pictures" in found.reasons["knn"]
+    assert "outputs for the train images" in found.reasons["knn"]
     assert list(found.reasons) == ["knn"]
-    with pytest.raises(MissingInputError, match="no outputs for the validation pictures"):
+    with pytest.raises(MissingInputError, match="no outputs for the validation images"):
         FitData().split("validation")
 
 
@@ -186,7 +186,7 @@ def test_an_ensemble_is_not_fitted_since_it_would_be_on_what_it_is_judged_by(par
 def test_what_it_is_fitted_on_must_hold_features(part):
     entry = replace(METHODS["knn"], fitted_on=part)
     held = replace(KNOWN, **{part: without(getattr(KNOWN, part), "features")})
-    assert f"of the {part} pictures" in score_all([entry], held, NETWORK).reasons["knn"]
+    assert f"of the {part} images" in score_all([entry], held, NETWORK).reasons["knn"]
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].fitted_on])

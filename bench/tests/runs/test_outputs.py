@@ -231,7 +231,7 @@ def test_blocks_change_nothing_without_dropout_and_are_bounded(torch, pictures, 
 def test_blocks_are_bounded_by_the_side_at_which_the_layers_see_the_pictures(
     torch, pictures, monkeypatch
 ):
-    """A transformer at 384 sees twelve times the height of a picture of CIFAR."""
+    """A transformer at 384 sees twelve times the height of an image of CIFAR."""
     from abstain_bench.networks import Resized
     from abstain_bench.runs import passes
 

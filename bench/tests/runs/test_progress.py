@@ -104,7 +104,7 @@ def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
     assert (first.trained, first.validated) == left
     # That is what the runner itself would find there.
     told = []
-    asked = plan_of(changed).before_choice()
+    asked = plan_of(changed).jobs_before_selection()
     run_jobs(asked, work, tmp_path / JOBS, on_outcome=lambda one, *_: told.append(one))
     kept = [one.job.name for one in told if one.status == "kept"]
     assert sum(name.startswith("train-cross") for name in kept) == first.trained
@@ -120,24 +120,24 @@ def test_the_jobs_of_a_folder_are_those_of_its_run(tmp_path):
     plan = plan_of(config)
     for one, other in zip(found.networks, plan.networks, strict=True):
         assert (one.run, one.validate, one.test) == (other.run, other.validate, other.test)
-    assert found.before_choice() == plan.before_choice()
+    assert found.jobs_before_selection() == plan.jobs_before_selection()
 
 
 def test_what_jobs_depend_on_is_that_of_the_manifest_or_of_the_newest_job(tmp_path):
     config = small()
     begin(tmp_path, config)
     plan = Specification(config, ("iid",), "cuda", "0123", "4567")
-    run_jobs(plan.before_choice()[:2], work, tmp_path / JOBS)
+    run_jobs(plan.jobs_before_selection()[:2], work, tmp_path / JOBS)
     run_jobs([plan.networks[0].test], work, tmp_path / JOBS)
     found = specification_of(Store.read(tmp_path))
-    assert (found.device, found.pictures, found.files) == ("cuda", "0123", "4567")
+    assert (found.device, found.images_digest, found.files_digest) == ("cuda", "0123", "4567")
     assert counts(progress_of(tmp_path))["cross-entropy"] == (4, 1, 1, 2, 1)
     path = tmp_path / MANIFEST
     manifest = json.loads(path.read_text())
     manifest["facts"] |= {"device": "cpu", "pictures": "89", "files": ""}
     path.write_text(json.dumps(manifest))
     found = specification_of(Store.read(tmp_path))
-    assert (found.device, found.pictures, found.files) == ("cpu", "89", "")
+    assert (found.device, found.images_digest, found.files_digest) == ("cpu", "89", "")
     assert counts(progress_of(tmp_path))["cross-entropy"] == (4, 0, 0, 0, 0)
 
 
@@ -145,7 +145,7 @@ def test_tasks_and_methods_of_a_program_of_ones_own_are_counted(tmp_path):
     config = replace(small(), task="mine", methods=("msr", "own"))
     begin(tmp_path, config)
     spec = Specification(config, ("iid",), variation={"name": "own"})
-    run_jobs(spec.before_choice(), work, tmp_path / JOBS)
+    run_jobs(spec.jobs_before_selection(), work, tmp_path / JOBS)
     assert counts(progress_of(tmp_path))["cross-entropy"][:3] == (4, 4, 4)
 
 
@@ -155,7 +155,7 @@ def test_failures_are_named_until_they_are_done(tmp_path):
 
     def fails(job, folder):
         if job.name == "train-dg-dropout0-reward3-seed1":
-            job.place(folder, ".part").write_bytes(b"half")
+            job.path(folder, ".part").write_bytes(b"half")
             msg = "the machine\nis on fire"
             raise OSError(msg)
         return work(job, folder)

@@ -17,12 +17,12 @@ from abstain_bench.runs import tasks  # noqa: E402  after the skip
 from abstain_bench.runs.pictures import loaded  # noqa: E402
 from abstain_bench.runs.progress import progress_of  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
-from abstain_bench.runs.specification import default_config, plain  # noqa: E402
+from abstain_bench.runs.specification import default_config, to_plain  # noqa: E402
 from abstain_bench.runs.store import JOBS, MANIFEST, Store  # noqa: E402
 from abstain_bench.runs.tasks import TASKS, Sizes  # noqa: E402
 from abstain_bench.runs.work import Worker  # noqa: E402
 
-#: Of each file of CIFAR-10, and of its test pictures; 10 of them to choose on.
+#: Of each file of CIFAR-10, and of its test images; 10 of them to choose on.
 RECORDS = 20
 CHOSEN = 10
 
@@ -51,7 +51,7 @@ def home(tmp_path_factory):
     (place / "batches.meta.txt").write_text("\n".join([*map(str, range(10)), "", ""]))
     spoiled = folder / "CIFAR-10-C"
     spoiled.mkdir()
-    # Each severity is a noisier copy of the test pictures.
+    # Each severity is a noisier copy of the test images.
     rng = np.random.default_rng(0)
     blocks = [
         np.clip(found + rng.normal(0, 15 * (1 + s), found.shape), 0, 255).transpose(0, 2, 3, 1)
@@ -95,11 +95,11 @@ def short(home, **changes):
         severities=[1, 5],
         **changes,
     )
-    gamblers = next((arm for arm in config.arms if arm.kind == "deep-gamblers"), None)
+    gamblers = next((arm for arm in config.arms if arm.objective == "deep-gamblers"), None)
     if gamblers is None:
         return config
     shorter = replace(
-        gamblers, grid={"reward": (2.2, 6.0)}, recipe=replace(gamblers.recipe, epochs=2)
+        gamblers, option_grid={"reward": (2.2, 6.0)}, recipe=replace(gamblers.recipe, epochs=2)
     )
     return replace(config, arms=tuple(shorter if arm is gamblers else arm for arm in config.arms))
 
@@ -108,7 +108,7 @@ def short(home, **changes):
 def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     # The network for house numbers: that for CIFAR takes minutes on two cores.
     config = short(home, model="street-conv")
-    assert {arm.kind: dict(arm.stages) for arm in config.arms} == {
+    assert {arm.objective: dict(arm.stage_lengths) for arm in config.arms} == {
         "cross-entropy": {},
         "confidnet": {"confidence": 2, "fine-tune": 1},
         "devries": {},
@@ -128,8 +128,8 @@ def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     # It learns: blocks of color are no hard task.
     losses = facts["train-cross-entropy-dropout0-seed0"]["losses"]
     assert losses[-1] < losses[0]
-    # Corruptions of all test pictures, and the others without those that were chosen on.
-    run = next(one for one in store.tested if one.arm == "cross-entropy")
+    # Corruptions of all test images, and the others without those that were chosen on.
+    run = next(one for one in store.tested_runs if one.arm == "cross-entropy")
     sizes = {key: store.scores(run, key).n for key in ("iid", "corruption-fog-5-official", "svhn")}
     assert sizes == {"iid": RECORDS - CHOSEN, "corruption-fog-5-official": RECORDS, "svhn": 20}
     found = results_of(store, metrics=["augrc"])
@@ -137,7 +137,7 @@ def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     again, kept = run_benchmark(config, tmp_path)
     assert {outcome.status for outcome in kept} == {"kept"}
     assert progress_of(tmp_path).over
-    assert json.loads((tmp_path / MANIFEST).read_text())["config"] == plain(config)
+    assert json.loads((tmp_path / MANIFEST).read_text())["config"] == to_plain(config)
     assert Store.read(again.folder).config["data"]["corrupted"] == "all"
 
 

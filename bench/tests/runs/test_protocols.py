@@ -13,13 +13,13 @@ from abstain_bench.runs.specification import (
     PROTOCOLS,
     Arm,
     Specification,
-    changed,
     default_config,
     from_plain,
     from_run,
-    plain,
     read_config,
-    tables_of,
+    to_plain,
+    to_toml_tables,
+    update_config,
 )
 from abstain_bench.runs.tasks import TASKS, Sizes
 
@@ -31,24 +31,24 @@ def of(task="cifar10", **changes):
 
 
 def arm_of(config, kind):
-    return next(arm for arm in config.arms if arm.kind == kind)
+    return next(arm for arm in config.arms if arm.objective == kind)
 
 
 def jobs_of(config):
     spec = Specification(config, ("iid",))
-    return {job.name: job for job in spec.before_choice()}
+    return {job.name: job for job in spec.jobs_before_selection()}
 
 
 @pytest.mark.parametrize("model", [None, "vit-b16"])
 @pytest.mark.parametrize("task", RELEASED.tasks)
 def test_a_protocol_is_a_configuration_that_can_be_written_and_read(task, model, tmp_path):
     config = of(task, model=model)
-    assert from_plain(plain(config)) == config == from_run(plain(config))
+    assert from_plain(to_plain(config)) == config == from_run(to_plain(config))
     path = tmp_path / "its.toml"
-    path.write_text(toml_text(tables_of(config)))
+    path.write_text(toml_text(to_toml_tables(config)))
     assert read_config(path) == config
     # All is spelled out, so that nothing of it hangs on what the task says later.
-    assert {"data", "variation", "model", "recipe"} <= tables_of(config).keys()
+    assert {"data", "variation", "model", "recipe"} <= to_toml_tables(config).keys()
     own = {k: v for k, v in read_config(path).__dict__.items() if k != "folder"}
     assert own["side"] == (384 if model else 0)
 
@@ -79,8 +79,8 @@ def test_only_devries_looks_ahead_and_deep_gamblers_has_the_warm_up_of_the_code_
     assert [arm.recipe.nesterov for arm in config.arms] == [False, False, True, False]
     for found, (warm_up, after) in ((config, (100, 200)), (printed, (50, 250))):
         arm = arm_of(found, "deep-gamblers")
-        assert (arm.stages, arm.recipe.epochs) == ({"warm-up": warm_up}, after)
-        assert sum((*arm.stages.values(), arm.recipe.epochs)) == 300
+        assert (arm.stage_lengths, arm.recipe.epochs) == ({"warm-up": warm_up}, after)
+        assert sum((*arm.stage_lengths.values(), arm.recipe.epochs)) == 300
     assert of("svhn").arms[0].recipe.weight_decay == 5e-4
     assert default_config("svhn", protocol="fd-shifts-paper").arms[0].recipe.weight_decay == 15e-4
 
@@ -108,25 +108,25 @@ def test_the_transformer_counts_steps_and_tries_rates():
     assert (recipe.steps, recipe.warm_up_steps, recipe.batch_size) == (10_000, 500, 512)
     assert config.data.new_side == 64
     assert config.variation == {}
-    assert arm_of(config, "deep-gamblers").stages == {"warm-up": 5_000}
+    assert arm_of(config, "deep-gamblers").stage_lengths == {"warm-up": 5_000}
     labels = [setting.label for setting in of("svhn", model="vit-b16").arms[0].settings]
     assert labels == [f"dropout{d}-recipe.learning_rate{r}" for d in (0, 0.1) for r in (0.03, 0.01)]
     fewer = of("svhn", model="vit-b16", epochs=4, arms=["deep-gamblers"])
     (arm,) = fewer.arms
-    assert (arm.recipe.steps, arm.recipe.epochs, arm.stages) == (0, 4, {"warm-up": 2})
+    assert (arm.recipe.steps, arm.recipe.epochs, arm.stage_lengths) == (0, 4, {"warm-up": 2})
 
 
 def test_the_facts_are_those_of_the_tables():
     printed = PROTOCOLS["fd-shifts-paper"]
     for row in table("fd_shifts_table_4"):
-        facts, told = printed.of(row["task"]), row["value"]
+        facts, told = printed.facts_for(row["task"]), row["value"]
         found = {
             "learning_rate": f"{facts.learning_rate:g}",
             "weight_decay": f"{facts.weight_decay:g}",
             "batch_size": str(facts.batch_size),
             "epochs": str(facts.epochs),
-            "dg_ce_epochs": str(facts.gamble[0]),
-            "confidnet_epochs": "+".join(map(str, facts.branch)),
+            "dg_ce_epochs": str(facts.gambler_epochs[0]),
+            "confidnet_epochs": "+".join(map(str, facts.confidnet_epochs)),
         }
         assert found[row["setting"]] == told, row
     chosen = {}
@@ -135,16 +135,16 @@ def test_the_facts_are_those_of_the_tables():
     for task, facts in RELEASED.tasks.items():
         if (task, "steps") in chosen:
             # The code has 40,000 for the super-classes, in its later form.
-            assert chosen[task, "steps"] == {facts.steps}
-            assert chosen[task, "batch_size"] == {facts.batch}
-            assert chosen[task, "learning_rate"] <= set(facts.rates)
+            assert chosen[task, "steps"] == {facts.vit_steps}
+            assert chosen[task, "batch_size"] == {facts.vit_batch_size}
+            assert chosen[task, "learning_rate"] <= set(facts.vit_learning_rates)
 
 
 # --------------------------------------------------------------- fields of the recipe that are tried
 def test_fields_of_the_recipe_are_tried_like_options():
     recipe = Recipe(epochs=3)
     arm = Arm(
-        "ce", "cross-entropy", recipe, recipes={"learning_rate": (0.1, 0.2), "batch_size": (8,)}
+        "ce", "cross-entropy", recipe, recipe_grid={"learning_rate": (0.1, 0.2), "batch_size": (8,)}
     )
     assert [arm.recipe_of(setting).learning_rate for setting in arm.settings] == [0.1, 0.2]
     assert {arm.recipe_of(setting).batch_size for setting in arm.settings} == {8}
@@ -154,7 +154,7 @@ def test_fields_of_the_recipe_are_tried_like_options():
 def test_a_classifier_that_is_tried_at_several_rates_is_that_of_confidnet_at_the_same():
     tried = {"learning_rate": (0.1, 0.05)}
     config = of(seeds=1)
-    arms = tuple(replace(arm, recipes=tried) for arm in config.arms[:2])
+    arms = tuple(replace(arm, recipe_grid=tried) for arm in config.arms[:2])
     jobs = jobs_of(replace(config, arms=arms, methods=("msr", "confidnet")))
     # Two rates of dropout by two of learning, and as many branches.
     assert sum("train-cross" in name for name in jobs) == 4
@@ -175,7 +175,7 @@ def test_a_classifier_that_is_tried_at_several_rates_is_that_of_confidnet_at_the
 )
 def test_what_a_recipe_cannot_have_is_not_tried(tried, words):
     with pytest.raises(InputError, match=words.replace("?", r"\?")):
-        Arm("ce", "cross-entropy", Recipe(), recipes=tried)
+        Arm("ce", "cross-entropy", Recipe(), recipe_grid=tried)
 
 
 def test_a_file_tries_fields_of_the_recipe(tmp_path):
@@ -185,12 +185,12 @@ def test_a_file_tries_fields_of_the_recipe(tmp_path):
         "try = { learning_rate = [1e-3, 1e-4], recipe.learning_rate = [0.1, 0.2] }\n"
     )
     (arm,) = read_config(path).arms
-    assert (arm.grid, arm.recipes) == (
+    assert (arm.option_grid, arm.recipe_grid) == (
         {"learning_rate": (1e-3, 1e-4)},
         {"learning_rate": (0.1, 0.2)},
     )
     path.write_text('[benchmark]\ntask = "digits8"\n[data]\nlearned = 3\n')
-    with pytest.raises(InputError, match=r"\[data\] is of tasks whose pictures are files"):
+    with pytest.raises(InputError, match=r"\[data\] is valid only for tasks with image files"):
         read_config(path)
     path.write_text('[benchmark]\ntask = "cifar10"\n[data]\ncorrupted = "some"\n')
     with pytest.raises(InputError, match="corrupted"):
@@ -202,7 +202,7 @@ def test_trainings_of_earlier_versions_are_known_by_the_same_values():
     jobs = jobs_of(default_config("glyphs", seeds=1))
     stems = "".join(job.stem for name, job in jobs.items() if name.startswith("train"))
     assert hashlib.sha256(stems.encode()).hexdigest()[:16] == "fb1d181deae0cf62"
-    found = plain(default_config("glyphs"))
+    found = to_plain(default_config("glyphs"))
     assert not {"data", "variation", "weights", "side"} & found.keys()
     assert "steps" not in found["recipe"]
 
@@ -213,8 +213,8 @@ def test_other_sizes_variations_and_sides_are_other_trainings():
     others = [
         replace(config, data=None),
         replace(config, variation={}),
-        changed(config, side=64),
+        update_config(config, side=64),
     ]
     keys = [jobs_of(one)["train-cross-entropy-dropout0-seed0"].key for one in others]
-    weighed = Specification(config, ("iid",), weights="abc").before_choice()[0].key
+    weighed = Specification(config, ("iid",), weights_digest="abc").jobs_before_selection()[0].key
     assert len({first, *keys, weighed}) == 5

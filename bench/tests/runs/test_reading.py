@@ -17,12 +17,12 @@ from abstain_bench.runs.recipe import Recipe
 from abstain_bench.runs.specification import (
     Arm,
     Config,
-    changed,
     default_config,
     from_plain,
-    plain,
     read_config,
-    tables_of,
+    to_plain,
+    to_toml_tables,
+    update_config,
 )
 from abstain_bench.runs.tasks import TASKS
 
@@ -76,14 +76,14 @@ def test_the_default_of_every_task(name):
     config = default_config(name)
     assert config.model == TASKS[name].model
     assert config.arms[0].recipe == TASKS[name].recipe
-    assert {arm.kind for arm in config.arms} == {METHODS[m].objective for m in METHODS}
+    assert {arm.objective for arm in config.arms} == {METHODS[m].objective for m in METHODS}
     # Each once, not under other names too.
     defaults = [name for name, method in METHODS.items() if method.is_default]
     assert config.methods == tuple(name for name in defaults if not METHODS[name].same_as)
     assert config.corruptions == tuple(CORRUPTIONS)
-    (gamblers,) = [arm for arm in config.arms if arm.kind == "deep-gamblers"]
-    assert gamblers.grid["reward"] == TASKS[name].rewards
-    assert set(gamblers.grid["reward"]) <= set(OBJECTIVES["deep-gamblers"].grid["reward"])
+    (gamblers,) = [arm for arm in config.arms if arm.objective == "deep-gamblers"]
+    assert gamblers.option_grid["reward"] == TASKS[name].rewards
+    assert set(gamblers.option_grid["reward"]) <= set(OBJECTIVES["deep-gamblers"].grid["reward"])
     assert {arm.dropout for arm in config.arms} == {(0.0, TASKS[name].dropout)}
 
 
@@ -124,8 +124,8 @@ def test_plain_values_survive_json_and_tables_toml(changes, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(toml_text(tables(**changes)))
     for config in (read_config(path), default_config("digits", samples=0, corruptions=[])):
-        assert from_plain(json.loads(json.dumps(plain(config), allow_nan=False))) == config
-        path.write_text(toml_text(tables_of(config)))
+        assert from_plain(json.loads(json.dumps(to_plain(config), allow_nan=False))) == config
+        path.write_text(toml_text(to_toml_tables(config)))
         assert read_config(path) == config
 
 
@@ -138,7 +138,7 @@ def test_no_exposures_and_no_passes():
 def test_methods_alone_say_what_is_trained():
     given = {"task": "glyphs", "methods": ["devries", "msr"]}
     assert [arm.name for arm in from_plain(given).arms] == ["cross-entropy", "devries"]
-    config = changed(default_config("glyphs"), methods=["dg_res"])
+    config = update_config(default_config("glyphs"), methods=["dg_res"])
     assert [arm.name for arm in config.arms] == ["deep-gamblers"]
 
 
@@ -157,31 +157,31 @@ def test_what_is_not_trained_needs_no_epochs():
 
 def test_numbers_of_seeds_take_those_of_the_file_first():
     config = from_plain({"task": "glyphs", "seeds": [7, 3]})
-    assert changed(config, seeds=1).seeds == (7,)
-    assert changed(config, seeds=4).seeds == (7, 3, 8, 9)
-    assert changed(config, seeds=[1, 2]).seeds == (1, 2)
+    assert update_config(config, seeds=1).seeds == (7,)
+    assert update_config(config, seeds=4).seeds == (7, 3, 8, 9)
+    assert update_config(config, seeds=[1, 2]).seeds == (1, 2)
 
 
 def test_methods_follow_what_is_left():
     config = default_config("glyphs")
-    one = changed(config, seeds=1)
+    one = update_config(config, seeds=1)
     assert set(config.methods) - set(one.methods) == {"ens_msr", "ens_pe", "ens_mi"}
     # What was all of them is all of them again.
-    assert changed(one, seeds=2).methods == config.methods
+    assert update_config(one, seeds=2).methods == config.methods
     # What was chosen stays chosen.
-    chosen = changed(config, methods=["mls", "ens_pe"])
-    assert changed(chosen, seeds=1).methods == ("mls",)
-    assert changed(chosen, seeds=3).methods == ("mls", "ens_pe")
+    chosen = update_config(config, methods=["mls", "ens_pe"])
+    assert update_config(chosen, seeds=1).methods == ("mls",)
+    assert update_config(chosen, seeds=3).methods == ("mls", "ens_pe")
 
 
 def test_what_is_not_asked_for_stays():
     config = from_plain({"task": "glyphs", "seeds": 2})
-    assert changed(config, seeds=None, folder=None, methods=None) == config
-    other = changed(config, folder=Path("x"), corruptions=["fog"], precision="bf16-mixed")
+    assert update_config(config, seeds=None, folder=None, methods=None) == config
+    other = update_config(config, folder=Path("x"), corruptions=["fog"], precision="bf16-mixed")
     assert (other.folder, other.corruptions, other.precision) == ("x", ("fog",), "bf16-mixed")
     assert other.arms == config.arms
-    short = changed(config, epochs=3, methods=["msr", "dg_res"])
-    assert [(arm.kind, arm.recipe.epochs) for arm in short.arms] == [
+    short = update_config(config, epochs=3, methods=["msr", "dg_res"])
+    assert [(arm.objective, arm.recipe.epochs) for arm in short.arms] == [
         ("cross-entropy", 3),
         ("deep-gamblers", 3),
     ]
@@ -204,7 +204,7 @@ def test_what_is_not_asked_for_stays():
         ({"benchmark__methods": "msr"}, "`methods` must be a list"),
         ({"benchmark__methods": [["msr"]]}, "`methods` must be a text"),
         ({"benchmark__methods": ["mrs"]}, "no method named 'mrs'.*'msr'"),
-        ({"benchmark__methods": ["devries"]}, "trained by 'devries', and no arm is"),
+        ({"benchmark__methods": ["devries"]}, "trained with 'devries', and no arm has"),
         ({"benchmark__metrics": []}, "`metrics` must be a list that is not empty"),
         ({"benchmark__metrics": "augrc"}, "`metrics` must be a list"),
         ({"benchmark__precision": "16"}, "`precision` must be one of"),
@@ -221,7 +221,7 @@ def test_what_is_not_asked_for_stays():
         ({"arms__x": {}}, "no objective named 'x'"),
         ({"arms__x__kind": ["x"]}, "`arms.x.kind` must be a text"),
         ({"arms__ensemble__kind": "devries"}, "must not be named 'ensemble'"),
-        ({"arms__../x": {"kind": "devries"}}, "must be named with"),
+        ({"arms__../x": {"kind": "devries"}}, "name of an arm must have"),
         ({"arms__dg__dropout": ["0.3"]}, "`arms.dg.dropout` must be a number"),
         ({"arms__dg__dropout": [0.3, 0.3]}, "`arms.dg.dropout` must hold each value once"),
         ({"arms__dg__dropout": 1.5}, r"`arms.dg.dropout` must lie in \[0, 0.99\]"),
@@ -233,12 +233,15 @@ def test_what_is_not_asked_for_stays():
         ({"arms__confidnet__stages": {"fine-tune": 3}}, "must name 'confidence' too"),
         (
             {"arms__dg__stages": {"warm-up": 3}, "arms__dg__options": {"warm_up": 0.1}},
-            "`arms.dg.stages` and the option `warm_up` of arms.dg must not both be given",
+            "`arms.dg.stages` and the option `warm_up` of arms.dg must not both be set",
         ),
         ({"arms__dg__try": {"rewrd": [3.0]}}, r"\[arms.dg.try\] has no field 'rewrd'"),
         ({"arms__dg__try": {"reward": 3.0}}, "`arms.dg.try.reward` must be a list"),
         ({"arms__dg__try": {"reward": [3.0, -1.0]}}, r"\[arms.dg\]: `reward`"),
-        ({"arms__dg__try": {"reward": [1.0 + i for i in range(1, 102)]}}, "101 settings"),
+        (
+            {"arms__dg__try": {"reward": [1.0 + i for i in range(1, 102)]}},
+            "at most 100 settings; got 101",
+        ),
         ({"arms__dg__options": {"reward": 3.0}, "arms__dg__try": {"reward": [6.0]}}, "not both"),
         ({"arms__dg__recipe": {"epochs": 0}}, r"\[arms.dg.recipe\]: `epochs`"),
         ({"arms__dg__recipe": {"epochs": 1}}, r"\[arms.dg\]: `epochs` must be at least 2"),
@@ -256,12 +259,12 @@ def test_what_cannot_be_is_refused_by_field(replaced, said, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"arms": ["devris"]}, "no arm named 'devris'. Did you mean 'devries'"),
+        ({"arms": ["devris"]}, "no arm 'devris'. Did you mean 'devries'"),
         ({"arms": "devries"}, "`arms` must be a list"),
         ({"seeds": 10**8}, "at most 1,000"),
         ({"methods": []}, "`methods` must be a list that is not empty"),
-        ({"methods": ["dg_res"], "arms": ["devries"]}, "no arm is"),
-        ({"methods": ["msr", "ens_msr"], "seeds": 1}, "'ens_msr' needs networks"),
+        ({"methods": ["dg_res"], "arms": ["devries"]}, "no arm has this objective"),
+        ({"methods": ["msr", "ens_msr"], "seeds": 1}, "'ens_msr' needs several networks"),
         ({"methods": ["mcd_pe"], "samples": 0}, "'mcd_pe' needs passes"),
     ],
 )
@@ -274,7 +277,7 @@ def test_what_cannot_be_asked_for_otherwise_is_refused_by_name():
     with pytest.raises(TypeError, match="'color'"):
         default_config("glyphs", color=1)
     with pytest.raises(TypeError, match="'color'"):
-        changed(default_config("glyphs"), color=1)
+        update_config(default_config("glyphs"), color=1)
 
 
 @pytest.mark.parametrize(
@@ -295,21 +298,21 @@ def test_files_that_cannot_be_read(tmp_path, content, error, said):
 
 
 def test_settings_have_labels_of_their_own():
-    arm = Arm("x", "deep-gamblers", Recipe(), (0.0, 0.3), grid={"reward": (2.2, 10.0)})
+    arm = Arm("x", "deep-gamblers", Recipe(), (0.0, 0.3), option_grid={"reward": (2.2, 10.0)})
     labels = [setting.label for setting in arm.settings]
     assert labels == [f"dropout{d}-reward{r}" for d in ("0", "0.3") for r in ("2.2", "10")]
     assert arm.settings[1].options == {"reward": 10.0}
     # Their files would have one name.
-    with pytest.raises(InputError, match=r"two settings 'dropout0\.3'"):
+    with pytest.raises(InputError, match=r"two settings named 'dropout0\.3'"):
         Arm("x", "cross-entropy", Recipe(), (0.3, 0.3000001))
 
 
 def test_fewer_epochs_shorten_the_stages_in_proportion():
     config = default_config("glyphs", epochs=4, seeds=1)
-    stages = {arm.name: (arm.recipe.epochs, dict(arm.stages)) for arm in config.arms}
+    stages = {arm.name: (arm.recipe.epochs, dict(arm.stage_lengths)) for arm in config.arms}
     assert stages["confidnet"] == (4, {"confidence": 12})
     assert stages["cross-entropy"] == (4, {})
-    assert from_plain({"task": "glyphs", "recipe": {"epochs": 2}}).arms[1].stages == {
+    assert from_plain({"task": "glyphs", "recipe": {"epochs": 2}}).arms[1].stage_lengths == {
         "confidence": 6
     }
-    assert from_plain(plain(config)) == config
+    assert from_plain(to_plain(config)) == config

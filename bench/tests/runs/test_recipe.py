@@ -24,7 +24,7 @@ def rates(recipe, phases, batches):
 
 def test_the_rate_rises_in_equal_parts_and_falls_as_a_cosine_of_what_is_left():
     recipe = Recipe(steps=20, learning_rate=0.4, schedule="cosine", warm_up_steps=4)
-    found = rates(recipe.counted(24 * 128), [PLAIN], 24)
+    found = rates(recipe.with_epochs_for(24 * 128), [PLAIN], 24)
     assert found[:4] == pytest.approx([0.1, 0.2, 0.3, 0.4])
     cosine = [0.2 * (1 + math.cos(math.pi * i / 16)) for i in range(16)]
     assert found[4:20] == pytest.approx(cosine)
@@ -48,11 +48,11 @@ def test_a_stage_with_a_rate_of_its_own_keeps_it_where_that_is_asked_for():
 
 def test_steps_make_as_many_epochs_as_they_take():
     recipe = Recipe(steps=40_000, batch_size=128)
-    assert recipe.counted(50_000).epochs == math.ceil(40_000 / 391)
-    assert (recipe.length, recipe.lasting(7).steps, Recipe(epochs=9).length) == (40_000, 7, 9)
-    assert Recipe(epochs=3).counted(10).epochs == 3
-    assert "clip" not in Recipe().said()
-    assert Recipe(**Recipe(clip=1.0, steps=3).said()) == Recipe(clip=1.0, steps=3)
+    assert recipe.with_epochs_for(50_000).epochs == math.ceil(40_000 / 391)
+    assert (recipe.length, recipe.with_length(7).steps, Recipe(epochs=9).length) == (40_000, 7, 9)
+    assert Recipe(epochs=3).with_epochs_for(10).epochs == 3
+    assert "clip" not in Recipe().to_dict()
+    assert Recipe(**Recipe(clip=1.0, steps=3).to_dict()) == Recipe(clip=1.0, steps=3)
     with pytest.raises(InputError, match="stage_schedule"):
         Recipe(stage_schedule="sometimes")
 
@@ -99,6 +99,6 @@ def test_gradients_are_scaled_to_the_norm_that_is_asked_for():
 
     free = moved(base)
     assert free > 0.1
-    clipped = moved(Recipe(**{**base.said(), "clip": 0.1}))
+    clipped = moved(Recipe(**{**base.to_dict(), "clip": 0.1}))
     assert clipped == pytest.approx(0.1, rel=1e-3)
-    assert moved(Recipe(**{**base.said(), "clip": 1e6})) == pytest.approx(free, rel=1e-6)
+    assert moved(Recipe(**{**base.to_dict(), "clip": 1e6})) == pytest.approx(free, rel=1e-6)

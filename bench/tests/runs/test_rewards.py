@@ -24,7 +24,7 @@ def gamblers(**changes):
 def test_the_rewards_of_an_arm_are_those_of_its_objective():
     assert gamblers().rewards == (DeepGamblers().reward,)
     assert gamblers(options={"reward": 6.0}).rewards == (6.0,)
-    assert gamblers(grid={"reward": (2.2, 15.0)}).rewards == (2.2, 15.0)
+    assert gamblers(option_grid={"reward": (2.2, 15.0)}).rewards == (2.2, 15.0)
     assert Arm("plain", "cross-entropy", Recipe()).rewards == ()
     assert "reward" in inspect.signature(DeepGamblers).parameters
 
@@ -33,13 +33,16 @@ def test_the_rewards_of_an_arm_are_those_of_its_objective():
 def test_a_reward_that_cannot_be_trained_with_is_rejected_before_planning(reward):
     """This must not need torch, as `--dry-run` does not."""
     with pytest.raises(InputError, match="`reward` of the arm 'dg' must be a number above 1"):
-        gamblers(grid={"reward": (2.2, reward)})
+        gamblers(option_grid={"reward": (2.2, reward)})
     with pytest.raises(InputError, match="must be a number above 1"):
         gamblers(options={"reward": reward})
 
 
 def test_notes_name_the_rewards_above_the_number_of_classes():
-    arms = [Arm("plain", "cross-entropy", Recipe()), gamblers(grid={"reward": (2.2, 6.0, 15.0)})]
+    arms = [
+        Arm("plain", "cross-entropy", Recipe()),
+        gamblers(option_grid={"reward": (2.2, 6.0, 15.0)}),
+    ]
     assert reward_notes(arms, n_classes=15) == []
     (note,) = reward_notes(arms, n_classes=13)
     assert note.startswith("the reward 15 of the arm dg is above the number of classes, 13: ")
@@ -70,10 +73,10 @@ def test_a_benchmark_trains_with_a_reward_above_the_number_of_classes(tmp_path):
     config = default_config("digits8", seeds=1, samples=0, arms=["deep-gamblers"], corruptions=[])
     (arm,) = config.arms
     recipe = replace(arm.recipe, epochs=2)
-    arm = replace(arm, recipe=recipe, dropout=(0.0,), grid={"reward": (2.2, 15.0)})
+    arm = replace(arm, recipe=recipe, dropout=(0.0,), option_grid={"reward": (2.2, 15.0)})
     store, outcomes = run_benchmark(replace(config, arms=(arm,)), tmp_path)
     assert {outcome.status for outcome in outcomes} == {"done"}
-    settings = {kept.run.setting for kept in store.kept}
+    settings = {kept.run.setting for kept in store.stored_runs}
     assert settings == {"dropout0-reward2.2", "dropout0-reward15"}
     (note,) = [note for note in store.facts["notes"] if "reward" in note]
     assert note.startswith("the reward 15 of the arm deep-gamblers is above")

@@ -16,14 +16,14 @@ from abstain.errors import FileFormatError, InputError  # noqa: E402
 from abstain_bench.runs import work  # noqa: E402  after the skip
 from abstain_bench.runs.costs import costs_of  # noqa: E402
 from abstain_bench.runs.jobs import run_jobs  # noqa: E402
-from abstain_bench.runs.jobs.steps import Steps  # noqa: E402
+from abstain_bench.runs.jobs.steps import ProgressWriter  # noqa: E402
 from abstain_bench.runs.passes import outputs_of  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
 from abstain_bench.runs.selection import choose  # noqa: E402
 from abstain_bench.runs.specification import (  # noqa: E402
     Specification,
     default_config,
-    plain,
+    to_plain,
 )
 from abstain_bench.runs.store import IMPORTED, JOBS, MANIFEST, Store  # noqa: E402
 from abstain_bench.runs.work import Worker  # noqa: E402
@@ -74,18 +74,18 @@ def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
     store, outcomes, told = run
     assert {outcome.status for outcome in outcomes} == {"done"}
     assert [outcome.status for outcome in told].count("done") == len(outcomes)
-    names = {one.run.name for one in store.kept}
+    names = {one.run.name for one in store.stored_runs}
     assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
     assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
-    chosen = {(one.arm, one.setting) for one in choose(store.kept, ["augrc", "accuracy"])}
+    chosen = {(one.arm, one.setting) for one in choose(store.stored_runs, ["augrc", "accuracy"])}
     members = {("cross-entropy", label) for arm, label in chosen if arm == "ensemble"}
-    tested = {(one.run.arm, one.run.setting) for one in store.kept if one.tested}
+    tested = {(one.run.arm, one.run.setting) for one in store.stored_runs if one.test_file}
     assert chosen <= tested <= chosen | members | {("ensemble", label) for _, label in members}
 
 
 def test_scores_are_those_of_the_stored_logits(run):
     store = run[0]
-    for one in store.tested:
+    for one in store.tested_runs:
         for key in KEYS:
             scores = store.scores(one, key, logits=True)
             np.testing.assert_array_equal(scores.prediction, scores.logits.argmax(axis=1))
@@ -99,10 +99,10 @@ def test_scores_are_those_of_the_stored_logits(run):
 
 def test_ensembles_are_the_mean_of_their_members(run):
     store = run[0]
-    together = next(one for one in store.tested if one.arm == "ensemble")
+    together = next(one for one in store.tested_runs if one.arm == "ensemble")
     members = [
         one
-        for one in store.tested
+        for one in store.tested_runs
         if one.arm == "cross-entropy" and one.setting == together.setting
     ]
     assert len(members) == 2
@@ -123,8 +123,8 @@ def test_the_same_command_does_nothing_twice(run):
     again, outcomes = run_benchmark(miniature(), store.folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
     assert contents(store.folder) == before
-    assert [one.run for one in again.kept] == [one.run for one in store.kept]
-    assert again.config == json.loads(json.dumps(plain(miniature())))
+    assert [one.run for one in again.stored_runs] == [one.run for one in store.stored_runs]
+    assert again.config == json.loads(json.dumps(to_plain(miniature())))
 
 
 def test_a_run_that_is_stopped_at_once_leaves_what_there_was(run, tmp_path):
@@ -135,7 +135,7 @@ def test_a_run_that_is_stopped_at_once_leaves_what_there_was(run, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run_benchmark(miniature(), tmp_path / "runs", on_outcome=stop)
-    assert Store.read(tmp_path / "runs").kept == run[0].kept
+    assert Store.read(tmp_path / "runs").stored_runs == run[0].stored_runs
 
 
 def test_results_do_not_depend_on_the_order_or_the_process(run, tmp_path):
@@ -157,7 +157,7 @@ def test_two_arms_share_one_classifier_bit_by_bit(run):
     jobs = {outcome.job.name: outcome.job for outcome in outcomes}
     for place in ("dropout0-seed0", "dropout0.1-seed1"):
         plain, own = (
-            torch.load(jobs[f"train-{arm}-{place}"].place(store.folder / JOBS, ".pt"))
+            torch.load(jobs[f"train-{arm}-{place}"].path(store.folder / JOBS, ".pt"))
             for arm in ("cross-entropy", "confidnet")
         )
         assert [job.name for job in jobs[f"train-confidnet-{place}"].needs] == [
@@ -196,7 +196,7 @@ def test_a_changed_configuration_keeps_what_it_has_in_common(run, tmp_path):
     assert status["train-cross-entropy-dropout0-seed0"] == "kept"
     assert status["train-confidnet-dropout0-seed0"] == "done"
     # What was trained otherwise is no longer said to belong to the benchmark.
-    assert len({one.run.name for one in Store.read(tmp_path / "runs").kept}) == 12
+    assert len({one.run.name for one in Store.read(tmp_path / "runs").stored_runs}) == 12
 
 
 def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
@@ -210,8 +210,8 @@ def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
         "train-confidnet-classifier-dropout0-seed0",
         "train-confidnet-classifier-dropout0.1-seed0",
     }
-    assert all(outcome.job.place(tmp_path / JOBS, ".log").is_file() for outcome in failed)
-    assert {one.arm for one in store.tested} == {"cross-entropy"}
+    assert all(outcome.job.path(tmp_path / JOBS, ".log").is_file() for outcome in failed)
+    assert {one.arm for one in store.tested_runs} == {"cross-entropy"}
     assert set(store.facts["failed"]) >= {"train-confidnet-dropout0-seed0"}
 
 
@@ -231,13 +231,13 @@ def test_a_manifest_that_a_crash_left_unreadable_is_written_anew(run, tmp_path, 
     path.write_bytes(damaged(path.read_bytes()))
     (folder / IMPORTED).mkdir()
     (folder / IMPORTED / "test-vit-seed0-0123.npz").write_bytes(b"x")
-    with pytest.raises(FileFormatError, match=r"damaged one.*run the same command, which writes"):
+    with pytest.raises(FileFormatError, match=r"damaged one.*run the same command to write it"):
         Store.read(folder)
     with pytest.raises(InputError, match="jobs of its folder are of the task 'digits8'; choose"):
         run_benchmark(default_config("digits"), folder)
     found, outcomes = run_benchmark(miniature(), folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
-    assert found.kept == before.kept
+    assert found.stored_runs == before.stored_runs
     assert found.exposures == before.exposures
     (note,) = (note for note in found.facts["notes"] if "damaged" in note)
     assert note.endswith("what was imported must be imported again: test-vit-seed0-0123.npz")
@@ -275,7 +275,7 @@ def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_pat
 
     with pytest.raises(StopError):
         run_benchmark(config, tmp_path, on_outcome=told)
-    assert [one.seed for one in Store.read(tmp_path).tested] == [0]
+    assert [one.seed for one in Store.read(tmp_path).tested_runs] == [0]
     asked = ["--metrics", "augrc", "--studies", "iid"]
     assert main(["benchmark", "report", str(tmp_path), *asked]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -288,23 +288,23 @@ def test_one_seed_that_fails_in_all_settings_stops_no_other_test(tmp_path, monke
     config = replace(miniature(samples=2), methods=("msr", "ens_msr", "confidnet"))
     failing(monkeypatch, lambda name, seed: seed == 1 and name == "ConfidNet")
     store, outcomes = run_benchmark(config, tmp_path)
-    tested = {(one.arm, one.seed) for one in store.tested}
+    tested = {(one.arm, one.seed) for one in store.tested_runs}
     assert tested == {
         *((arm, seed) for arm in ("cross-entropy", "ensemble") for seed in (0, 1)),
         ("confidnet", 0),
     }
-    assert not [one for one in outcomes if one.job.name.startswith("test") and not one.there]
+    assert not [one for one in outcomes if one.job.name.startswith("test") and not one.is_done]
     # Where it goes well the second time, all is there.
     monkeypatch.undo()
     store, outcomes = run_benchmark(config, tmp_path)
-    assert all(one.there for one in outcomes)
-    assert ("confidnet", 1) in {(one.arm, one.seed) for one in store.tested}
+    assert all(one.is_done for one in outcomes)
+    assert ("confidnet", 1) in {(one.arm, one.seed) for one in store.tested_runs}
 
 
 def test_where_every_network_fails_the_outcomes_say_so(tmp_path, monkeypatch):
     failing(monkeypatch, lambda *_: True)
     store, outcomes = run_benchmark(smallest(), tmp_path)
-    assert store.tested == ()
+    assert store.tested_runs == ()
     assert {one.status for one in outcomes} == {"failed", "left out"}
 
 
@@ -330,7 +330,7 @@ def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):
 @pytest.mark.parametrize(
     ("methods", "asked"),
     [
-        # Pictures and passes: the validation job, then what a test job asks beside the exposures.
+        # Images and passes: the validation job, then what a test job asks beside the exposures.
         (("devries",), [("validation", 0)]),
         (("temp_msr", "mcd_pe"), [("validation", 2), ("validation", 0)]),
         (("knn",), [("validation", 0), ("train", 0), ("train", 0)]),
@@ -377,11 +377,11 @@ def test_every_job_says_how_far_it_is_to_its_end(tmp_path, monkeypatch):
     def heard(self, done):
         told.setdefault((self.name, self.unit, self.total), []).append(done)
 
-    monkeypatch.setattr(Steps, "__call__", heard)
+    monkeypatch.setattr(ProgressWriter, "__call__", heard)
     config = miniature(samples=2, methods=("msr", "temp_msr", "knn", "confidnet"))
     arms = tuple(replace(arm, dropout=(0.1,)) for arm in config.arms)
     run_benchmark(replace(config, arms=arms, seeds=(0,)), tmp_path)
-    # Two or one of the pictures that scores are fitted on, and five exposures.
+    # Two or one of the images that scores are fitted on, and five exposures.
     parts = {"validate-cross": 2, "test-cross": 7, "validate-confidnet": 1, "test-confidnet": 5}
     for (name, unit, total), done in told.items():
         assert done == sorted(done)

@@ -41,8 +41,10 @@ def begun(folder, engine):
 def assert_same(whole, folder):
     assert contents(folder) == contents(whole.folder)
     found = Store.read(folder)
-    assert [one.run for one in found.kept] == [one.run for one in whole.kept]
-    assert [one.validated for one in found.kept] == [one.validated for one in whole.kept]
+    assert [one.run for one in found.stored_runs] == [one.run for one in whole.stored_runs]
+    assert [one.validation_values for one in found.stored_runs] == [
+        one.validation_values for one in whole.stored_runs
+    ]
     names = [path.name for path in folder.rglob("*") if path.is_file()]
     assert not [name for name in names if name.endswith((".part", ".log"))]
     assert receipts(folder) == receipts(whole.folder)

@@ -28,7 +28,7 @@ def scores():
 
 def test_values_are_those_of_each_method_s_own_prediction(scores):
     found = validated(scores, {"one": False, "mean": True}, METRICS)
-    for name, prediction in (("one", scores.prediction), ("mean", scores.averaged)):
+    for name, prediction in (("one", scores.prediction), ("mean", scores.mean_prediction)):
         wrong = prediction != scores.labels
         confidence = scores.confidence[name]
         assert found[name]["augrc"] == pytest.approx(ab.augrc(confidence, wrong), abs=1e-12)
@@ -58,7 +58,7 @@ def test_the_calibration_error_is_that_of_calibrated_confidences(scores):
 
 def test_what_is_undefined_is_none_and_the_rest_is_there(scores):
     perfect = RunScores(
-        VALIDATION, scores.labels, scores.places, scores.labels, None, scores.confidence
+        VALIDATION, scores.labels, scores.source_indices, scores.labels, None, scores.confidence
     )
     found = validated(perfect, {"one": False, "absent": False}, [*METRICS, "nll"])
     assert list(found) == ["one"]
@@ -77,7 +77,9 @@ def test_an_unknown_metric_is_refused(scores):
 def kept(values, metric="augrc", method="m"):
     """Return runs from values by arm, setting and seed."""
     return [
-        StoredRun(Run("-".join(map(str, place)), *place), validated={method: {metric: value}})
+        StoredRun(
+            Run("-".join(map(str, place)), *place), validation_values={method: {metric: value}}
+        )
         for place, value in values.items()
     ]
 
@@ -146,7 +148,8 @@ def test_a_method_of_several_arms_names_them():
 def test_every_method_and_metric_has_its_own_choice():
     runs = [
         StoredRun(
-            Run(s, "x", s, 0), validated={"m": {"augrc": a, "accuracy": b}, "o": {"augrc": -a}}
+            Run(s, "x", s, 0),
+            validation_values={"m": {"augrc": a, "accuracy": b}, "o": {"augrc": -a}},
         )
         for s, a, b in (("a", 0.1, 0.5), ("b", 0.2, 0.6))
     ]

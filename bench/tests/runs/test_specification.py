@@ -52,7 +52,7 @@ def test_an_ensemble_is_of_all_seeds_of_a_setting_and_stands_in_each():
 
 def test_only_what_was_chosen_is_tested_and_the_members_of_a_chosen_ensemble():
     plan = plan_of()
-    found = plan.after_choice([("devries", "dropout0"), ("ensemble", "dropout0.1")])
+    found = plan.test_jobs([("devries", "dropout0"), ("ensemble", "dropout0.1")])
     assert {job.name for job in found} == {
         *(f"test-devries-dropout0-seed{s}" for s in (0, 1)),
         *(f"test-cross-entropy-dropout0.1-seed{s}" for s in (0, 1)),
@@ -74,14 +74,14 @@ def test_what_does_not_change_an_outcome_does_not_change_a_key():
 def test_what_is_short_comes_last_in_its_seed():
     """A process that is done waits for the other's job at most, and that is no long one then."""
     plan = plan_of()
-    names = [job.name for job in plan.before_choice() if job.name.startswith("train-")]
+    names = [job.name for job in plan.jobs_before_selection() if job.name.startswith("train-")]
     of_seed = [[name for name in names if name.endswith(f"seed{seed}")] for seed in (0, 1)]
     assert names == [*of_seed[0], *of_seed[1]]
     for own in of_seed:
         assert ["confidnet" in name for name in own] == [False] * 8 + [True] * 2
     tests = [
         job.spec["samples"]
-        for job in plan.after_choice({(n.run.arm, n.run.setting) for n in plan.networks})
+        for job in plan.test_jobs({(n.run.arm, n.run.setting) for n in plan.networks})
     ]
     assert tests == ([10] * 4 + [0] * 6) * 2
 
@@ -89,7 +89,7 @@ def test_what_is_short_comes_last_in_its_seed():
 def starts(plan):
     """What each network of DeepGamblers begins with alike, by its setting and seed."""
     return {
-        (one.run.setting, one.run.seed): one.validate.needs[0].start
+        (one.run.setting, one.run.seed): one.validate.needs[0].warm_up_file
         for one in plan.networks
         if one.run.arm == "deep-gamblers"
     }
@@ -108,14 +108,14 @@ def test_settings_that_differ_in_what_comes_after_a_warm_up_begin_alike():
         assert start == found[setting.replace("reward6", "reward2.2"), seed] != ""
     assert len(set(found.values())) == 4
     others = [one for one in plan.networks if one.run.arm != "deep-gamblers"]
-    assert not any(one.validate.needs[0].start for one in others)
+    assert not any(one.validate.needs[0].warm_up_file for one in others)
     # None without a warm-up, and another where it is trained otherwise.
     assert set(starts(with_options(plan, warm_up=0.0)).values()) == {""}
     assert not set(starts(with_options(plan, warm_up=0.5)).values()) & set(found.values())
 
 
 def test_a_setting_that_is_alone_leaves_nothing_for_others():
-    arm = Arm("deep-gamblers", "deep-gamblers", Recipe(), grid={"reward": (3.0,)})
+    arm = Arm("deep-gamblers", "deep-gamblers", Recipe(), option_grid={"reward": (3.0,)})
     assert set(starts(plan_of(arms=(arm,), methods=("dg_res",))).values()) == {""}
 
 
@@ -142,9 +142,9 @@ def test_confidnet_begins_with_the_classifier_of_cross_entropy_which_is_trained_
     plan = plan_of()
     begun, plain = classifiers(plan)
     assert [job.stem for job in begun] == [job.stem for job in plain]
-    trained = [job for job in plan.before_choice() if job.name.startswith("train-")]
+    trained = [job for job in plan.jobs_before_selection() if job.name.startswith("train-")]
     assert len({job.stem for job in trained}) == len(plan.networks)
-    order = [job.stem for job in plan.before_choice()]
+    order = [job.stem for job in plan.jobs_before_selection()]
     for one in plan.networks:
         for job in one.validate.needs:
             assert all(order.index(need.stem) < order.index(job.stem) for need in job.needs)
@@ -152,7 +152,7 @@ def test_confidnet_begins_with_the_classifier_of_cross_entropy_which_is_trained_
 
 def test_without_an_arm_of_its_own_the_classifier_is_the_same_job():
     whole = plan_of()
-    arms = tuple(arm for arm in whole.config.arms if arm.kind == "confidnet")
+    arms = tuple(arm for arm in whole.config.arms if arm.objective == "confidnet")
     alone = plan_of(arms=arms, methods=("confidnet",))
     assert [j.stem for j in classifiers(alone)[0]] == [j.stem for j in classifiers(whole)[0]]
 
@@ -160,7 +160,7 @@ def test_without_an_arm_of_its_own_the_classifier_is_the_same_job():
 def test_a_classifier_that_is_trained_otherwise_is_another_job():
     plan = plan_of()
     other = [
-        replace(arm, recipe=replace(arm.recipe, epochs=7)) if arm.kind == "confidnet" else arm
+        replace(arm, recipe=replace(arm.recipe, epochs=7)) if arm.objective == "confidnet" else arm
         for arm in plan.config.arms
     ]
     begun, plain = classifiers(plan_of(arms=tuple(other)))
@@ -185,9 +185,9 @@ def test_a_classifier_that_is_trained_otherwise_is_another_job():
 )
 def test_the_stages_are_those_of_fd_shifts(task, lengths):
     """Jaeger et al. 2023, table 4: epochs, then "ConfidNet-epochs"; MSR has the first number."""
-    arms = {arm.kind: arm for arm in default_config(task, seeds=1).arms}
+    arms = {arm.objective: arm for arm in default_config(task, seeds=1).arms}
     arm = arms["confidnet"]
-    shares, epochs = OBJECTIVES["confidnet"].staged(arm.recipe.epochs, arm.stages)
+    shares, epochs = OBJECTIVES["confidnet"].staged(arm.recipe.epochs, arm.stage_lengths)
     plan = [p.name for p in OBJECTIVES["confidnet"].make(**arm.options, **shares).plan(epochs)]
     assert tuple(plan.count(name) for name in dict.fromkeys(plan)) == lengths
     assert arms["cross-entropy"].recipe.epochs == lengths[0]

@@ -12,8 +12,8 @@ from abstain._foundation.archives import Archive
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.results import results_of
 from abstain_bench.runs.importing import export
-from abstain_bench.runs.protocol import studies_of
 from abstain_bench.runs.store import MANIFEST, ExposureFacts, Run, ScoreFile, Store
+from abstain_bench.runs.studies import studies_of
 
 
 def test_one_array_is_no_file_of_scores(tmp_path):
@@ -36,7 +36,7 @@ def test_what_to_do_is_said_by_whose_file_it_is(tmp_path, folder, said):
 
 def test_methods_without_their_confidences_are_no_file_of_scores(tmp_path):
     store = make_runs(tmp_path / "runs", seeds=(0,))
-    path = tmp_path / "runs" / store.kept[0].tested
+    path = tmp_path / "runs" / store.stored_runs[0].test_file
     with np.load(path) as found:
         arrays = dict(found)
     arrays["iid/methods"] = arrays["iid/methods"][:1]
@@ -82,10 +82,10 @@ OLD = """{"kind": "abstain-benchmark", "version": 1, "config": {"metrics": ["aug
 def test_a_manifest_of_an_older_version_is_read(tmp_path):
     (tmp_path / MANIFEST).write_text(OLD)
     store = Store.read(tmp_path)
-    (kept,) = store.kept
+    (kept,) = store.stored_runs
     assert kept.run == Run("x-seed3", "x", "", 3)
-    assert (kept.validation, kept.tested) == ("jobs/v.npz", "")
-    assert store.validated(kept.run) == {"msr": {"augrc": 0.25, "ece": None}}
+    assert (kept.validation_file, kept.test_file) == ("jobs/v.npz", "")
+    assert store.validation_values(kept.run) == {"msr": {"augrc": 0.25, "ece": None}}
     assert store.exposures == (ExposureFacts("iid", "iid", "iid", "iid"),)
 
 
@@ -128,7 +128,7 @@ def openings(monkeypatch):
 
 def test_several_exposures_are_read_in_one_go(tmp_path, openings):
     store = make_runs(tmp_path / "runs", seeds=(0,))
-    file = ScoreFile(tmp_path / "runs" / store.kept[0].tested)
+    file = ScoreFile(tmp_path / "runs" / store.stored_runs[0].test_file)
     keys = [key for key in file.exposures if key != "validation"]
     together = file.read_all(keys, logits=False)
     # Once to look what is there, and once to read it.
@@ -139,7 +139,7 @@ def test_several_exposures_are_read_in_one_go(tmp_path, openings):
         alone = file.read(key)
         assert np.array_equal(alone.labels, own.labels)
         assert all(np.array_equal(x, own.confidence[m]) for m, x in alone.confidence.items())
-    with pytest.raises(InputError, match="says nothing of the exposure 'moon'"):
+    with pytest.raises(InputError, match="has no scores of the exposure 'moon'"):
         file.read_all([*keys, "moon"])
 
 
@@ -147,6 +147,6 @@ def test_tables_read_each_study_once(tmp_path, openings):
     store = make_runs(tmp_path / "runs", seeds=(0, 1))
     results_of(store, metrics=["augrc"])
     groups = {study.exposures for study in studies_of(store.exposures)}
-    tested = [one.tested.rpartition("/")[2] for one in store.kept]
+    tested = [one.test_file.rpartition("/")[2] for one in store.stored_runs]
     # Which methods there are, the exposures that no study before had, and what is there at all.
     assert all(openings[name] <= len(groups) + 2 for name in tested)

@@ -143,7 +143,7 @@ def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, kill
     start, seen = tmp_path / "both.start", []
 
     def gambled(reward, saving=None, on_epoch=None):
-        # The pictures have two classes: a larger reward would warn.
+        # The images have two classes: a larger reward would warn.
         network, objective = fresh("deep-gamblers", reward=reward)
         data = pictures()
         recipe = Recipe(epochs=6, batch_size=16, schedule="cosine")
@@ -339,12 +339,12 @@ def test_it_learns():
 
 def test_schedules():
     step = Recipe(epochs=90)
-    assert [step.rate(epoch / 90) for epoch in (0, 29, 30, 60)] == pytest.approx(
+    assert [step.learning_rate_at(epoch / 90) for epoch in (0, 29, 30, 60)] == pytest.approx(
         [5e-3, 5e-3, 1e-3, 2e-4]
     )
     cosine = Recipe(schedule="cosine", learning_rate=1.0)
-    assert [cosine.rate(x) for x in (0, 0.5, 1)] == pytest.approx([1, 0.5, 0])
-    assert Recipe(schedule="constant").rate(0.9) == 5e-3
+    assert [cosine.learning_rate_at(x) for x in (0, 0.5, 1)] == pytest.approx([1, 0.5, 0])
+    assert Recipe(schedule="constant").learning_rate_at(0.9) == 5e-3
 
 
 @pytest.mark.parametrize(
@@ -457,5 +457,5 @@ def test_each_step_is_told_with_the_epochs_that_are_done():
     network, objective = fresh()
     seen = []
     train(network, pictures(), objective, Recipe(epochs=2, batch_size=16), on_step=seen.append)
-    # Fifty pictures are four batches.
+    # Fifty images are four batches.
     assert seen == [(i + 1) / 4 for i in range(8)]

@@ -1,4 +1,4 @@
-"""What FD-Shifts does to pictures to learn from, each by what it must do to made-up pictures."""
+"""What FD-Shifts does to images to learn from, each by what it must do to made-up images."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ def test_a_network_sees_pictures_at_another_side():
     )
     same = Resized(SmallConv(3), 32).eval()
     assert torch.equal(same.features(pictures), same.inner.features(pictures))
-    with pytest.raises(InputError, match="takes pictures"):
+    with pytest.raises(InputError, match="takes images"):
         MODELS["vgg13"].make((3, 32, 32), seed=0, side=64)
 
 

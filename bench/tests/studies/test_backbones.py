@@ -22,7 +22,7 @@ def test_the_published_tables_say_what_the_paper_says(printed):
     behind = summary.filter(second_better=False)["data"].to_list()
     assert behind == ["iWildCam"]
     assert "better on 5 of 6 data sets (not on iWildCam)" in printed.verdict[0]
-    assert "more by erring less" in printed.verdict[-1]
+    assert "due more to a higher accuracy" in printed.verdict[-1]
 
 
 def test_medians_and_pairs_by_hand(printed):

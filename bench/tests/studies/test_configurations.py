@@ -29,9 +29,7 @@ def test_the_published_tables():
     (row,) = auroc.filter(
         configuration="table 16: ours", score="mahalanobis_predicted", study="CIFAR-10, s-ncs:c100"
     ).rows(named=True)
-    assert [row[k] for k in ("mean", "spread", "best_run")] == pytest.approx(
-        [0.9799, 0.0031, 0.9849]
-    )
+    assert [row[k] for k in ("mean", "sd", "best_run")] == pytest.approx([0.9799, 0.0031, 0.9849])
     # Below Fort et al. by more than the spread on CIFAR-10, and by less on CIFAR-100.
     said = [v for v in found.verdict if v.startswith("mahalanobis")]
     assert "0.43 points above table 16: ours, more than" in said[0]
@@ -40,7 +38,7 @@ def test_the_published_tables():
 
 
 def test_runs_by_hand(store, measured):
-    own = [r for r in store.tested if (r.arm, r.setting) == ("cross-entropy", "dropout0")]
+    own = [r for r in store.tested_runs if (r.arm, r.setting) == ("cross-entropy", "dropout0")]
     aurocs, risks, right = [], [], []
     for run in own:
         said, new = store.scores(run, "iid"), store.scores(run, "digits")
@@ -53,7 +51,7 @@ def test_runs_by_hand(store, measured):
     place = {"configuration": "cross-entropy dropout0", "score": "msr"}
     (row,) = measured.frame("auroc").filter(**place, study="digits").rows(named=True)
     assert row["mean"] == pytest.approx(np.mean(aurocs))
-    assert row["spread"] == pytest.approx(np.std(aurocs, ddof=1))
+    assert row["sd"] == pytest.approx(np.std(aurocs, ddof=1))
     assert row["best_run"] == pytest.approx(aurocs[int(np.argmax(right))])
     assert row["runs"] == len(own) == 2
     (row,) = measured.frame("risks").filter(**place).rows(named=True)
@@ -72,7 +70,7 @@ def test_figures_have_every_run(store, measured):
 
 
 def test_what_no_run_has_is_refused(store):
-    with pytest.raises(InputError, match="by one of the scores energy"):
+    with pytest.raises(InputError, match="has one of the scores energy"):
         study_configurations(runs=[store.folder], scores=["energy"])
     with pytest.raises(InputError, match="coverages"):
         study_configurations(coverages=[1.5])

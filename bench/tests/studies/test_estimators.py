@@ -10,9 +10,9 @@ from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.metrics import population_aurc, weight_bias
 from abstain.simulate import beta_scores, make
 from abstain_bench.studies import SoftmaxNorm, study_estimators
-from abstain_bench.studies._data import StudyRequest
-from abstain_bench.studies._estimates import estimated, spread
-from abstain_bench.studies._words import AREA_ESTIMATORS
+from abstain_bench.studies._area_estimators import AREA_ESTIMATORS
+from abstain_bench.studies._estimates import error_summary, estimate_areas
+from abstain_bench.studies._inputs import StudyRequest
 
 CLOSED = ("plugin", "log", "trapezoid", "sele", "2sele", "augrc")
 
@@ -34,7 +34,9 @@ def direct(confidence, loss, estimator):
 @pytest.mark.parametrize("name", ["two-gaussians", "discrete-scores", "continuous-loss"])
 def test_estimates_of_a_population_are_those_of_the_metrics(name):
     (source,) = StudyRequest(populations=[name]).sources(())
-    found = estimated(source, CLOSED, 20, 15, np.random.default_rng(3))[("own", source.losses[0])]
+    found = estimate_areas(source, CLOSED, 20, 15, np.random.default_rng(3))[
+        ("own", source.losses[0])
+    ]
     confidence, loss = make(name).sample(15 * 20, rng=np.random.default_rng(3))
     for i in range(15):
         rows = slice(20 * i, 20 * i + 20)
@@ -46,7 +48,7 @@ def test_estimates_of_a_population_are_those_of_the_metrics(name):
 def test_estimates_of_a_file_are_those_of_the_metrics(replace):
     p = classes(digits=0)
     (source,) = StudyRequest(p, scores=("msr", "pe"), replace=replace).sources(())
-    found = estimated(source, CLOSED, 30, 6, np.random.default_rng(5))
+    found = estimate_areas(source, CLOSED, 30, 6, np.random.default_rng(5))
     rng = np.random.default_rng(5)
     if replace:
         rows = rng.integers(p.n, size=(6, 30))
@@ -80,13 +82,13 @@ def test_the_bias_is_that_of_the_weights():
 
 def test_statistics_and_their_standard_errors():
     values = np.random.default_rng(0).normal(1.2, 0.5, (400, 800))
-    found = [spread(row, 1.0) for row in values]
+    found = [error_summary(row, 1.0) for row in values]
     for name, truth in (("bias", 0.2), ("sd", 0.5), ("mse", 0.29), ("mae", 0.42974)):
         got = np.array([f[name] for f in found])
         error = got.std() / 20
         assert abs(got.mean() - truth) < 4 * error + 1e-3, name
         assert np.mean([f[f"{name}_se"] for f in found]) == pytest.approx(got.std(), rel=0.12), name
-    assert spread(np.ones(5), 1.0)["sd_se"] == 0.0
+    assert error_summary(np.ones(5), 1.0)["sd_se"] == 0.0
 
 
 def test_all_rows_without_replacement_are_the_truth():
@@ -127,10 +129,10 @@ def test_six_scores_and_the_norm_orders_like_gini():
 
 def test_the_counterexample_is_told():
     found = study_estimators(populations=["two-sele-counterexample"], sizes=[512], repeats=50)
-    assert any("2 x SELE is no upper bound" in sentence for sentence in found.verdict)
+    assert any("2 x SELE is not an upper bound" in sentence for sentence in found.verdict)
     rows = {row["estimator"]: row for row in found.rows()}
     assert rows["2sele"]["mean"] + 4 * rows["2sele"]["mean_se"] < rows["2sele"]["truth"]
-    assert "here never below the AURC (1 case)" in " ".join(
+    assert "never below the AURC here (1 case)" in " ".join(
         study_estimators(populations=["beta-scores"], sizes=[8], repeats=5).verdict
     )
 
@@ -149,7 +151,7 @@ def test_logits_have_a_truth_with_an_error():
     )
     row = next(row for row in found.rows() if row["estimator"] == "plugin")
     assert abs(row["bias"]) < 4 * row["bias_se"] + row["truth"] / 50
-    assert any("standard error up to" in note for note in found.notes)
+    assert any("standard error of up to" in note for note in found.notes)
 
 
 def test_confidences_alone_are_enough():
@@ -165,7 +167,7 @@ def test_what_cannot_be_done_is_said():
     with pytest.raises(InputError, match="40 samples, fewer than the smallest of `sizes`, 64"):
         study_estimators(p, sizes=[64, 128], repeats=2)
     assert any(
-        "sizes above that are left out" in note
+        "larger sizes are omitted" in note
         for note in study_estimators(p, sizes=[8, 64], repeats=2).notes
     )
     with pytest.raises(InputError, match="`repeats` must be at least 2"):
@@ -174,9 +176,11 @@ def test_what_cannot_be_done_is_said():
         study_estimators(p, sizes=[1])
     with pytest.raises(UnknownNameError, match="Did you mean 'beta-scores'"):
         study_estimators(populations=["beta-score"])
-    with pytest.raises(InputError, match="two populations are called 'beta-scores'; give names"):
+    with pytest.raises(
+        InputError, match="two populations have the name 'beta-scores'; pass other names"
+    ):
         study_estimators(populations=["beta-scores", "beta-scores"])
-    with pytest.raises(InputError, match="given by name or as a Population; got int"):
+    with pytest.raises(InputError, match="must be a name or a Population; got int"):
         study_estimators(populations=[3])
     with pytest.raises(InputError, match="estimators"):
         study_estimators(p, estimators=["plug in"])
@@ -217,11 +221,11 @@ def test_estimators_by_their_titles_too():
     assert one.frame("summary")["estimator"].to_list() == ["plugin", "2sele"]
     assert one.labels["2sele"] == "2 x SELE"
     # One case: the table by data set would say the same again.
-    assert one.open_tables == ("summary",)
+    assert one.displayed_tables == ("summary",)
 
 
 def test_the_first_sentence_says_from_which_size_the_estimator_does_not_matter():
     found = study_estimators(populations=["beta-scores"], sizes=[8, 64, 1024], repeats=100)
-    assert found.verdict[0].startswith("From n = 64 on plug-in and log have the same error")
+    assert found.verdict[0].startswith("From n = 64 on, plug-in and log have the same error")
     few = study_estimators(populations=["beta-scores"], sizes=[4, 8], repeats=100)
-    assert few.verdict[0].startswith("At no size studied plug-in and log have the same error")
+    assert few.verdict[0].startswith("At none of the sizes plug-in and log have the same error")

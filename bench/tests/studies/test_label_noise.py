@@ -29,25 +29,25 @@ def test_metrics_by_either_labels_are_those_of_the_functions(table):
     path, probabilities, given, labels = table
     found = study_label_noise(path, scores=["msr"])
     confidence, answer = probabilities.max(axis=1), probabilities.argmax(axis=1)
-    wrong = {"given": (answer != given) * 1.0, "corrected": (answer != labels) * 1.0}
+    wrong = {"original": (answer != given) * 1.0, "corrected": (answer != labels) * 1.0}
     rows = {row["metric"]: row for row in found.rows()}
     assert {row["data"] for row in found.rows()} == {"noisy"}
     for name, loss in wrong.items():
         assert rows["AURC"][name] == pytest.approx(ab.aurc(confidence, loss), rel=1e-9)
         assert rows["AUGRC"][name] == pytest.approx(ab.augrc(confidence, loss), rel=1e-9)
-    errors = (wrong["given"] > 0) & (wrong["corrected"] == 0)
-    added = ab.sample_contributions(confidence, wrong["given"], metric="augrc")
+    errors = (wrong["original"] > 0) & (wrong["corrected"] == 0)
+    added = ab.sample_contributions(confidence, wrong["original"], metric="augrc")
     share = added[errors].sum() / added.sum()
-    assert rows["AUGRC"]["by_errors"] == pytest.approx(share, rel=1e-9)
+    assert rows["AUGRC"]["label_error_share"] == pytest.approx(share, rel=1e-9)
     last = found.rows("silent")[-1]
-    hidden = int(((wrong["given"] == 0) & (wrong["corrected"] > 0)).sum())
+    hidden = int(((wrong["original"] == 0) & (wrong["corrected"] > 0)).sum())
     assert (last["failures"], last["label_errors"], last["hidden"]) == (
-        wrong["given"].sum(), errors.sum(), hidden,
+        wrong["original"].sum(), errors.sum(), hidden,
     )  # fmt: skip
     tenth = np.argsort(-confidence)[:40]
     row = next(row for row in found.rows("silent") if row["coverage"] == 0.1)
     assert (row["failures"], row["label_errors"]) == (
-        wrong["given"][tenth].sum(), errors[tenth].sum(),
+        wrong["original"][tenth].sum(), errors[tenth].sum(),
     )  # fmt: skip
 
 
@@ -58,13 +58,13 @@ def test_simulated_noise_is_the_share_asked_for_and_seeded():
     before = one.rows()[0]
     # Of right answers a share of the noise becomes a failure, of wrong ones a third is hidden.
     assert failures["label_errors"] / 20_000 == pytest.approx(0.05 * 0.8, abs=0.01)
-    assert before["given"] > before["corrected"]
+    assert before["original"] > before["corrected"]
     assert str(failures["label_errors"]) in one.verdict[0]
 
 
 def test_what_says_nothing_is_refused(table):
     path, *_ = table
-    with pytest.raises(InputError, match="`label` and `corrected` must differ somewhere"):
+    with pytest.raises(InputError, match="`label` and `corrected` must differ in some rows"):
         study_label_noise(path, label="corrected_labels")
     with pytest.raises(InputError, match="`n` must be at least 100"):
         study_label_noise(n=10)
@@ -82,7 +82,9 @@ def test_labels_that_people_corrected(name, labels, failures):
     assert aurc["change"] < augrc["change"] < -labels / failures
 
 
-@pytest.mark.parametrize(("seed", "said"), [(0, "1 failure shows by"), (1, "0 failures show by")])
+@pytest.mark.parametrize(
+    ("seed", "said"), [(0, "1 failure is hidden by"), (1, "0 failures are hidden by")]
+)
 def test_hidden_failures_are_counted_in_words(seed, said):
     found = study_label_noise(n=2_000, rng=seed, scores=["msr"])
     assert said in found.verdict[0]

@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_the_released_arithmetic():
         (row,) = found.filter(precision=precision).rows(named=True)
         assert row["rounded_to_1"] == (p.max(axis=1) == 1).mean()
         assert row["AURC"] == pytest.approx(ab.aurc(p.max(axis=1).astype(float), wrong))
-        assert row["right"] == pytest.approx(1 - wrong.mean())
+        assert row["accuracy"] == pytest.approx(1 - wrong.mean())
 
 
 def test_more_bits_round_less_and_the_log_odds_never():

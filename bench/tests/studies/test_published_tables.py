@@ -9,7 +9,13 @@ import pytest
 import abstain as ab
 from abstain_bench.published import table, tables
 from abstain_bench.studies import study_published
-from abstain_bench.studies.published import columns, contradictions, orders, relations, sweeps
+from abstain_bench.studies.published import (
+    columns,
+    contradictions,
+    rank_agreement,
+    relations,
+    threshold_tables,
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +43,7 @@ def test_the_ranks_of_every_two_tables(found):
         ("augrc_table_3", "augrc_table_4", "each by its own metric"): (252, 252, 252, 1287, 0),
         ("augrc_table_3", "augrc_table_4", "both by AUGRC"): (252, 252, 252, 1287, 0),
     }
-    assert orders.invalid() == []
+    assert rank_agreement.invalid_rank_columns() == []
 
 
 def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
@@ -55,10 +61,10 @@ def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
     (text,) = (text for text in found.verdict if text.startswith("As printed"))
     assert "208 of 273" in text
     assert "252 of 252" in text
-    assert "MCD-EE, of which no number is printed, where the numbers have MCD-MI" in text
+    assert "the ranks include MCD-EE instead of MCD-MI, and no number of MCD-EE is printed" in text
     # By hand: the ranks of a column of the table of numbers, against those of the other table.
-    numbers = columns.columns_in("augrc_table_3")
-    _, ranks = orders.parts()["both by AUGRC"]
+    numbers = columns.table_columns("augrc_table_3")
+    _, ranks = rank_agreement.ranks_by_selection()["both by AUGRC"]
     equal = {"shared": 0, "renamed": 0}
     for column, own in numbers.items():
         for method, value in own.items():
@@ -72,14 +78,14 @@ def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
 def test_ranks_are_those_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     numbers = dict(enumerate(np.random.default_rng(0).integers(6, size=15).tolist()))
-    for own, method in ((columns.ranks, "min"), (columns.lowest_ranks, "max")):
+    for own, method in ((columns.min_ranks, "min"), (columns.max_ranks, "max")):
         expected = stats.rankdata(list(numbers.values()), method=method)
         assert [*own(numbers).values()] == expected.tolist()
 
 
 def test_taus_are_those_of_scipy(found):
     stats = pytest.importorskip("scipy.stats")
-    first, second = orders.parts()["each by its own metric"]
+    first, second = rank_agreement.ranks_by_selection()["each by its own metric"]
     for row in found.rows("changes"):
         at = columns.PrintedColumn("CNN", row["dataset"], row["study"])
         names = list(first[at])
@@ -95,7 +101,7 @@ def test_the_two_metrics_rank_alike_but_not_everywhere(found):
     assert taus["CIFAR-10", "cor"] == pytest.approx((1.0, 1.0))
     assert min(tau for tau, _ in taus.values()) == taus["BREEDS", "iid"][0]
     # Ranks by AUGRC are the same in both parts: only the choice for AURC differs.
-    (_, one), (_, other) = orders.parts().values()
+    (_, one), (_, other) = rank_agreement.ranks_by_selection().values()
     assert one == other
 
 
@@ -107,12 +113,14 @@ def test_a_rank_that_contradicts_its_number_is_counted(monkeypatch):
         lambda cell: {"number": 12.5} if cell is first else {},
     )  # fmt: skip
     sums = Counter()
-    for row in orders.recomputed():
+    for row in rank_agreement.recompute_ranks():
         if row["against"] == "fd_shifts_table_11":
             sums.update(reversed=row["reversed"], impossible=row["ranks"] - row["possible"])
     assert sums["reversed"] == 6
     assert sums["impossible"] == 7
-    assert orders.invalid() == [("fd_shifts_table_11", "", ("CNN", "iWildCam", "iid"))]
+    assert rank_agreement.invalid_rank_columns() == [
+        ("fd_shifts_table_11", "", ("CNN", "iWildCam", "iid"))
+    ]
 
 
 # ------------------------------------------------------------------------------ the relations
@@ -121,11 +129,13 @@ def test_the_area_is_that_of_the_definition():
     loss = rng.random(2_000) < 0.3
     confidence = rng.normal(size=2_000) - loss
     auroc = ab.failure_auroc(confidence, loss)
-    assert relations.area_of(1 - loss.mean(), auroc) == pytest.approx(ab.augrc(confidence, loss))
+    assert relations.augrc_from_auroc(1 - loss.mean(), auroc) == pytest.approx(
+        ab.augrc(confidence, loss)
+    )
 
 
 def test_areas_follow_from_accuracy_and_auroc(found):
-    rows = list(relations.areas())
+    rows = list(relations.recompute_areas())
     off = np.array([row["relative_difference"] for row in rows])
     assert len(rows) == 210
     assert abs(np.median(off)) < 0.002
@@ -137,13 +147,13 @@ def test_areas_follow_from_accuracy_and_auroc(found):
 
 
 def test_accuracies_beside_new_classes_follow_from_those_without():
-    rows = list(relations.accuracies())
+    rows = list(relations.recompute_accuracies())
     assert len(rows) == 189
     assert max(abs(row["difference"]) for row in rows) < 0.00065
 
 
 def test_what_is_printed_twice_is_the_same_but_for_the_other_runs():
-    rows = list(relations.repeated())
+    rows = list(relations.compare_repeated_numbers())
     apart = Counter((r["classifier"], r["dataset"]) for r in rows if not r["same"])
     assert len(rows) == 38
     assert apart == {
@@ -160,31 +170,33 @@ def test_what_cannot_be_right(found):
     rows = found.rows("contradictions")
     papers = Counter(row["source"].partition(" ")[0] for row in rows)
     assert papers == {"Jaeger": 9, "Traub": 2, "Zhou": 4, "Shahnazari": 5}
-    said = {f"{row['where']}: {row['found']}" for row in rows}
+    said = {f"{row['location']}: {row['finding']}" for row in rows}
     for part in (
         "table 12: the text has no such table",
-        "CIFAR-10, DG-MCD-MSR: the reward 20 is none of those",
+        "CIFAR-10, DG-MCD-MSR: the reward 20 is not in the search grid",
         "CIFAR-100 iid (CNN), ConfidNet: 0.05 here, 0.11 in appendix D",
-        "columns c10, c100, ti rank as ti, c10, c100 of Jaeger et al. (2023), table 11 do: 0 ",
+        "columns c10, c100, ti have the ranks of ti, c10, c100 in Jaeger et al. (2023), table 11: 0 ",
         "has MCD-EE where Traub et al. (2024), table 3 has MCD-MI",
-        "WideResNet28x10: SELE and alpha-hat' Est. have one mean and one deviation: 5.607 ± 0.707",
-        "calibrated, CWSA+: the prose says above 0.71, the nearest cell of",
+        "WideResNet28x10: SELE and alpha-hat' Est. have the same mean and standard deviation: 5.607 ± 0.707",
+        "calibrated, CWSA+: the prose has above 0.71, the nearest cell of",
         "thresholds 0.60, 0.70, 0.80, 0.90, 0.95: CWSA is above coverage x CWSA+",
-        "thresholds 0.90, 0.95: no whole number of right answers",
+        "thresholds 0.90, 0.95: no count of correct answers",
     ):
         assert any(part in text for text in said), part
-    assert sum(row["cells"] for row in rows if "no number of" in row["found"]) == 4
+    assert sum(row["cells"] for row in rows if "no number of" in row["finding"]) == 4
 
 
 def test_every_contradiction_is_a_packaged_doubt(found):
     """What a reader of the tables is told and what the study finds are the same cells."""
     lines = {
-        threshold for threshold, line in sweeps.lines("cwsa_table_1").items() if sweeps._above(line)
+        threshold
+        for threshold, line in threshold_tables.lines_by_threshold("cwsa_table_1").items()
+        if threshold_tables._is_above_bound(line)
     }
     (doubt,) = [d for d in tables()["cwsa_table_1"].doubts if "no data allow" in d.text]
     assert lines == set(doubt.where["threshold"])
     prose = [row for row in table("cwsa_text") if row["doubt"]]
-    assert len(prose) == len(list(sweeps._unborne())) == 3
+    assert len(prose) == len(list(threshold_tables._unsupported_prose())) == 3
 
 
 def test_swapped_columns_are_found_and_those_in_order_are_not(monkeypatch):
@@ -196,9 +208,9 @@ def test_swapped_columns_are_found_and_those_in_order_are_not(monkeypatch):
         return {"study": names.get(cell["study"], cell["study"])} if own else {}
 
     assert len(cells) == 1092
-    assert len(list(contradictions._swapped())) == 1
-    changed(monkeypatch, orders, "augrc_table_4", renamed)
-    assert list(contradictions._swapped()) == []
+    assert len(list(contradictions._swapped_columns())) == 1
+    changed(monkeypatch, rank_agreement, "augrc_table_4", renamed)
+    assert list(contradictions._swapped_columns()) == []
 
 
 # ------------------------------------------------------------------------------- the result
@@ -215,11 +227,11 @@ def test_every_number_is_a_row(found):
 
 def test_the_verdict_says_what_was_found(found):
     said = " ".join(found.verdict)
-    assert "of 5910 pairs of methods that both tell apart, 0 are in the other order" in said
+    assert "0 of 5910 pairs of methods without ties have the opposite order" in said
     assert "482 of 483 in Jaeger et al. (2023), table 11" in said
-    assert "tau of 0.86 in the median of 21 studies, 0.54 at least (BREEDS iid)" in said
-    assert "of 210 cells 85% lie within 3%, 99.5% within 10%" in said
-    assert "20 things cannot be right or are of other runs" in said
+    assert "is 0.86 over 21 studies, and the smallest 0.54 (BREEDS iid)" in said
+    assert "of 210 cells, 85% differ by at most 3% and 99.5% by at most 10%" in said
+    assert "20 findings are contradictions or numbers of other runs" in said
     assert study_published().tables == found.tables
 
 

@@ -16,10 +16,10 @@ from abstain_bench.results import results_of
 from abstain_bench.runs.store import Store
 from abstain_bench.studies import study_rankings
 from abstain_bench.studies.rankings.changes import PAIRED, UNADJUSTED, RankedStudies
+from abstain_bench.studies.rankings.conclusions import _neighbors
 from abstain_bench.studies.rankings.folder import RankedFolder
 from abstain_bench.studies.rankings.simulation import METHODS, SimulatedMethod, simulated
 from abstain_bench.studies.rankings.violations import disagreements
-from abstain_bench.studies.rankings.words import _neighbors
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_runs_are_ranked_as_the_benchmark_does(folder):
 
 
 def test_units_of_a_study_are_its_samples_and_places(folder):
-    plan = Plan.checked(level=0.95, bootstrap=10, rng=0, literature=True, lean=True)
+    plan = Plan.from_options(level=0.95, bootstrap=10, rng=0, published_test=True, skip_slow=True)
     own = RankedFolder(Store.read(folder), plan, ("msr", "pe"), ("iid", "digits"))
     for study in own.studies:
         ranked = own.ranked(study)[-1]
@@ -207,7 +207,7 @@ def test_units_of_a_study_are_its_samples_and_places(folder):
                          if (e.metric, e.method, e.run) == ("augrc", "msr", unit.run))  # fmt: skip
             s = unit.scored["msr"]
             assert ab.augrc(s.confidence, s.loss, weight=s.weight) == pytest.approx(values)
-    iid = own.store.scores(own.store.tested[0], "iid").n
+    iid = own.store.scores(own.store.tested_runs[0], "iid").n
     assert own.place("digits", iid - 1) == ("iid", iid - 1)
     assert own.place("digits", iid) == ("digits", 0)
     assert own.label(-1) == "a new class"

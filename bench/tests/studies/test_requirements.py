@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from abstain._foundation.measurement import Measured
-from abstain._foundation.scored import scored
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import validate_samples
 from abstain.errors import InputError, UnknownNameError
 from abstain.metrics import METRICS, Need, augrc, aurc, f1_auc, failure_auroc, metric_named
 from abstain.metrics.catalogue import FAMILIES
@@ -73,7 +73,7 @@ def few():
 def value_of(name, loss):
     metric = metric_named(name)
     confidence = np.linspace(0.95, 0.55, len(loss))
-    return float(metric.compute(scored(confidence, np.asarray(loss, float))).value)
+    return float(metric.compute(validate_samples(confidence, np.asarray(loss, float))).value)
 
 
 def badness(name, orders):
@@ -225,9 +225,9 @@ def test_variants_of_a_metric_are_counted_once():
     # Five of AUGRC, two of AURC and three of OC-AUC.
     assert said.startswith("Of 3 metrics that the paper judges and that are here, it names 10 ")
     assert "does not name the other 5 pairs" in said
-    assert {m.identity.requirements_of for m in METRICS.values()} == {"", "aurc", "oc_auc"}
+    assert {m.identity.requirements_from for m in METRICS.values()} == {"", "aurc", "oc_auc"}
     for identity in (metric.identity for metric in METRICS.values()):
-        reference = METRICS[identity.requirements_of or identity.name].identity
+        reference = METRICS[identity.requirements_from or identity.name].identity
         assert identity.violated_requirements == reference.violated_requirements
 
 
@@ -271,7 +271,7 @@ def test_metrics_that_the_paper_does_not_judge_say_so():
 def test_all_metrics_and_families_are_there(found, judgments):
     names = _names(None)
     assert set(METRICS) < set(names)
-    assert all(family.shown in names for family in FAMILIES)
+    assert all(family.example_name in names for family in FAMILIES)
     assert all(f.verdict != "cannot tell" for j in judgments.values() for f in j.found.values())
     rows = found.frame("summary")["metric"]
     assert found.frame().height == len(rows) * len(READINGS)
@@ -296,7 +296,7 @@ def test_a_wrong_metric_breaks_what_it_should():
 def test_a_metric_that_is_never_defined_is_not_judged():
     nothing = replace(
         augrc_with(name="nothing", violated_requirements=("R2",)),
-        measurement=Measurement(lambda s: Measured(float("nan"))),
+        measurement=Measurement(lambda s: MetricValue(float("nan"))),
     )
     judgment = judged(nothing, 3)
     assert {f.verdict for f in judgment.found.values()} == {"cannot tell"}
@@ -315,7 +315,7 @@ def test_what_only_open_sets_define_is_shown_some(judgments):
     assert sorted(map(systems.written, range(9))) == sorted(
         "".join(pair) for pair in itertools.product("ox?", repeat=2)
     )
-    assert (systems.scored(0).view.labels == -1).sum() == systems.positives[0]
+    assert (systems.scored(0).class_view.labels == -1).sum() == systems.positives[0]
 
 
 def test_systems_are_all_there_are():
@@ -341,7 +341,7 @@ def test_classes_are_those_of_one_test_set():
     systems = all_systems(3, ShownClasses.CLASSES)
     for before, after in (*systems.swaps, *systems.mends):
         assert systems.positives[before] == systems.positives[after]
-    view = systems.scored(5).view
+    view = systems.scored(5).class_view
     assert ((view.labels != view.prediction) == systems.wrong[5]).all()
 
 
@@ -433,7 +433,7 @@ def test_the_verdict_counts_the_papers(found):
     own = [
         m
         for m in own
-        if m.identity.violated_requirements is not None and not m.identity.requirements_of
+        if m.identity.violated_requirements is not None and not m.identity.requirements_from
     ]
     assert judged_there == len(own)
     assert (

@@ -18,7 +18,7 @@ from abstain_bench.studies import (
     study_posterior,
     study_weights,
 )
-from abstain_bench.studies._study import need
+from abstain_bench.studies._study import require_package
 from abstain_bench.studies.convergence import RATES, fit
 from abstain_bench.studies.posterior import simulated
 
@@ -38,8 +38,8 @@ def test_the_catalogue():
 
 def test_a_study_that_needs_a_package_asks_for_it():
     with pytest.raises(MissingInputError, match=r"pip install no_such_package"):
-        need("no_such_package")
-    need("numpy")
+        require_package("no_such_package")
+    require_package("numpy")
 
 
 def test_an_entry_runs_its_study(weights):
@@ -59,9 +59,9 @@ def test_every_parameter_of_a_study_is_an_option_with_a_description(name):
     # What every option means is in the docstring; what is not an option the command provides.
     provided = set(parameters) - {option.name for option in entry.options}
     assert provided == ({"data"} if entry.reads_files else set()) | (
-        {"out", "on_outcome"} if entry.keeps else set()
+        {"out", "on_outcome"} if entry.job_folders else set()
     )
-    if entry.keeps:
+    if entry.job_folders:
         assert {"out", "on_outcome"} <= set(parameters)
 
 
@@ -80,14 +80,14 @@ def test_weights_are_those_of_the_metrics(weights):
 
 
 def test_a_result_answers_for_itself(weights):
-    assert weights.open_tables == ("summary", "mean-error")
+    assert weights.displayed_tables == ("summary", "mean-error")
     assert weights.frame().height == 2 * 4 * 19
     assert all(isinstance(figure, Drawable) for figure in weights.figures.values())
     assert weights.seconds > 0
     with pytest.raises(UnknownNameError, match=r"has no table 'summry'\. Did you mean 'summary'"):
         weights.frame("summry")
     alone = StudyResult("a", "b", "c", {}, {"results": [{"x": 1}]})
-    assert alone.open_tables == ("results",)
+    assert alone.displayed_tables == ("results",)
 
 
 @pytest.mark.parametrize(("rate", "slope"), [("1/sqrt(n)", -0.5), ("sqrt(ln n / n)", -0.42)])
@@ -122,7 +122,7 @@ def test_convergence_of_consistent_estimators_only():
         assert -0.6 < slopes[name] < -0.4
     assert slopes["2sele"] > -0.25
     assert set(found.frame("fits")["rate"]) == set(RATES)
-    assert any("go to AUGRC" in sentence for sentence in found.verdict)
+    assert any("converge to AUGRC" in sentence for sentence in found.verdict)
     with pytest.raises(InputError, match="at least 3 different `sizes`"):
         study_convergence(sizes=[64, 128])
 
@@ -172,12 +172,12 @@ def test_the_expectation_over_a_posterior():
     whole = posterior_expectation(p, metric="augrc")
     row = found.rows("expectations")[0]
     assert (row["expectation"], row["expectation_se"]) == (whole.mean, whole.standard_error)
-    assert row["mean_predictor"] == whole.of_mean
+    assert row["mean_predictor"] == whole.mean_predictor_value
     rows = {row["draws"]: row for row in found.rows()}
     assert list(rows) == [1, 2, 4, 8, 12]
     assert rows[12]["sd"] < 1e-12
     assert rows[12]["mean"] == pytest.approx(whole.mean)
-    assert rows[12]["mean_predictor"] == pytest.approx(whole.of_mean)
+    assert rows[12]["mean_predictor"] == pytest.approx(whole.mean_predictor_value)
     # Without replacement: sd^2 / k (1 - k / draws).
     expected = whole.standard_deviation * np.sqrt(1 / 4 - 1 / 12)
     assert rows[4]["sd"] == pytest.approx(expected, rel=0.35)

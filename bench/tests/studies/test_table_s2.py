@@ -7,7 +7,7 @@ from scipy.special import softmax
 import abstain as ab
 from abstain.confidence import score
 from abstain_bench.published import table
-from abstain_bench.studies._sources import SCORES_OF_TABLE, SoftmaxNorm, confidence_of
+from abstain_bench.studies._sources import TABLE_S2_SCORES, SoftmaxNorm, compute_confidence
 
 RNG = np.random.default_rng(7)
 Z = RNG.normal(scale=3.0, size=(500, 6))
@@ -52,8 +52,8 @@ def test_the_norm_that_the_code_takes_is_that_of_the_softmax():
     assert order(found) == order(MEANT["Negative Gini Score"])
     # The studies take what the code does, and the five others of the table.
     methods = {row["method"] for row in table("population_aurc_table_S2")}
-    assert set(SCORES_OF_TABLE) == methods - {"pnorm"} | {"l2_norm"}
-    assert order(confidence_of("l2_norm", OUTPUTS).values) == order(found)
+    assert set(TABLE_S2_SCORES) == methods - {"pnorm"} | {"l2_norm"}
+    assert order(compute_confidence("l2_norm", OUTPUTS).values) == order(found)
 
 
 def test_the_entropy_of_logits_is_none():

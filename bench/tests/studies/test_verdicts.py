@@ -12,7 +12,7 @@ from abstain_bench.studies import (
     study_posterior,
     study_weights,
 )
-from abstain_bench.studies._estimates import spread
+from abstain_bench.studies._estimates import error_summary
 
 SIZES = (8, 32, 128)
 
@@ -40,20 +40,20 @@ USUAL = own(np.random.default_rng(0).exponential(size=20))
 def test_where_all_rows_are_drawn_rounding_is_no_bias():
     found = study_estimators(USUAL, sizes=[20], repeats=5, estimators=["plugin", "log"])
     # The plug-in of all rows is the truth; log has a bias of its own.
-    assert "from 0 in 1 of 2 pairs of estimator and case" in said(found)
+    assert "standard errors in 1 of 2 pairs of estimator and case" in said(found)
     assert "plug-in +0 at n = 20; log" in said(found)
     assert "at n = 20 plug-in 0, log" in said(found)
 
 
 def test_data_without_loss_have_no_shares():
     text = said(study_estimators(NOTHING, sizes=[8], repeats=5))
-    assert text == "1 case has no loss at all and no part in shares of the AURC."
+    assert text == "1 case has no loss, so errors relative to the AURC are undefined there."
 
 
 def test_twice_the_augrc_may_be_the_aurc():
     # Equal, not above: one loss for all.
     text = said(study_estimators(CONSTANT, sizes=[8], repeats=5, replace=True))
-    assert "here never below the AURC (1 case)" in text
+    assert "never below the AURC here (1 case)" in text
     assert "above the AURC" not in text
 
 
@@ -62,13 +62,13 @@ def test_the_case_of_the_counterexample_is_named():
     z = rng.normal(size=(60, 3))
     p = ab.Predictions(logits=z, labels=z.argmin(axis=1))
     text = said(study_estimators(p, scores=["msr"], losses=["cross_entropy"], sizes=[8], repeats=5))
-    assert "on data (msr, cross-entropy) it goes to" in text
+    assert "on data (msr, cross-entropy) it converges to" in text
 
 
 @pytest.mark.parametrize(("population", "tied"), [("discrete-scores", 1), ("beta-scores", 0)])
 def test_the_limit_of_the_trapezoid_is_told_where_it_differs(population, tied):
     found = study_estimators(populations=[population], sizes=[8], repeats=5)
-    assert sum("the trapezoid has a limit of its own" in note for note in found.notes) == tied
+    assert sum("the trapezoid converges to another limit" in note for note in found.notes) == tied
     truth = ab.simulate.make(population)
     gap = abs(truth.aurc() - truth.aurc(ties="trapezoid"))
     assert (gap > 1e-4) == bool(tied)
@@ -77,14 +77,14 @@ def test_the_limit_of_the_trapezoid_is_told_where_it_differs(population, tied):
 def test_losses_whose_squares_overflow_are_refused():
     huge = own(1e200 * USUAL.loss)
     for study in (study_estimators, study_population_forms):
-        with pytest.raises(InputError, match=r"at most 1e\+60; 'own' of 'data' goes up to"):
+        with pytest.raises(InputError, match=r"at most 1e\+60.*largest 'own' loss of 'data' is"):
             study(huge)
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e60])
 def test_the_spread_has_no_scale(scale):
     values = np.random.default_rng(0).normal(1.2, 0.5, 50)
-    one, other = spread(values, 1.0), spread(scale * values, scale)
+    one, other = error_summary(values, 1.0), error_summary(scale * values, scale)
     for name in ("sd", "sd_se", "bias", "bias_se", "mae_se"):
         assert other[name] / scale == pytest.approx(one[name], rel=1e-9), name
 
@@ -111,15 +111,15 @@ def test_a_rate_does_not_depend_on_the_scale_of_the_loss():
 def test_faster_is_said_only_where_intervals_say_so():
     # Three sizes close together: no interval is narrow enough to tell the rates apart.
     found = study_convergence(populations=["beta-scores"], sizes=[8, 9, 10], repeats=60)
-    assert ", 0 lie below" in said(found)
-    assert "upper bound on the rate" not in said(found)
+    assert ", 0 are below" in said(found)
+    assert "upper bound" not in said(found)
 
 
 def test_an_estimated_truth_limits_what_a_rate_can_be():
     found = study_convergence(
         populations=["logits"], scores=["mls"], losses=["zero_one"], sizes=SIZES, repeats=20
     )
-    assert any("smaller errors cannot be seen" in note for note in found.notes)
+    assert any("Smaller errors cannot be detected" in note for note in found.notes)
 
 
 # ------------------------------------------------------------------------------ population forms
@@ -131,7 +131,7 @@ def test_forms_of_nothing_and_of_one_tie():
     # The definition is the other population form; only the weights of a finite sample differ.
     assert row["AURC_p"] == pytest.approx(row["reweighted"])
     assert abs(row["difference"]) > 1e-3
-    assert "With ties (1 case) the definition moreover accepts" in said(found)
+    assert "With ties (1 case), the relative difference" in said(found)
 
 
 # ------------------------------------------------------------------------------------- posterior
@@ -146,7 +146,7 @@ def posterior(draws: int, *, right: bool = False) -> ab.Predictions:
 def test_eight_draws_tell_what_independent_draws_do(draws):
     found = study_posterior(posterior(draws), metrics=["augrc"], repeats=20)
     sd = found.rows("expectations")[0]["sd_over_draws"]
-    told = f"8 draws tell the expectation to \u00b1 {sd / np.sqrt(8):.2g}."
+    told = f"The standard error with 8 draws is {sd / np.sqrt(8):.2g}."
     # All eight draws there are agree with themselves, which tells nothing.
     assert (told in said(found)) == (draws > 8)
     assert "e-1" not in said(found)
@@ -154,9 +154,9 @@ def test_eight_draws_tell_what_independent_draws_do(draws):
 
 def test_a_mean_predictor_that_is_equal_or_undefined():
     text = said(study_posterior(posterior(8, right=True), metrics=["augrc"], repeats=5))
-    assert "The mean predictor has the same." in text
+    assert "The mean predictor has the same value." in text
     text = said(study_posterior(posterior(8), score="mls", metrics=["augrc"], repeats=5))
-    assert "The mean predictor has no value." in text
+    assert "The metric of the mean predictor is undefined." in text
     assert numbers_are_there(text)
 
 
@@ -166,13 +166,13 @@ def test_draws_without_a_value_are_not_counted():
     draws[:, :7, 0] = np.abs(draws[:, :7, 0]) + 9  # no failure: the AUROC is undefined
     p = ab.Predictions(logit_samples=draws, labels=np.zeros(12, dtype=int))
     found = study_posterior(p, metrics=["failure_auroc"], repeats=5)
-    assert "in expectation over 5 draws" in said(found)
+    assert "the expectation over 5 draws is" in said(found)
 
 
 # --------------------------------------------------------------------------------------- weights
 def test_weights_name_the_rank_that_they_speak_of():
     text = said(study_weights(sizes=[8], points=5))
-    assert "u = 0.833 its weight is off by \u22120.083" in text
+    assert "u = 0.833 it is \u22120.083" in text
     assert "at n = 8 and" not in text
 
 

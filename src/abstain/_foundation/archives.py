@@ -17,7 +17,11 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
+from abstain._foundation.input_files import (
+    check_fits_memory,
+    library_errors_as_format_errors,
+    open_regular_file,
+)
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 
@@ -45,12 +49,12 @@ class Header(NamedTuple):
     #: Its axes.
     shape: tuple[int, ...]
     #: Whether the first axis runs fastest.
-    fortran: bool
+    is_fortran_order: bool
     #: Of its entries.
     dtype: np.dtype[Any]
 
     @property
-    def size(self) -> int:
+    def n_bytes(self) -> int:
         """The bytes of its entries."""
         return math.prod(self.shape) * self.dtype.itemsize
 
@@ -97,7 +101,7 @@ class Archive(Mapping[str, Array]):
         with self._open() as (archive, members):
             _read_to_end(archive, members[name])
 
-    def mapped(self, name: str) -> Array:
+    def memory_map(self, name: str) -> Array:
         """Map one array into memory if it is stored uncompressed; else read it.
 
         A mapped array is loaded page by page, so its checksum is not compared: call `verify` first.
@@ -105,15 +109,15 @@ class Archive(Mapping[str, Array]):
         with self._open() as (archive, members):
             member = members[name]
             header = self._header(archive, member, name)
-            plain = header.dtype.kind in "iuf" and not header.fortran and header.size
+            plain = header.dtype.kind in "iuf" and not header.is_fortran_order and header.n_bytes
             if member.compress_type != zipfile.ZIP_STORED or not plain:
                 return self._array(archive, member, name)
-        with opened(self.path) as file:
+        with open_regular_file(self.path) as file:
             file.seek(member.header_offset)
             before = file.read(_LOCAL)
         # Of the name and of what else stands before the member's bytes.
         extra = sum(int.from_bytes(before[at : at + 2], "little") for at in (26, 28))
-        start = member.header_offset + _LOCAL + extra + member.file_size - header.size
+        start = member.header_offset + _LOCAL + extra + member.file_size - header.n_bytes
         return np.memmap(self.path, header.dtype, "r", start, header.shape)
 
     @cached_property
@@ -124,7 +128,7 @@ class Archive(Mapping[str, Array]):
 
     @contextmanager
     def _open(self) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
-        with opened(self.path) as file:
+        with open_regular_file(self.path) as file:
             start = file.read(len(_START))
             if start != _START:
                 what = "a pickle" if start[:1] == b"\x80" else "no archive of arrays"
@@ -133,7 +137,10 @@ class Archive(Mapping[str, Array]):
                     "`numpy.savez`"
                 )
             length = file.seek(0, os.SEEK_END)
-            with plain_words(self.source, "npz"), zipfile.ZipFile(file) as archive:
+            with (
+                library_errors_as_format_errors(self.source, "npz"),
+                zipfile.ZipFile(file) as archive,
+            ):
                 check_member_count(file, archive)
                 yield archive, _members(archive, length, self.source)
 
@@ -144,7 +151,7 @@ class Archive(Mapping[str, Array]):
     def _array(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Array:
         with archive.open(member) as file:
             header = _header(file, member.file_size, f"{self.source} holds under {name!r}")
-            refuse_beyond_memory(header.size, self.source, f"the array {name!r}")
+            check_fits_memory(header.n_bytes, self.source, f"the array {name!r}")
             return _entries(file, header)
 
 
@@ -154,8 +161,8 @@ def verify_archive(path: Path, format_name: str) -> None:
     `torch.load` compares no checksums, so this function is called before it.
     """
     with (
-        opened(path) as file,
-        plain_words(path.name, format_name),
+        open_regular_file(path) as file,
+        library_errors_as_format_errors(path.name, format_name),
         zipfile.ZipFile(file) as archive,
     ):
         check_member_count(file, archive)
@@ -187,13 +194,13 @@ def _read_to_end(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
             pass
 
 
-def array_of(path: Path) -> Array:
+def read_npy(path: Path) -> Array:
     """Read the array of an .npy file."""
-    with opened(path) as file, plain_words(path.name, "npy"):
+    with open_regular_file(path) as file, library_errors_as_format_errors(path.name, "npy"):
         length = file.seek(0, os.SEEK_END)
         file.seek(0)
         header = _header(file, length, f"{path.name} holds")
-        refuse_beyond_memory(header.size, path.name, "its array")
+        check_fits_memory(header.n_bytes, path.name, "its array")
         return _entries(file, header)
 
 
@@ -245,7 +252,7 @@ def _header(file: IO[bytes], length: int, holds: str) -> Header:
             f"{holds} Python objects (pickles), which are never loaded because loading them can "
             "run any code; save plain arrays of numbers or text instead"
         )
-    if min(header.shape, default=0) < 0 or header.size != there:
+    if min(header.shape, default=0) < 0 or header.n_bytes != there:
         sides = " x ".join(f"{side:,}" for side in header.shape)
         raise FileFormatError(
             f"{holds} an array that claims {sides} entries of {header.dtype}, and {there:,} bytes"
@@ -271,4 +278,6 @@ def _entries(file: IO[bytes], header: Header) -> Array:
     if header.dtype.kind == "b":
         # Any byte but 0 is true; as it stands, NumPy would count a 7 as seven.
         out = held != 0
-    return out.reshape(header.shape[::-1]).T if header.fortran else out.reshape(header.shape)
+    return (
+        out.reshape(header.shape[::-1]).T if header.is_fortran_order else out.reshape(header.shape)
+    )

@@ -1,8 +1,8 @@
-"""Arrays of any library in, the caller's kind out.
+"""Conversion of arrays of any library to NumPy, and of results to the library of the caller.
 
-The only module that imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX, lists,
-series) are viewed as NumPy without a copy where their library allows it. Arrays on a device, and
-those a gradient flows through, stay with their library; see `abstain._foundation.foreign`.
+This is the only module that imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX,
+lists, series) are viewed as NumPy arrays, without a copy if their library allows it. Arrays on a
+device and arrays with a gradient stay in their library; see `abstain._foundation.gradients`.
 """
 
 import sys
@@ -13,18 +13,18 @@ import numpy as np
 from abstain.errors import InputError
 from abstain.typing import AnyArray, Array
 
-_HELD_BY_HOST = (np.ndarray, list, tuple)
+_HOST_TYPES = (np.ndarray, list, tuple)
 _JAX = ("jax", "jaxlib")
 
 
 def is_torch(x: object) -> bool:
-    """Tell whether `x` is a torch tensor, without importing torch."""
+    """Return whether `x` is a PyTorch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def of_numpy(x: object) -> bool:
-    """Tell whether `x` is an array of NumPy."""
+def is_numpy(x: object) -> bool:
+    """Return whether `x` is a NumPy array."""
     return isinstance(x, np.ndarray)
 
 
@@ -34,12 +34,12 @@ def library_of(x: object) -> str:
 
 
 def is_on_device(x: Any) -> bool:
-    """Tell whether `x` is an array that lives outside the host's memory.
+    """Return whether `x` is an array outside of host memory that is processed there.
 
-    Apple's GPU knows no double precision, so its arrays are copied to the host like those of a
-    CPU.
+    Apple's GPUs have no double precision, so their arrays are copied to host memory, as if they
+    were on a CPU.
     """
-    if isinstance(x, _HELD_BY_HOST):
+    if isinstance(x, _HOST_TYPES):
         return False
     if is_torch(x):
         return x.device.type not in {"cpu", "mps"}
@@ -47,28 +47,28 @@ def is_on_device(x: Any) -> bool:
     if library in _JAX:
         return not is_traced(x) and any(d.platform != "cpu" for d in x.devices())
     if library == "array_api_strict":
-        # Its second device is in the host's memory too, but behaves as if it were not.
+        # Its second device simulates a device and is in host memory.
         return bool(x.device != namespace(x).Device("CPU_DEVICE"))
     return library == "cupy"
 
 
 def is_traced(x: object) -> bool:
-    """Tell whether `x` stands for an array inside a transformation of JAX, such as `jax.grad`."""
+    """Return whether `x` is a tracer of a JAX transformation, such as `jax.grad`."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.core.Tracer)
 
 
 def to_numpy(x: AnyArray, name: str) -> Array:
-    """View or copy `x` as a NumPy array on the host; 16-bit brain floats widen exactly."""
+    """View or copy `x` as a NumPy array; bfloat16 becomes float32."""
     if isinstance(x, np.ndarray):
-        # A masked array or a matrix would smuggle in its own arithmetic.
+        # Subclasses such as masked arrays and matrices have a different arithmetic.
         if type(x) is not np.ndarray:
-            _refuse_masked(x, name)
+            _reject_masked(x, name)
             return np.asarray(x)
         return x
     if is_torch(x):
         return _from_torch(x, name)
-    x = _held_by_host(x, name)
+    x = _copy_to_host(x, name)
     try:
         out = np.asarray(x)
     except (TypeError, ValueError) as error:
@@ -78,8 +78,8 @@ def to_numpy(x: AnyArray, name: str) -> Array:
     return _widen_extension(out)
 
 
-def _held_by_host(x: Any, name: str) -> Any:
-    """Return what NumPy can read: values behind a gradient, a copy of what is on a device."""
+def _copy_to_host(x: Any, name: str) -> Any:
+    """Return an object that `np.asarray` accepts: without a gradient, and in host memory."""
     library = library_of(x)
     if library == "cupy":
         return x.get()
@@ -91,7 +91,7 @@ def _held_by_host(x: Any, name: str) -> Any:
 
 
 def primal(x: Any, name: str) -> Any:
-    """Return the values of an array inside a transformation of JAX, if it has any there."""
+    """Return the values of a JAX tracer; an InputError if it has none, as inside jax.jit."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
         raise InputError(
@@ -101,7 +101,7 @@ def primal(x: Any, name: str) -> Any:
     return x
 
 
-def _refuse_masked(x: Array, name: str) -> None:
+def _reject_masked(x: Array, name: str) -> None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise InputError(f"`{name}` is a masked array with masked entries; drop or fill them first")
 
@@ -112,56 +112,56 @@ def _from_torch(x: Any, name: str) -> Array:
     if x.dtype == torch.bfloat16:
         x = x.to(torch.float32)
     try:
-        out: Array = x.numpy()
+        values: Array = x.numpy()
     except RuntimeError as error:
         raise InputError(
             f"`{name}` has no values that NumPy can read, as inside torch.func.vmap: {error}"
         ) from error
-    return out
+    return values
 
 
 def _widen_extension(x: Array) -> Array:
-    """Widen dtypes that NumPy knows only through ml_dtypes (JAX's bfloat16) to float32."""
+    """Convert the dtypes of ml_dtypes, such as the bfloat16 of JAX, to float32."""
     if x.dtype.kind == "V" and x.dtype.name in {"bfloat16", "float8_e4m3fn", "float8_e5m2"}:
         return x.astype(np.float32)
     return x
 
 
-def sealed(x: AnyArray) -> Any:
-    """View an array read-only, so that no later step can write to the caller's data.
+def read_only(x: AnyArray) -> Any:
+    """Return a read-only view of a NumPy array, so that no function can modify the caller's data.
 
-    Other libraries have no such view; nothing here writes to their arrays.
+    Other libraries have no read-only views, so their arrays are returned unchanged.
     """
     if not isinstance(x, np.ndarray):
         return x
-    out = x.view()
-    out.flags.writeable = False
-    return out
+    view = x.view()
+    view.flags.writeable = False
+    return view
 
 
 def inner(x: Array, y: Array) -> float:
-    """Sum the products of two vectors of the host on this thread alone.
+    """Compute the inner product of two NumPy vectors in the calling thread.
 
-    A product by BLAS wakes a thread for each core, which then waits for more on its core, and what
-    it rounds to depends on how many there are.
+    BLAS would start a thread on each core, which then waits there for more work, and its rounding
+    error depends on the number of threads.
     """
     return float(np.einsum("i,i->", x, y))
 
 
-def like(result: AnyArray, reference: AnyArray) -> AnyArray:
-    """Return `result` as an array of the library and device of `reference`.
+def as_array_like(result: AnyArray, reference: AnyArray) -> AnyArray:
+    """Convert a NumPy result to the library and device of `reference`.
 
-    What was computed by another library than NumPy stays as it is.
+    An array of another library is returned unchanged.
     """
     if not isinstance(result, np.ndarray):
         return result
     if is_torch(reference):
         torch = sys.modules["torch"]
-        # A tensor of its own: torch cannot guard memory that is read-only here.
-        own = torch.from_numpy(np.array(result))
-        if reference.device.type == "mps" and own.dtype == torch.float64:
-            own = own.to(torch.float32)
-        return own.to(reference.device)
+        # Copied, because PyTorch has no read-only tensors.
+        tensor = torch.from_numpy(np.array(result))
+        if reference.device.type == "mps" and tensor.dtype == torch.float64:
+            tensor = tensor.to(torch.float32)
+        return tensor.to(reference.device)
     library = library_of(reference)
     if library in {"cupy", *_JAX} or hasattr(reference, "__array_namespace__"):
         return _through_namespace(result, reference)
@@ -174,7 +174,7 @@ def _through_namespace(result: Array, reference: AnyArray) -> AnyArray:
     if isinstance(reference, np.ndarray):
         return result
     xp = array_namespace(reference)
-    # Inside a transformation an array has no device of its own to name.
+    # A tracer has no device.
     return xp.asarray(result, device=None if is_traced(reference) else device(reference))
 
 
@@ -187,28 +187,28 @@ def namespace(x: AnyArray) -> Any:
     return array_namespace(x)
 
 
-def beside(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
-    """Return `x` as an array of the library and on the device of `reference`."""
+def move_to_library_of(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
+    """Convert `x` to an array of the library and device of `reference`."""
     from array_api_compat import device, is_array_api_obj, to_device
 
     xp = namespace(reference)
-    # Inside a transformation an array has no device of its own to name.
-    place = None if is_traced(reference) else device(reference)
+    # A tracer has no device.
+    target_device = None if is_traced(reference) else device(reference)
     if is_array_api_obj(x) and namespace(x) is xp:
-        return x if place is None or is_traced(x) else to_device(x, place)
-    # An array of its own: not every library takes one that is read-only or runs backwards.
-    return xp.asarray(np.array(to_numpy(x, name), order="C"), device=place)
+        return x if target_device is None or is_traced(x) else to_device(x, target_device)
+    # Copied, because some libraries reject arrays that are read-only or have negative strides.
+    return xp.asarray(np.array(to_numpy(x, name), order="C"), device=target_device)
 
 
-def brain_bits(x: AnyArray) -> Array | None:
-    """Return the patterns of a bfloat16 vector on the host as uint16; None for any other dtype."""
+def bfloat16_bits(x: AnyArray) -> Array | None:
+    """Return the bit patterns of a bfloat16 vector as uint16; None for other dtypes."""
     if isinstance(x, np.ndarray):
-        known = x.dtype.kind == "V" and x.dtype.name == "bfloat16"
-        return x.view(np.uint16) if known else None
+        is_bfloat16 = x.dtype.kind == "V" and x.dtype.name == "bfloat16"
+        return x.view(np.uint16) if is_bfloat16 else None
     if not is_torch(x):
         return None
     torch = sys.modules["torch"]
     if x.dtype != torch.bfloat16:
         return None
-    out: Array = x.detach().cpu().view(torch.int16).numpy().view(np.uint16)
-    return out
+    patterns: Array = x.detach().cpu().view(torch.int16).numpy().view(np.uint16)
+    return patterns

@@ -1,7 +1,8 @@
-"""The kernels behind `abstain._foundation.packed` in NumPy, in blocks that stay in the cache.
+"""The kernels of `abstain._foundation.packed` in NumPy, in blocks that fit into the cache.
 
-Each does what the compiled function of the same name in `compiled` does; the tests hold them
-equal. `packed` documents the layout of the keys.
+Each function computes the same as the function of this name in `compiled`; a test compares them.
+The module `packed` describes the encoding of the keys. Two keys of one sign belong to the same tie
+group if ``key ^ other_key`` is at most 1, that is, if they differ at most in the loss bit.
 """
 
 from collections.abc import Iterator
@@ -11,90 +12,98 @@ import numpy as np
 
 from abstain.typing import Array, BoolArray, IntArray
 
-#: Keys in one pass, so that its temporaries stay in the L2 cache.
+#: Number of keys in one pass; its temporary arrays fit into the L2 cache.
 _BLOCK = 1 << 15
 
 
-def pack(bits: Array, loss: Array, keys: Array) -> tuple[int, bool]:
-    """Write the keys of non-negative confidences; see `compiled.pack`."""
-    highest = 0
-    for low in range(0, bits.size, _BLOCK):
-        here = slice(low, low + _BLOCK)
-        value, key = loss[here], keys[here]
-        if not _is_binary(value):
+def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
+    """Write the keys of non-negative confidences; see `compiled.pack_nonnegative`."""
+    max_pattern = 0
+    for start in range(0, patterns.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        block_loss, key = loss[block], keys[block]
+        if not _is_binary(block_loss):
             return 0, False
-        highest = max(highest, int(bits[here].max()))
-        np.left_shift(bits[here], 1, out=key)
-        np.bitwise_or(key, value == 0, out=key)
+        max_pattern = max(max_pattern, int(patterns[block].max()))
+        np.left_shift(patterns[block], 1, out=key)
+        # The complement turns the success bit into the loss bit.
+        np.bitwise_or(key, block_loss == 0, out=key)
         np.invert(key, out=key)
-    return highest, True
+    return max_pattern, True
 
 
-def split(bits: Array, loss: Array, keys: Array, sign: Any, infinity: Any) -> int:
-    """Write keys of both signs to the two ends; see `compiled.split`."""
-    front, back = 0, keys.size
-    for low in range(0, bits.size, _BLOCK):
-        here = slice(low, low + _BLOCK)
-        if ((bits[here] & ~sign) >= infinity).any():
+def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
+    """Write non-negative keys to the front, negative ones to the back; see `compiled`."""
+    front_end, back_start = 0, keys.size
+    for start in range(0, patterns.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        if ((patterns[block] & ~sign_bit) >= infinity).any():
             return -1
-        negative = bits[here] > sign
-        key = (bits[here] << 1) | (loss[here] != 0)
-        below = key[negative]
-        above = ~(key[~negative] ^ 1)
-        keys[front : front + above.size] = above
-        keys[back - below.size : back] = below
-        front, back = front + above.size, back - below.size
-    return front
+        is_negative = patterns[block] > sign_bit
+        # The shift drops the sign bit.
+        key = (patterns[block] << 1) | (loss[block] != 0)
+        negative_keys = key[is_negative]
+        nonnegative_keys = ~(key[~is_negative] ^ 1)
+        keys[front_end : front_end + nonnegative_keys.size] = nonnegative_keys
+        keys[back_start - negative_keys.size : back_start] = negative_keys
+        front_end += nonnegative_keys.size
+        back_start -= negative_keys.size
+    return front_end
 
 
-def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
-    """Return failures, rank sum, area and ties; see `compiled.sweep`."""
-    end, failed, risk = 0, 0, 0.0
-    doubled_ranks, selective, single = 0, 0.0, 0
-    for ends, fails in vertex_blocks(keys, split):
-        risks = fails / ends
-        count, n_failed = np.diff(ends, prepend=end), np.diff(fails, prepend=failed)
-        # Products with the vertex before, the last one of the previous block included.
-        before = risk if end else float(risks[0])
-        doubled_ranks += int(np.dot(n_failed, ends) + np.dot(n_failed[1:], ends[:-1]))
-        doubled_ranks += int(n_failed[0]) * end
-        selective += float((count * risks).sum() + (count[1:] * risks[:-1]).sum())
-        selective += float(count[0]) * before
-        single += int(np.count_nonzero(count == 1))
-        end, failed, risk = int(ends[-1]), int(fails[-1]), float(risks[-1])
-    return failed, doubled_ranks, selective, keys.size - single
+def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
+    """Return the failures, their ranks, the area and the ties; see `compiled.sum_areas`."""
+    last_end, last_failures, last_risk = 0, 0, 0.0
+    doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
+    for group_ends, cumulative_failures in iterate_group_ends(keys, n_nonnegative):
+        risk = cumulative_failures / group_ends
+        group_size = np.diff(group_ends, prepend=last_end)
+        n_failures = np.diff(cumulative_failures, prepend=last_failures)
+        # The vertex before the first group of the block is the last one of the previous block.
+        risk_before = last_risk if last_end else float(risk[0])
+        doubled_rank_sum += int(np.dot(n_failures, group_ends))
+        doubled_rank_sum += int(np.dot(n_failures[1:], group_ends[:-1]))
+        doubled_rank_sum += int(n_failures[0]) * last_end
+        doubled_area += float((group_size * risk).sum() + (group_size[1:] * risk[:-1]).sum())
+        doubled_area += float(group_size[0]) * risk_before
+        n_untied += int(np.count_nonzero(group_size == 1))
+        last_end, last_failures = int(group_ends[-1]), int(cumulative_failures[-1])
+        last_risk = float(risk[-1])
+    return last_failures, doubled_rank_sum, doubled_area, keys.size - n_untied
 
 
-def ends(
-    keys: Array, opens: bool, closes: bool, merge: bool
+def find_group_ends(
+    keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where groups end among neighboring keys; see `compiled.ends`."""
-    is_bound = np.empty(keys.size + 1, np.bool_)
-    is_bound[0], is_bound[-1] = opens, closes
-    np.greater(keys[1:] ^ keys[:-1], 1, out=is_bound[1:-1])
+    """Return where groups end among consecutive keys; see `compiled.find_group_ends`."""
+    # Entry i: whether a group boundary lies before key i.
+    is_boundary = np.empty(keys.size + 1, np.bool_)
+    is_boundary[0], is_boundary[-1] = starts_group, ends_group
+    np.greater(keys[1:] ^ keys[:-1], 1, out=is_boundary[1:-1])
     is_failure = (keys & 1).astype(np.bool_)
-    is_untied_success = is_bound[:-1] & is_bound[1:] & ~is_failure
-    is_end = is_bound[1:].copy()
+    is_untied_success = is_boundary[:-1] & is_boundary[1:] & ~is_failure
+    is_end = is_boundary[1:].copy()
     if merge:
-        # Successes are merged up to the last one that no other untied success follows.
+        # A merged group ends with the last of consecutive untied successes.
         is_end[:-1] &= ~(is_untied_success[:-1] & is_untied_success[1:])
-    # A running sum over all keys would take half of the time.
+    # A cumulative sum over all keys would double the time, so it runs over ends and failures.
     rows = np.flatnonzero(is_end | is_failure)
-    ends_group = is_end[rows]
-    last = rows[ends_group]
-    fails = np.cumsum(is_failure[rows], dtype=np.int64)[ends_group]
-    return last + 1, fails, is_untied_success[last]
+    is_end_row = is_end[rows]
+    last_rows = rows[is_end_row]
+    cumulative_failures = np.cumsum(is_failure[rows], dtype=np.int64)[is_end_row]
+    return last_rows + 1, cumulative_failures, is_untied_success[last_rows]
 
 
-def tally(bits: Array, loss: Array, table: IntArray) -> bool:
-    """Count (failed, pattern) pairs into the table; see `compiled.tally`."""
-    for low in range(0, bits.size, 8 * _BLOCK):
-        here = slice(low, low + 8 * _BLOCK)
-        if not _is_binary(loss[here]):
+def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
+    """Add the numbers of (failure, pattern) pairs to the table; see `compiled.count_patterns`."""
+    for start in range(0, patterns.size, 8 * _BLOCK):
+        block = slice(start, start + 8 * _BLOCK)
+        if not _is_binary(loss[block]):
             return False
-        pair = (loss[here] != 0).astype(np.int64) << 16
-        pair |= bits[here]
-        table += np.bincount(pair, minlength=table.size).reshape(table.shape)
+        # Flat index into `counts`, of shape (2, 65536).
+        flat_index = (loss[block] != 0).astype(np.int64) << 16
+        flat_index |= patterns[block]
+        counts += np.bincount(flat_index, minlength=counts.size).reshape(counts.shape)
     return True
 
 
@@ -104,18 +113,18 @@ def _is_binary(loss: Array) -> bool:
     return bool(((loss == 0) | (loss == 1)).all())
 
 
-def vertex_blocks(keys: Array, split: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield samples and failures accepted through each group, a block of keys at a time."""
-    failed = 0
-    for begin, stop in ((0, split), (split, keys.size)):
-        for low in range(begin, stop, _BLOCK):
-            high = min(low + _BLOCK, stop)
-            here, ahead = keys[low:high], keys[low + 1 : min(high + 1, stop)]
-            last = np.flatnonzero((here[: ahead.size] ^ ahead) > 1)
-            if high == stop:
-                last = np.append(last, high - low - 1)
-            through = np.cumsum(here & 1, dtype=np.int64)
-            through += failed
-            failed = int(through[-1])
-            if last.size:
-                yield last + (low + 1), through[last]
+def iterate_group_ends(keys: Array, n_nonnegative: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the end of each tie group and the cumulative failures there, block by block."""
+    failures_before = 0
+    for sign_start, sign_end in ((0, n_nonnegative), (n_nonnegative, keys.size)):
+        for start in range(sign_start, sign_end, _BLOCK):
+            end = min(start + _BLOCK, sign_end)
+            block, following = keys[start:end], keys[start + 1 : min(end + 1, sign_end)]
+            last_rows = np.flatnonzero((block[: following.size] ^ following) > 1)
+            if end == sign_end:
+                last_rows = np.append(last_rows, end - start - 1)
+            cumulative_failures = np.cumsum(block & 1, dtype=np.int64)
+            cumulative_failures += failures_before
+            failures_before = int(cumulative_failures[-1])
+            if last_rows.size:
+                yield last_rows + (start + 1), cumulative_failures[last_rows]

@@ -17,14 +17,14 @@ class Named(Protocol):
 EntryT = TypeVar("EntryT", bound=Named)
 
 
-def spelled_as(name: str, names: Iterable[str]) -> str:
+def match_spelling(name: str, names: Iterable[str]) -> str:
     """Return the one of the names that differs at most in hyphens and underscores, else the name.
 
     Names of scores have underscores; files of earlier versions have hyphens.
 
     Examples
     --------
-    >>> spelled_as("mcd-msr", ["msr", "mcd_msr"]), spelled_as("mcp", ["msr"])
+    >>> match_spelling("mcd-msr", ["msr", "mcd_msr"]), match_spelling("mcp", ["msr"])
     ('mcd_msr', 'mcp')
     """
     names = list(names)
@@ -48,9 +48,9 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     Hyphens and underscores mean the same when an entry is looked up.
     """
 
-    def __init__(self, kind: str, *, listed: str = "") -> None:
+    def __init__(self, kind: str, *, list_command: str = "") -> None:
         self._kind = kind
-        self._listed = listed or f"list {kind}s"
+        self._listed = list_command or f"list {kind}s"
         self._entries: dict[str, EntryT] = {}
         self._elsewhere: list[tuple[Mapping[str, Any], str]] = []
 
@@ -61,7 +61,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._entries[entry.name] = entry
         return entry
 
-    def refer(self, other: Mapping[str, Any], words: str) -> None:
+    def add_redirect(self, other: Mapping[str, Any], words: str) -> None:
         """Say of a name that only another catalogue has what is to be done with it.
 
         In the words "{0!r}" is the name. So a catalogue can speak of one that is built on it.
@@ -73,7 +73,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         try:
             return self._entries[name]
         except KeyError:
-            match = spelled_as(str(name), self._entries)
+            match = match_spelling(str(name), self._entries)
             if match in self._entries:
                 return self._entries[match]
             for other, words in self._elsewhere:

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import namespace, of_numpy, to_numpy
+from abstain._foundation.arrays import is_numpy, namespace, to_numpy
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 _NUMERIC = "biuf"
 
 #: From here on, neighboring whole numbers are one float64.
-EXACT = 2**53
+FIRST_INEXACT_INTEGER = 2**53
 
 
 def _first(bad: BoolArray) -> int:
     return int(np.flatnonzero(bad.ravel())[0])
 
 
-def refuse(name: str, rule: str, values: Array, bad: BoolArray, *, hint: str = "") -> None:
+def reject_entries(name: str, rule: str, values: Array, bad: BoolArray, *, hint: str = "") -> None:
     """Raise a DomainError that names the first offending entry, if there is one."""
     if not bad.any():
         return
@@ -59,7 +59,7 @@ def _numbers(x: Array, name: str) -> Array:
             raise DomainError(
                 f"`{name}` must be finite; got a whole number beyond the range of float64"
             ) from None
-        refuse_tied(x, out, name)
+        reject_rounding_ties(x, out, name)
         return out
     shown = x[0] if x.size else ""
     raise DomainError(f"`{name}` must hold numbers; got {x.dtype} values such as {shown!r}")
@@ -78,7 +78,7 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         proven = np.isfinite(np.add.reduce(x, axis=None))
     if not proven:
-        refuse(name, "must be finite", x, ~np.isfinite(x), hint=hint)
+        reject_entries(name, "must be finite", x, ~np.isfinite(x), hint=hint)
     return x
 
 
@@ -92,13 +92,13 @@ def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = No
     )
     out = out if out.dtype.kind == "f" else out.astype(np.float64)
     if out is not given:
-        refuse_tied(given, out, name)
+        reject_rounding_ties(given, out, name)
     return out
 
 
-def refuse_tied(given: Array, double: Array, name: str) -> None:
+def reject_rounding_ties(given: Array, double: Array, name: str) -> None:
     """Refuse numbers that differ and are one number in the precision we compute in."""
-    most = EXACT if double.dtype == np.float64 else 2**24
+    most = FIRST_INEXACT_INTEGER if double.dtype == np.float64 else 2**24
     if given.dtype.kind in "biuO" and not (np.abs(double) >= most).any():
         return
     order = np.argsort(given, kind="stable")
@@ -118,20 +118,22 @@ def loss(x: AnyArray, *, length: int | None = None) -> Array:
     """Validate a loss vector: one finite, non-negative number a sample."""
     out = finite(_double(vector(x, "loss", length=length, like="confidence")), "loss")
     if out.dtype.kind in "if" and out.min() < 0:
-        refuse("loss", "must not be negative", out, out < 0, hint="Pass a loss, not an accuracy.")
-    return summable(out, "loss")
+        reject_entries(
+            "loss", "must not be negative", out, out < 0, hint="Pass a loss, not an accuracy."
+        )
+    return finite_sum(out, "loss")
 
 
 #: Fewer samples of many may have confidences of 0 and 1 alone by chance.
 _TELLING = 30
 
 
-def refuse_swapped(confidence: Array, loss: Array, *, part: bool = False) -> None:
+def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool = False) -> None:
     """Refuse a 0/1 "confidence" beside a graded "loss": the two were passed in the other order.
 
     What may be a part of more samples is only judged where it is not small.
     """
-    if part and confidence.size < _TELLING:
+    if is_batch and confidence.size < _TELLING:
         return
     # Almost every confidence has a first entry that is neither, so this costs nothing.
     if confidence[0] not in {0, 1} or loss.dtype.kind != "f":
@@ -147,7 +149,7 @@ def refuse_swapped(confidence: Array, loss: Array, *, part: bool = False) -> Non
     )
 
 
-def summable(x: Array, name: str) -> Array:
+def finite_sum(x: Array, name: str) -> Array:
     """Refuse numbers so large that their sum overflows; nothing but NaN could come of them."""
     with np.errstate(over="ignore"):
         total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
@@ -158,11 +160,11 @@ def summable(x: Array, name: str) -> Array:
     return x
 
 
-def weighable(loss: Array, weight: FloatArray) -> None:
+def finite_weighted_sum(loss: Array, weight: FloatArray) -> None:
     """Refuse a weight x loss so large that its sum overflows."""
     with np.errstate(over="ignore"):
         if not np.isfinite(float(loss.max()) * weight.sum()):
-            summable(weight * loss, "weight * loss")
+            finite_sum(weight * loss, "weight * loss")
 
 
 def _double(x: Array) -> Array:
@@ -171,7 +173,7 @@ def _double(x: Array) -> Array:
     return x.astype(np.float64) if wide else x
 
 
-def weight(x: AnyArray | None, *, length: int, part: bool = False) -> FloatArray | None:
+def weight(x: AnyArray | None, *, length: int, is_batch: bool = False) -> FloatArray | None:
     """Validate sample weights: finite, non-negative, not all zero.
 
     What may be a part of more samples, such as a batch, may have only weights of 0.
@@ -180,32 +182,32 @@ def weight(x: AnyArray | None, *, length: int, part: bool = False) -> FloatArray
         return None
     out = finite(_double(vector(x, "weight", length=length, like="confidence")), "weight")
     if out.dtype.kind in "if" and out.min() < 0:
-        refuse("weight", "must not be negative", out, out < 0)
-    out = summable(out.astype(np.float64, copy=False), "weight")
-    if not part and not out.any():
+        reject_entries("weight", "must not be negative", out, out < 0)
+    out = finite_sum(out.astype(np.float64, copy=False), "weight")
+    if not is_batch and not out.any():
         raise DomainError("`weight` must not be zero everywhere; got only zeros")
     return out
 
 
 def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
     """Refuse entries outside [0, 1]."""
-    if not of_numpy(x):
+    if not is_numpy(x):
         if bool(namespace(x).any((x < 0) | (x > 1))):
             unit_interval(to_numpy(x, name), name, hint=hint)
         return x
     if x.dtype.kind != "b" and (x.min() < 0 or x.max() > 1):
-        refuse(name, "must lie in [0, 1]", x, (x < 0) | (x > 1), hint=hint)
+        reject_entries(name, "must lie in [0, 1]", x, (x < 0) | (x > 1), hint=hint)
     return x
 
 
-def binary_loss(x: Array, *, needed_by: str) -> Array:
+def binary_loss(x: Array, *, required_by: str) -> Array:
     """Refuse losses other than 0 and 1."""
-    if not of_numpy(x):
+    if not is_numpy(x):
         if bool(namespace(x).any((x != 0) & (x != 1))):
-            binary_loss(to_numpy(x, "loss"), needed_by=needed_by)
+            binary_loss(to_numpy(x, "loss"), required_by=required_by)
         return x
     if x.dtype.kind != "b":
-        refuse("loss", f"must be 0 or 1 for {needed_by}", x, (x != 0) & (x != 1))
+        reject_entries("loss", f"must be 0 or 1 for {required_by}", x, (x != 0) & (x != 1))
     return x
 
 

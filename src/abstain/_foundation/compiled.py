@@ -1,7 +1,8 @@
-"""The numba kernels behind `abstain._foundation.packed`: one pass each, cached on disk.
+"""The kernels of `abstain._foundation.packed` compiled by numba, one pass each, cached on disk.
 
-Each does what the NumPy function of the same name in `blockwise` does. This module imports numba,
-so it is itself imported on the first use only; see `packed.kernels`.
+Each function computes the same as the NumPy function of this name in `blockwise`. The module
+imports numba, so it is imported on first use; see `packed.kernels`. The module `packed` describes
+the encoding of the keys.
 """
 
 from collections.abc import Callable
@@ -12,12 +13,12 @@ import numpy as np
 
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Vertices that wait for their division; three such buffers of 8-byte numbers stay in L1.
+#: Number of vertices in a buffer. Three buffers of 8-byte numbers fit into the L1 cache.
 _BLOCK = 1024
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile without the interpreter lock, cached on disk where there is a folder for it."""
+    """Compile without the interpreter lock, and cache on disk if a folder is writable."""
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -30,155 +31,189 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @njit()
-def pack(bits: Array, loss: Array, keys: Array) -> tuple[int, bool]:
-    """Write the keys of non-negative confidences; return the highest pattern, and if all is 0/1."""
+def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
+    """Write the keys of non-negative confidences.
+
+    Returns the largest bit pattern, and whether all losses are 0 or 1. If the pattern is at least
+    that of infinity, some confidence is negative or not finite, and the keys are not valid.
+    """
     one = keys.dtype.type(1)
-    highest = keys.dtype.type(0)
-    binary = True
-    for i in range(bits.size):
-        pattern = bits[i]
+    max_pattern = keys.dtype.type(0)
+    is_binary = True
+    for i in range(patterns.size):
+        pattern = patterns[i]
         value = loss[i]
-        highest = max(highest, pattern)
-        binary &= (value == 0) | (value == 1)
+        max_pattern = max(max_pattern, pattern)
+        is_binary &= (value == 0) | (value == 1)
         keys[i] = ~((pattern << one) | keys.dtype.type(value == 0))
-    return highest, binary
+    return max_pattern, is_binary
 
 
 @njit()
-def split(bits: Array, loss: Array, keys: Array, sign: Any, infinity: Any) -> int:
-    """Write keys of both signs to the two ends; return where they meet, or -1 if not finite."""
+def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
+    """Write the keys of non-negative confidences to the front, of negative ones to the back.
+
+    Returns the number of non-negative confidences, or -1 if a confidence is not finite.
+    """
     one = keys.dtype.type(1)
-    low, high = 0, keys.size - 1
-    bad = False
-    for i in range(bits.size):
-        pattern = bits[i]
-        negative = pattern > sign
-        bad |= (pattern & ~sign) >= infinity
+    front, back = 0, keys.size - 1
+    is_invalid = False
+    for i in range(patterns.size):
+        pattern = patterns[i]
+        is_negative = pattern > sign_bit
+        is_invalid |= (pattern & ~sign_bit) >= infinity
         magnitude = pattern << one
-        # Both ends are written without a branch, which mixed signs would mispredict.
-        keys[low] = ~(magnitude | keys.dtype.type(loss[i] == 0))
-        keys[high] = magnitude | keys.dtype.type(loss[i] != 0) if negative else keys[high]
-        low += not negative
-        high -= negative
-    return -1 if bad else low
+        # Both ends are written without a branch, because mixed signs would be mispredicted.
+        keys[front] = ~(magnitude | keys.dtype.type(loss[i] == 0))
+        keys[back] = magnitude | keys.dtype.type(loss[i] != 0) if is_negative else keys[back]
+        front += not is_negative
+        back -= is_negative
+    return -1 if is_invalid else front
 
 
 @njit()
-def _advance(keys: Array, low: int, high: int, buffer: IntArray, failed: int) -> tuple[int, int]:
-    """Write the vertices whose group ends in ``keys[low:high]`` behind entry 0 of the buffer."""
-    ends, fails = buffer[0], buffer[1]
+def _append_group_ends(
+    keys: Array, start: int, end: int, buffer: IntArray, n_failures: int
+) -> tuple[int, int]:
+    """Write the groups that end in ``keys[start:end]`` to the buffer, from its entry 1 on.
+
+    Row 0 of the buffer has the ends of the groups, row 1 the cumulative failures. Returns the used
+    size of the buffer and the cumulative failures.
+    """
+    group_ends, cumulative_failures = buffer[0], buffer[1]
     size = 1
-    for j in range(low, high):
-        failed += keys[j] & 1
-        ends[size] = j + 1
-        fails[size] = failed
-        # The slot is kept only if the next key is of another group: no branch here either.
+    for j in range(start, end):
+        n_failures += keys[j] & 1
+        group_ends[size] = j + 1
+        cumulative_failures[size] = n_failures
+        # Keep the entry only if the next key belongs to another group, without a branch.
         size += (keys[j] ^ keys[j + 1]) > 1
-    return size, failed
+    return size, n_failures
 
 
-# Vector registers need sums in any order and divisions that are not checked for zero; neither
-# matters here, where every divisor is a number of samples and nothing is NaN or infinite.
+# "reassoc" permits sums in vector registers, and error_model="numpy" divisions without a check for
+# zero. Both are safe: every divisor is a positive count, and no number is NaN or infinite.
 @njit(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _settle(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
-    """Add up ranks and trapezoids between the vertices in the buffer; keep the last as entry 0."""
-    ends, fails = buffer[0], buffer[1]
-    doubled_ranks, selective, single = 0, 0.0, 0
+def _sum_buffer(buffer: IntArray, risk: FloatArray, size: int) -> tuple[int, float, int]:
+    """Add up ranks and trapezoids between the vertices of the buffer.
+
+    The last vertex becomes entry 0, the vertex before the next block.
+    """
+    group_ends, cumulative_failures = buffer[0], buffer[1]
+    doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
     for j in range(1, size):
-        risk[j] = np.float64(fails[j]) / np.float64(ends[j])
-    if ends[0] == 0:
+        risk[j] = np.float64(cumulative_failures[j]) / np.float64(group_ends[j])
+    if group_ends[0] == 0:
         risk[0] = risk[1]
     for j in range(1, size):
-        count = ends[j] - ends[j - 1]
-        doubled_ranks += (fails[j] - fails[j - 1]) * (ends[j] + ends[j - 1])
-        selective += np.float64(count) * (risk[j] + risk[j - 1])
-        single += count == 1
-    ends[0], fails[0], risk[0] = ends[size - 1], fails[size - 1], risk[size - 1]
-    return doubled_ranks, selective, single
+        group_size = group_ends[j] - group_ends[j - 1]
+        n_failures = cumulative_failures[j] - cumulative_failures[j - 1]
+        doubled_rank_sum += n_failures * (group_ends[j] + group_ends[j - 1])
+        doubled_area += np.float64(group_size) * (risk[j] + risk[j - 1])
+        n_untied += group_size == 1
+    last = size - 1
+    group_ends[0], cumulative_failures[0], risk[0] = (
+        group_ends[last],
+        cumulative_failures[last],
+        risk[last],
+    )
+    return doubled_rank_sum, doubled_area, n_untied
 
 
 @njit()
-def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
-    """Return the failures, their doubled rank sum, and the tied samples.
+def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
+    """Return the sums over sorted keys from which AURC and AUGRC follow.
 
-    The third of four numbers is twice the area under the selective risk, in units of samples.
+    These are the number of failures, twice the sum of the failures' ranks (ties averaged), twice
+    the area under the selective risk over the number of accepted samples, and the number of tied
+    samples.
     """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)
-    failed, doubled_ranks, single, selective = 0, 0, 0, 0.0
-    for begin, stop in ((0, split), (split, keys.size)):
-        for low in range(begin, stop, _BLOCK):
-            high = min(low + _BLOCK, stop)
-            last = high == stop
-            size, failed = _advance(keys, low, high - last, buffer, failed)
-            if last:
-                failed += keys[high - 1] & 1
-                buffer[0, size], buffer[1, size] = high, failed
+    n_failures, doubled_rank_sum, n_untied, doubled_area = 0, 0, 0, 0.0
+    for sign_start, sign_end in ((0, n_nonnegative), (n_nonnegative, keys.size)):
+        for start in range(sign_start, sign_end, _BLOCK):
+            end = min(start + _BLOCK, sign_end)
+            is_last = end == sign_end
+            size, n_failures = _append_group_ends(keys, start, end - is_last, buffer, n_failures)
+            if is_last:
+                n_failures += keys[end - 1] & 1
+                buffer[0, size], buffer[1, size] = end, n_failures
                 size += 1
             if size > 1:
-                # A block is summed by itself first, so rounding grows with the blocks only.
-                partial = _settle(buffer, risk, size)
-                doubled_ranks += partial[0]
-                selective += partial[1]
-                single += partial[2]
-    return failed, doubled_ranks, selective, keys.size - single
+                # Each block has its own sum, so the rounding error grows with the blocks only.
+                block_rank_sum, block_area, block_untied = _sum_buffer(buffer, risk, size)
+                doubled_rank_sum += block_rank_sum
+                doubled_area += block_area
+                n_untied += block_untied
+    return n_failures, doubled_rank_sum, doubled_area, keys.size - n_untied
 
 
 @njit()
-def ends(
-    keys: Array, opens: bool, closes: bool, merge: bool
+def find_group_ends(
+    keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where the groups among neighboring keys end; `merge` joins untied successes.
+    """Return where tie groups end among consecutive keys.
 
-    `opens` and `closes` are whether a group begins with the first key and ends with the last.
-    Returns for each group its last key + 1, the failures so far, and whether it consists of untied
-    successes.
+    `starts_group` and `ends_group` state whether a group starts with the first key and ends with
+    the last. With `merge`, consecutive untied successes form one group. Returns the end of each
+    group (index of its last key + 1), the failures up to there, and whether the group consists of
+    untied successes.
     """
     n = keys.size
     # The masks are bytes, and each loop does one thing, so that the compiler vectorizes it.
-    is_bound = np.empty(n + 1, np.uint8)
-    is_bound[0], is_bound[n] = opens, closes
+    # Entry i: whether a group boundary lies before key i.
+    is_boundary = np.empty(n + 1, np.uint8)
+    is_boundary[0], is_boundary[n] = starts_group, ends_group
     for i in range(n - 1):
-        is_bound[i + 1] = (keys[i] ^ keys[i + 1]) > 1
+        is_boundary[i + 1] = (keys[i] ^ keys[i + 1]) > 1
     is_untied_success = np.zeros(n + 1, np.uint8)
     for i in range(n):
-        is_untied_success[i] = is_bound[i] & is_bound[i + 1] & np.uint8(~keys[i] & 1)
+        is_untied_success[i] = is_boundary[i] & is_boundary[i + 1] & np.uint8(~keys[i] & 1)
     is_end = np.empty(n, np.uint8)
     n_ends = 0
     for i in range(n):
         is_merged_with_next = is_untied_success[i] & is_untied_success[i + 1] & np.uint8(merge)
-        is_end[i] = is_bound[i + 1] & ~is_merged_with_next
+        is_end[i] = is_boundary[i + 1] & ~is_merged_with_next
         n_ends += is_end[i]
-    last = np.empty(n_ends + 1, np.int64)
-    fails = np.empty(n_ends + 1, np.int64)
+    group_ends = np.empty(n_ends + 1, np.int64)
+    cumulative_failures = np.empty(n_ends + 1, np.int64)
     is_untied = np.empty(n_ends + 1, np.bool_)
-    size, failed = 0, 0
+    size, n_failures = 0, 0
     for i in range(n):
-        failed += keys[i] & 1
-        # The slot is kept only if a group ends here: a branch would be mispredicted.
-        last[size], fails[size], is_untied[size] = i + 1, failed, is_untied_success[i]
+        n_failures += keys[i] & 1
+        # Keep the entry only if a group ends here; a branch would be mispredicted.
+        group_ends[size] = i + 1
+        cumulative_failures[size] = n_failures
+        is_untied[size] = is_untied_success[i]
         size += is_end[i]
-    return last[:n_ends], fails[:n_ends], is_untied[:n_ends]
+    return group_ends[:n_ends], cumulative_failures[:n_ends], is_untied[:n_ends]
 
 
 @njit()
-def n_up_to(points: Array, values: Array) -> IntArray:
-    """Return how many values are at most each point; both ascend and the last value is above."""
-    out = np.empty(points.size, np.int64)
-    n_passed = 0
+def count_up_to(points: Array, values: Array) -> IntArray:
+    """Return how many values are at most each point.
+
+    Both arrays ascend, and the last value is greater than all points.
+    """
+    counts = np.empty(points.size, np.int64)
+    n_values = 0
     for i in range(points.size):
-        while values[n_passed] <= points[i]:
-            n_passed += 1
-        out[i] = n_passed
-    return out
+        while values[n_values] <= points[i]:
+            n_values += 1
+        counts[i] = n_values
+    return counts
 
 
 @njit()
-def tally(bits: Array, loss: Array, table: IntArray) -> bool:
-    """Count (failed, pattern) pairs into the table; return whether every loss is 0 or 1."""
-    binary = True
-    for i in range(bits.size):
+def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
+    """Add the numbers of (failure, pattern) pairs to a table of shape (2, 65536).
+
+    Returns whether every loss is 0 or 1.
+    """
+    is_binary = True
+    for i in range(patterns.size):
         value = loss[i]
-        binary &= (value == 0) | (value == 1)
-        table[np.intp(value != 0), bits[i]] += 1
-    return binary
+        is_binary &= (value == 0) | (value == 1)
+        counts[np.intp(value != 0), patterns[i]] += 1
+    return is_binary

@@ -4,8 +4,8 @@ A row stands for several samples; `Scored.times` is their number.
 """
 
 from abstain._foundation.group_rows import rows_of_groups
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 
 
 def scored_from_groups(groups: TieGroups) -> Scored:
@@ -14,10 +14,10 @@ def scored_from_groups(groups: TieGroups) -> Scored:
     return Scored(
         k.confidence,
         k.loss,
-        k.times,
+        k.row_counts,
         probability=k.confidence,
         precomputed_groups=groups,
-        times=k.times,
+        row_counts=k.row_counts,
     )
 
 
@@ -28,4 +28,10 @@ def scored_from_merged_groups(groups: TieGroups) -> Scored:
     UncountedError.
     """
     k = rows_of_groups(groups)
-    return Scored(k.confidence, k.loss, k.times, precomputed_merged_groups=groups, times=k.times)
+    return Scored(
+        k.confidence,
+        k.loss,
+        k.row_counts,
+        precomputed_merged_groups=groups,
+        row_counts=k.row_counts,
+    )

@@ -1,8 +1,7 @@
-"""Samples that stay where they are: validated, grouped and integrated by their own library.
+"""Validation of samples by their own array library: arrays on a device or with a gradient.
 
-For arrays on a device and for those a gradient flows through. Written against the array API, so
-that PyTorch on CUDA, CuPy, and in the tests PyTorch on the CPU and array_api_strict, all run the
-same lines.
+The functions use the array API only, so PyTorch with CUDA, CuPy, and in the tests PyTorch on the
+CPU and array_api_strict, run the same code.
 """
 
 from typing import Any, NamedTuple
@@ -11,22 +10,21 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import (
-    beside,
     is_on_device,
     is_traced,
     library_of,
+    move_to_library_of,
     namespace,
     primal,
     to_numpy,
 )
-from abstain._foundation.foreign import (
+from abstain._foundation.gradients import (
+    as_double,
     carries_gradient,
-    double,
-    is_foreign,
-    plain,
+    is_computed_by_own_library,
     without_gradient,
 )
-from abstain._foundation.weights import counted, rescaled
+from abstain._foundation.weights import drop_zero_weights, rescale_weights
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
@@ -34,121 +32,129 @@ from abstain.typing import AnyArray
 class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
-    Gradients flow through the loss, and through the probability: the confidence itself, for
-    what reads its values and not only its order.
+    The loss and the probability keep their gradients. The probability is the confidence, for
+    functions that use its values and not only its order.
     """
 
     confidence: Any
     loss: Any
     weight: Any
     probability: Any
-    #: Which of the rows that were passed these are; None where all have a weight.
-    rows: Any = None
+    #: Which rows of the caller have a positive weight; None if all have one.
+    row_mask: Any = None
 
 
-def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bool:
-    """Tell whether samples are computed on by their own library, and not by NumPy.
+def is_computed_on_device(
+    confidence: AnyArray, loss: AnyArray, *, uses_values: bool = False
+) -> bool:
+    """Return whether the library of the samples performs the computation instead of NumPy.
 
-    They are when the confidence lies on a device or a gradient flows through the loss; with
-    `by_value`, for what reads more than the order of the confidences, or through these.
+    This is the case if the confidence is on a device, if the loss has a gradient, or, for functions
+    that use the values of the confidence (`uses_values`), if the confidence has a gradient.
     """
     if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
         return False
-    read = by_value and carries_gradient(confidence)
-    return read or is_on_device(confidence) or carries_gradient(loss)
+    needs_confidence_gradient = uses_values and carries_gradient(confidence)
+    return needs_confidence_gradient or is_on_device(confidence) or carries_gradient(loss)
 
 
-def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> DeviceArrays:
-    """Validate samples where they lie, the loss and the weight brought to the confidence.
+def validate_on_device(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
+) -> DeviceArrays:
+    """Validate samples on their device, and move the loss and the weight to the confidence.
 
-    Rows of weight 0 are dropped.
-    A confidence of the host goes to where the loss is.
+    A confidence in host memory is moved to the device of the loss. Rows of weight 0 are dropped.
     """
     for name, x in (("confidence", confidence), ("loss", loss)):
         if is_traced(x):
             primal(x, name)
-    if not is_foreign(confidence) and is_foreign(loss):
-        confidence = beside(checks.confidence(confidence), "confidence", loss)
+    if not is_computed_by_own_library(confidence) and is_computed_by_own_library(loss):
+        confidence = move_to_library_of(checks.confidence(confidence), "confidence", loss)
     xp = namespace(confidence)
-    loss = _loss_beside(loss, confidence)
-    weight = None if weight is None else beside(_numbers(weight), "weight", confidence)
-    weight = plain(weight)
-    if not sound(xp, confidence, loss, weight):
-        # The host's checks find the first offending entry and say what is wrong with it.
-        host = checks.confidence(to_numpy(confidence, "confidence"))
-        checks.loss(to_numpy(loss, "loss"), length=host.size)
-        checks.weight(weight, length=host.size)
-    probability, loss = floats(confidence), double(loss)
+    loss = _move_loss(loss, confidence)
+    if weight is not None:
+        weight = move_to_library_of(_require_numbers(weight), "weight", confidence)
+        weight = without_gradient(weight)
+    if not is_valid(xp, confidence, loss, weight):
+        # The checks for NumPy arrays find the first invalid entry and raise the error.
+        host_confidence = checks.confidence(to_numpy(confidence, "confidence"))
+        checks.loss(to_numpy(loss, "loss"), length=host_confidence.size)
+        checks.weight(weight, length=host_confidence.size)
+    probability, loss = as_numpy_float(confidence), as_double(loss)
     if xp.isdtype(confidence.dtype, "integral"):
-        checks.refuse_tied(
+        checks.reject_rounding_ties(
             to_numpy(confidence, "confidence"), to_numpy(probability, "confidence"), "confidence"
         )
-    weight = None if weight is None else double(weight)
-    _summable(without_gradient(loss), weight)
-    rows, weight, loss, probability = counted(weight, loss, probability)
-    return DeviceArrays(without_gradient(probability), loss, weight, probability, rows)
+    weight = None if weight is None else as_double(weight)
+    _require_finite_sums(without_gradient(loss), weight)
+    row_mask, weight, loss, probability = drop_zero_weights(weight, loss, probability)
+    return DeviceArrays(without_gradient(probability), loss, weight, probability, row_mask)
 
 
-def _summable(loss: AnyArray, weight: AnyArray | None) -> None:
-    """Refuse numbers so large that a sum of them overflows."""
-    xp, sums = namespace(loss), {"loss": loss}
-    # Some libraries compute with NumPy, which warns of what is about to be refused.
+def _require_finite_sums(loss: AnyArray, weight: AnyArray | None) -> None:
+    """Raise a DomainError if the sum of the loss, the weight or their product overflows."""
+    xp, summands = namespace(loss), {"loss": loss}
+    # Some libraries compute with NumPy, which warns of the overflow.
     with np.errstate(over="ignore"):
         if weight is not None:
-            sums |= {"weight": weight, "weight * loss": weight * loss}
-        for name, x in sums.items():
+            summands |= {"weight": weight, "weight * loss": weight * loss}
+        for name, x in summands.items():
             if not bool(xp.isfinite(xp.sum(x))):
-                checks.summable(to_numpy(x, name), name)
+                checks.finite_sum(to_numpy(x, name), name)
 
 
-def weights_beside(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
-    """Validate one weight for each entry of `reference`, shape (n,), and bring them there."""
+def validate_weight_like(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
+    """Validate one weight for each entry of `reference` and move them to its device."""
+    n = int(reference.shape[0])
     if weight is None or isinstance(reference, np.ndarray):
-        return rescaled(checks.weight(weight, length=int(reference.shape[0])))
-    brought = plain(beside(_numbers(weight), "weight", reference))
-    none = namespace(reference).zeros_like(reference)
-    if not sound(namespace(reference), none, none, brought):
-        checks.weight(brought, length=int(reference.shape[0]))
-    return rescaled(double(brought))
+        return rescale_weights(checks.weight(weight, length=n))
+    weight = move_to_library_of(_require_numbers(weight), "weight", reference)
+    weight = without_gradient(weight)
+    zeros = namespace(reference).zeros_like(reference)
+    if not is_valid(namespace(reference), zeros, zeros, weight):
+        checks.weight(weight, length=n)
+    return rescale_weights(as_double(weight))
 
 
-def _loss_beside(loss: AnyArray, confidence: AnyArray) -> AnyArray:
-    # Checked on the host where it is there: text would make the library of the device fail.
-    brought = beside(loss if is_foreign(loss) else checks.loss(loss), "loss", confidence)
-    if carries_gradient(loss) and not carries_gradient(brought):
+def _move_loss(loss: AnyArray, confidence: AnyArray) -> AnyArray:
+    """Move the loss to the device of the confidence."""
+    # A loss in host memory is validated there: the library of the device would fail on text.
+    valid_loss = loss if is_computed_by_own_library(loss) else checks.loss(loss)
+    moved = move_to_library_of(valid_loss, "loss", confidence)
+    if carries_gradient(loss) and not carries_gradient(moved):
         raise InputError(
             "`loss` and `confidence` must be arrays of one library for a gradient to flow; got "
             f"{library_of(loss)} and {library_of(confidence)}"
         )
-    return brought
+    return moved
 
 
-def floats(confidence: AnyArray) -> AnyArray:
-    """Return floats that NumPy would have, so that thresholds mean the same everywhere."""
+def as_numpy_float(confidence: AnyArray) -> AnyArray:
+    """Convert to the float dtype that NumPy would use, so that thresholds mean the same."""
     xp = namespace(confidence)
     if not xp.isdtype(confidence.dtype, "real floating"):
-        return double(confidence)
-    brain = "bfloat16" in str(confidence.dtype)
-    return xp.astype(confidence, xp.float32) if brain else confidence
+        return as_double(confidence)
+    is_bfloat16 = "bfloat16" in str(confidence.dtype)
+    return xp.astype(confidence, xp.float32) if is_bfloat16 else confidence
 
 
-def _numbers(weight: AnyArray) -> AnyArray:
-    return weight if is_foreign(weight) else checks.vector(weight, "weight")
+def _require_numbers(weight: AnyArray) -> AnyArray:
+    return weight if is_computed_by_own_library(weight) else checks.vector(weight, "weight")
 
 
-def sound(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
-    """Tell whether the arrays obey every rule, without bringing them to the host."""
-    given = [x for x in (confidence, loss, weight) if x is not None]
-    if any(x.ndim != 1 or x.shape != confidence.shape for x in given) or confidence.shape[0] == 0:
+def is_valid(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
+    """Return whether the arrays are valid, without a copy to host memory."""
+    arrays = [x for x in (confidence, loss, weight) if x is not None]
+    if any(x.ndim != 1 or x.shape != confidence.shape for x in arrays) or confidence.shape[0] == 0:
         return False
-    kinds = ("bool", "real floating", "integral")
-    if not all(xp.isdtype(x.dtype, kinds) and _finite(xp, x) for x in given):
+    numeric_kinds = ("bool", "real floating", "integral")
+    if not all(xp.isdtype(x.dtype, numeric_kinds) and _is_finite(xp, x) for x in arrays):
         return False
-    signed = [x for x in given[1:] if not xp.isdtype(x.dtype, "bool")]
-    return not any(bool(xp.any(x < 0)) for x in signed) and (
-        weight is None or bool(xp.any(weight != 0))
-    )
+    loss_and_weight = [x for x in arrays[1:] if not xp.isdtype(x.dtype, "bool")]
+    if any(bool(xp.any(x < 0)) for x in loss_and_weight):
+        return False
+    return weight is None or bool(xp.any(weight != 0))
 
 
-def _finite(xp: Any, x: Any) -> bool:
+def _is_finite(xp: Any, x: Any) -> bool:
     return not xp.isdtype(x.dtype, "real floating") or bool(xp.all(xp.isfinite(x)))

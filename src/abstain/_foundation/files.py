@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parse_object
 from abstain.errors import InputError
 
 #: Seconds.
@@ -29,12 +29,12 @@ _HOUR = 3600
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside the place and move there, so that a killed run leaves no half file."""
-    with writing(path) as file:
+    with open_atomically(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[IO[bytes]]:
+def open_atomically(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears at its place when all is written."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
@@ -45,13 +45,15 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be written: {why(path, error)}") from error
+        raise InputError(
+            f"{str(path)!r} cannot be written: {describe_os_error(path, error)}"
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def sweep(folder: Path, pattern: str = ".*.tmp") -> None:
+def remove_stale_files(folder: Path, pattern: str = ".*.tmp") -> None:
     """Take away what writers left that were killed an hour ago or longer.
 
     A younger file may belong to somebody who is still writing it.
@@ -71,7 +73,7 @@ _MAX_WAIT: Final = 60.0
 
 
 @contextlib.contextmanager
-def held(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
+def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
     """Lock a file against other processes; raise InputError with a message if it stays locked.
 
     The system releases the lock when the process ends, however it does; the file stays and is
@@ -99,7 +101,7 @@ def held(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
             pass
         except OSError as error:
             if error.errno not in _NO_LOCKS:
-                text = f"{str(path)!r} cannot be written: {why(path, error)}"
+                text = f"{str(path)!r} cannot be written: {describe_os_error(path, error)}"
                 raise InputError(text) from error
         yield
 
@@ -110,11 +112,11 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"the folder {str(path)!r} cannot be written: {why(path / '_', error)}"
+            f"the folder {str(path)!r} cannot be written: {describe_os_error(path / '_', error)}"
         ) from error
 
 
-def why(path: Path, error: OSError) -> str:
+def describe_os_error(path: Path, error: OSError) -> str:
     """Say what stands in the way of a file; the system's own words where nothing is plainer."""
     above = [p for p in path.parents if p.exists() and not p.is_dir()]
     if above:
@@ -130,7 +132,7 @@ def why(path: Path, error: OSError) -> str:
 
 # ------------------------------------------------------------------------------------ sets
 #: What a set was made from, and the hash of each file. It is there only while the set is whole.
-RECEIPT: Final = "receipt.json"
+MANIFEST: Final = "receipt.json"
 
 #: The rest of a set that is complete on the disk and not yet in its place.
 _GOING_ON: Final = ".abstain-publishing"
@@ -148,7 +150,9 @@ _NAME: Final = re.compile(r"(?:[^./\\][^/\\]*/)?[^./\\][^/\\]*")
 _MOST_BYTES: Final = 1 << 20
 
 
-def refuse_place(folder: Path, names: Iterable[str], *, known: Mapping[str, str]) -> None:
+def check_output_folder(
+    folder: Path, names: Iterable[str], *, extra_hashes: Mapping[str, str]
+) -> None:
     """Refuse a folder that cannot be written to, or that holds others' files under these names.
 
     `known` are files without a receipt that are ours nevertheless, with their hashes. What a
@@ -165,11 +169,15 @@ def refuse_place(folder: Path, names: Iterable[str], *, known: Mapping[str, str]
         _cannot(folder, error)
     with _one_at_a_time(folder):
         _complete(folder)
-        _refuse_others(folder, names, {**known, **owned(folder)})
+        _refuse_others(folder, names, {**extra_hashes, **published_hashes(folder)})
 
 
 def publish(
-    folder: Path, files: Mapping[str, bytes], said: Mapping[str, Any], *, known: Mapping[str, str]
+    folder: Path,
+    files: Mapping[str, bytes],
+    metadata: Mapping[str, Any],
+    *,
+    extra_hashes: Mapping[str, str],
 ) -> None:
     """Make the files the set of this folder, with a receipt that also says what is `said`.
 
@@ -178,14 +186,14 @@ def publish(
     with _one_at_a_time(folder):
         # Late files of a killed run count as the set before.
         _complete(folder)
-        before = {**known, **owned(folder)}
+        before = {**extra_hashes, **published_hashes(folder)}
         _refuse_others(folder, files, before)
         receipt = {
             "kind": _KIND,
-            **said,
+            **metadata,
             "files": {name: _hash(content) for name, content in sorted(files.items())},
         }
-        content = {**files, RECEIPT: (json.dumps(receipt, indent=1) + "\n").encode()}
+        content = {**files, MANIFEST: (json.dumps(receipt, indent=1) + "\n").encode()}
         try:
             if folder.exists():
                 content[_BEFORE] = json.dumps(before).encode()
@@ -209,31 +217,31 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
     key = _hash(os.fsencode(folder.resolve()))[:16]
     lock = Path(tempfile.gettempdir()) / f"abstain-{user}-{key}.lock"
     msg = f"another run has been writing to {str(folder)!r} for {_MAX_WAIT:.0f} s; end it first"
-    with held(lock, msg, wait=_MAX_WAIT):
+    with lock_file(lock, msg, wait=_MAX_WAIT):
         yield
 
 
-def owned(folder: Path) -> dict[str, str]:
+def published_hashes(folder: Path) -> dict[str, str]:
     """Return the files of the set in this folder by its receipt, with their hashes."""
-    text = _read(folder / RECEIPT)
+    text = _read(folder / MANIFEST)
     if text is None:
         return {}
     try:
-        receipt = parsed(text)
+        receipt = parse_object(text)
     except InputError:
         return {}
     # Somebody else's file of that name makes nothing ours.
     if receipt.get("kind") != _KIND:
         return {}
-    return {**_files(receipt), RECEIPT: _hash(text.encode())}
+    return {**_files(receipt), MANIFEST: _hash(text.encode())}
 
 
 def _files(receipt: Mapping[str, Any]) -> dict[str, str]:
     found = receipt.get("files")
-    return names_in_set(found) if isinstance(found, dict) else {}
+    return valid_set_names(found) if isinstance(found, dict) else {}
 
 
-def names_in_set(hashes: Mapping[str, Any]) -> dict[str, str]:
+def valid_set_names(hashes: Mapping[str, Any]) -> dict[str, str]:
     """Return the hashes of the names that lie in the folder of a set or one level below."""
     return {name: str(key) for name, key in hashes.items() if _NAME.fullmatch(name)}
 
@@ -249,7 +257,7 @@ def _read(path: Path) -> str | None:
 
 def _refuse_others(folder: Path, names: Iterable[str], *known: Mapping[str, str]) -> None:
     """Refuse names under which something stands that is not one of the known files."""
-    for name in (*names, RECEIPT):
+    for name in (*names, MANIFEST):
         path = folder / name
         keys = {files[name] for files in known if name in files}
         if not _is(path, keys) and (path.exists() or path.is_symlink()):
@@ -271,10 +279,10 @@ def _is(path: Path, keys: Iterable[str]) -> bool:
     wanted = set(keys)
     if not wanted or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
         return False
-    return hash_of(path) in wanted
+    return file_sha256(path) in wanted
 
 
-def hash_of(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -286,7 +294,7 @@ def _hash(content: bytes) -> str:
 
 def _staged(place: Path, content: Mapping[str, bytes]) -> Path:
     """Write all files to a new hidden folder, so that they survive a crash; return it."""
-    sweep(place, ".abstain-*.tmp")
+    remove_stale_files(place, ".abstain-*.tmp")
     folder = place / f".abstain-{secrets.token_hex(4)}.tmp"
     folder.mkdir()
     try:
@@ -320,8 +328,8 @@ def _complete(folder: Path) -> None:
         return
     try:
         # The receipt is the last to move: without it all is in its place.
-        if (going_on / RECEIPT).exists():
-            new, before = (_journal(going_on / name) for name in (RECEIPT, _BEFORE))
+        if (going_on / MANIFEST).exists():
+            new, before = (_journal(going_on / name) for name in (MANIFEST, _BEFORE))
             _replace(going_on, folder, _files(new), before)
         shutil.rmtree(going_on)
     except OSError as error:
@@ -330,7 +338,7 @@ def _complete(folder: Path) -> None:
 
 def _journal(path: Path) -> dict[str, Any]:
     try:
-        return parsed(_read(path) or "")
+        return parse_object(_read(path) or "")
     except InputError as error:
         raise InputError(
             f"{str(path)!r} is damaged ({error}); remove the folder that it is in"
@@ -341,10 +349,10 @@ def _replace(
     going_on: Path, folder: Path, files: Mapping[str, str], before: Mapping[str, str]
 ) -> None:
     late = [name for name in files if (going_on / name).is_file()]
-    receipt = {RECEIPT: _hash((going_on / RECEIPT).read_bytes())}
+    receipt = {MANIFEST: _hash((going_on / MANIFEST).read_bytes())}
     _refuse_others(folder, late, before, files, receipt)
     # From here until the new one comes, no receipt vouches for what is there.
-    (folder / RECEIPT).unlink(missing_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
     # The page first: it is whole by itself, and never do tables stand there without one.
     for name in sorted(late, key=lambda name: (not name.endswith(".html"), name)):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -352,11 +360,11 @@ def _replace(
         with contextlib.suppress(FileNotFoundError):
             (going_on / name).replace(folder / name)
     for name, key in before.items():
-        if name not in files and name != RECEIPT and _NAME.fullmatch(name):
+        if name not in files and name != MANIFEST and _NAME.fullmatch(name):
             _take_away(folder / name, key)
     _settle(folder)
     with contextlib.suppress(FileNotFoundError):
-        (going_on / RECEIPT).replace(folder / RECEIPT)
+        (going_on / MANIFEST).replace(folder / MANIFEST)
     _settle(folder)
 
 
@@ -381,5 +389,5 @@ def _settle(folder: Path) -> None:
 
 def _cannot(folder: Path, error: OSError) -> NoReturn:
     raise InputError(
-        f"the folder {str(folder)!r} cannot be written: {why(folder / '_', error)}"
+        f"the folder {str(folder)!r} cannot be written: {describe_os_error(folder / '_', error)}"
     ) from error

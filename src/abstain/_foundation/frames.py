@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from abstain._foundation.checks import one_of
-from abstain._foundation.imports import later
+from abstain._foundation.lazy_imports import lazy_function
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,12 +16,12 @@ Backend: TypeAlias = Literal["polars", "pandas", "pyarrow"]
 _BACKENDS = ("polars", "pandas", "pyarrow")
 
 # What knows the libraries reads files too: it is loaded when another one is asked for.
-_converted = later("abstain.tables.table:to_frame")
+_converted = lazy_function("abstain.tables.table:to_frame")
 # The renderers import the records, so they are loaded when a notebook displays a result.
-_notebook_html = later("abstain.report.notebook:notebook_html")
+_notebook_html = lazy_function("abstain.report.notebook:notebook_html")
 
 
-class InNotebook:
+class NotebookDisplay:
     """A result that a notebook displays as a table and a curve."""
 
     def _repr_html_(self) -> str:
@@ -38,25 +38,25 @@ def is_arrow_table(source: object) -> bool:
     return has_stream and (hasattr(source, "schema") or not hasattr(source, "__len__"))
 
 
-def are_rows(source: object) -> bool:
+def is_list_of_rows(source: object) -> bool:
     """Return whether this is a list of mappings, one for each row."""
     return isinstance(source, list) and all(isinstance(row, Mapping) for row in source)
 
 
-def of_rows(rows: Any, backend: Backend = "polars") -> AnyFrame:
+def frame_from_rows(rows: Any, backend: Backend = "polars") -> AnyFrame:
     """Return flat rows, or columns by name, as a dataframe."""
     import polars as pl
 
-    return in_library(pl.DataFrame(rows, infer_schema_length=None), backend)
+    return convert_frame(pl.DataFrame(rows, infer_schema_length=None), backend)
 
 
-def in_library(frame: "pl.DataFrame", backend: Backend) -> AnyFrame:
+def convert_frame(frame: "pl.DataFrame", backend: Backend) -> AnyFrame:
     """Return a table of polars as a dataframe of another library.
 
     Examples
     --------
     >>> import polars as pl
-    >>> in_library(pl.DataFrame({"n": [1, 2]}), "polars").height
+    >>> convert_frame(pl.DataFrame({"n": [1, 2]}), "polars").height
     2
     """
     one_of(backend, "backend", _BACKENDS)

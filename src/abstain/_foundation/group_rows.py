@@ -1,17 +1,17 @@
-"""Rows that each stand for all samples of one tie group and one 0/1 loss.
+"""Rows that each stand for all samples of one tie group with one 0/1 loss.
 
-The effect of a sample on a number depends on its group and its loss, for some numbers also on its
-class.
+The influence of a sample on a metric depends on its tie group and its loss, for some metrics also
+on its class. It is therefore computed once for each row instead of once for each sample.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray
 
-#: Bits of the group index in a sort key, below the class code.
+#: Number of bits of the group index in the sort key of `rows_of_classes`.
 _GROUP_BITS = 31
 
 
@@ -19,65 +19,75 @@ _GROUP_BITS = 31
 class GroupRows:
     """One row for each tie group and loss that occur, most confident first."""
 
-    #: The groups of the samples.
+    #: The tie groups of the samples.
     groups: TieGroups
     #: Shape (k,). In the order of the groups.
     confidence: Array
     #: Shape (k,). 0 or 1.
     loss: FloatArray | BoolArray
     #: Shape (k,). Number of samples.
-    times: FloatArray
+    row_counts: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class ClassRows(GroupRows):
-    """One row for each class, tie group and loss that occur, class by class."""
+    """One row for each class, tie group and loss that occur, sorted by class."""
 
     #: Shape (k,). The index of the tie group.
-    home: Array
+    group_index: Array
     #: Shape (k,). The class code.
     label: Array
 
 
 def rows_of_groups(groups: TieGroups) -> GroupRows:
-    """Return the successes and the failures of each group as a row each."""
-    n_by_loss = np.column_stack((groups.weight - groups.loss, groups.loss)).ravel()
-    occurs = np.flatnonzero(n_by_loss)
-    group, loss = occurs >> 1, occurs & 1
-    # Parts of a merged group share one confidence, so ranks replace it.
+    """Return one row for the successes and one for the failures of each group."""
+    n_successes, n_failures = groups.weight - groups.loss, groups.loss
+    # Successes and failures alternate: entry 2 g + loss counts the samples of group g.
+    counts = np.column_stack((n_successes, n_failures)).ravel()
+    occurring = np.flatnonzero(counts)
+    group_index, is_failure = occurring // 2, occurring % 2 == 1
     confidence = groups.confidence
     if groups.is_merged is not None:
+        # Parts of a split merged group share one confidence, so ranks replace it.
         confidence = np.arange(groups.weight.size, 0, -1.0)
-    return GroupRows(groups, confidence[group], loss.astype(np.bool_), n_by_loss[occurs])
+    return GroupRows(groups, confidence[group_index], is_failure, counts[occurring])
 
 
-def rows_of_classes(groups: TieGroups, home: Array, loss: Array, labels: Array) -> ClassRows:
-    """Return the successes and the failures of each class in each group as a row each.
+def rows_of_classes(groups: TieGroups, group_index: Array, loss: Array, labels: Array) -> ClassRows:
+    """Return one row for the successes and one for the failures of each class in each group.
 
-    Takes the group, the loss and the class code (-1 or above) of each sample.
+    Parameters
+    ----------
+    groups : TieGroups
+        The tie groups of the samples.
+    group_index, loss, labels : array, shape (n,)
+        Tie group, 0/1 loss and class code (-1 or above) of each sample.
     """
-    # A key holds, from the highest bit down, class code + 1, group index and loss. Sorting keys is
-    # faster than finding the order of the samples.
+    # Sorting integer keys is faster than finding the order of the samples. From the highest bit
+    # down, a key contains the class code + 1, the group index (`_GROUP_BITS` bits) and the loss.
     keys = labels + 1
     keys <<= _GROUP_BITS
-    keys |= home
+    keys |= group_index
     keys <<= 1
     keys |= loss != 0
     keys.sort()
     is_last = np.ones(keys.size, np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
-    last = np.flatnonzero(is_last)
-    times = np.diff(last, prepend=-1).astype(np.float64)
-    keys = keys.take(last)
+    last_rows = np.flatnonzero(is_last)
+    row_counts = np.diff(last_rows, prepend=-1).astype(np.float64)
+    keys = keys.take(last_rows)
+    # Decode the distinct keys.
     is_failure = (keys & 1).astype(np.bool_)
-    group = ((keys >> 1) & ((1 << _GROUP_BITS) - 1)).astype(np.int32)
+    group_mask = (1 << _GROUP_BITS) - 1
+    group = ((keys >> 1) & group_mask).astype(np.int32)
     label = ((keys >> (_GROUP_BITS + 1)) - 1).astype(np.int32)
-    return ClassRows(groups, groups.confidence[group], is_failure, times, group, label)
+    return ClassRows(groups, groups.confidence[group], is_failure, row_counts, group, label)
 
 
 def best_order_of_binary_loss(n: int, n_failures: int) -> TieGroups:
-    """Return the groups of the best score: all successes, then all failures."""
-    count = np.array([n - n_failures, n_failures], np.float64)
-    occurs = count > 0
-    loss = (count * np.array([0, 1]))[occurs]
-    return TieGroups(np.array([0.0, -1.0])[occurs], count[occurs], loss)
+    """Return the tie groups of the best score: all successes, then all failures."""
+    confidence = np.array([0.0, -1.0])
+    weight = np.array([n - n_failures, n_failures], np.float64)
+    loss = np.array([0, n_failures], np.float64)
+    is_nonempty = weight > 0
+    return TieGroups(confidence[is_nonempty], weight[is_nonempty], loss[is_nonempty])

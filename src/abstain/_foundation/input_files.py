@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parse_object
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
 
 #: The most of a text that is read whole (JSON, TOML), and of the header of a table, in bytes.
-TEXT, HEADER = 16 << 20, 64 << 20
+MAX_TEXT_BYTES, MAX_HEADER_BYTES = 16 << 20, 64 << 20
 
 #: Longest part of a library's own message that ours repeats.
 _REASON = 100
@@ -38,14 +38,14 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 # ------------------------------------------------------------------------------------ paths
-def refuse_absent(path: Path) -> None:
+def check_exists(path: Path) -> None:
     """Refuse a path at which nothing is, and name its nearest neighbor."""
-    with readable(str(path), path):
+    with os_errors_as_input_errors(str(path), path):
         path.stat()
 
 
 @contextmanager
-def readable(source: str, path: Path | None = None) -> Iterator[None]:
+def os_errors_as_input_errors(source: str, path: Path | None = None) -> Iterator[None]:
     """Turn what the system raises when it does not give a file out into an InputError."""
     try:
         yield
@@ -87,10 +87,10 @@ def _absent(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ contents
 @contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader]:
+def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
     """Open a regular file; refuse folders, pipes and devices, which may have no end."""
-    with readable(path.name, path):
-        size_of(path)
+    with os_errors_as_input_errors(path.name, path):
+        file_size(path)
         # What has become a pipe since must not make us wait.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
@@ -98,9 +98,9 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
             yield file
 
 
-def size_of(path: Path) -> int:
+def file_size(path: Path) -> int:
     """Return the size of a regular file in bytes; refuse whatever else is there."""
-    with readable(path.name, path):
+    with os_errors_as_input_errors(path.name, path):
         found = path.stat()
     _refuse_irregular(path, found)
     return found.st_size
@@ -112,22 +112,22 @@ def _refuse_irregular(path: Path, found: os.stat_result) -> None:
         raise InputError(f"{path.name} cannot be opened: it is {what}")
 
 
-def content(path: Path, most: int = TEXT) -> bytes:
+def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
     """Return all bytes of a file that has no more than `most`."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         # The size may be wrong: some files that the system makes up have none.
-        found = file.read(most + 1)
-    if len(found) > most:
+        found = file.read(max_bytes + 1)
+    if len(found) > max_bytes:
         raise FileFormatError(
-            f"{path.name} is larger than {most >> 20} MB, more than such a file may have"
+            f"{path.name} is larger than {max_bytes >> 20} MB, more than such a file may have"
         )
     return found
 
 
-def text(path: Path, most: int = TEXT) -> str:
+def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
     """Return a text in UTF-8."""
     try:
-        return content(path, most).decode()
+        return read_bytes(path, max_bytes).decode()
     except UnicodeDecodeError as error:
         raise FileFormatError(
             f"{path.name} is not text in UTF-8 (byte {error.start}); save it with the encoding "
@@ -135,20 +135,20 @@ def text(path: Path, most: int = TEXT) -> str:
         ) from error
 
 
-def fields(path: Path, most: int = TEXT) -> dict[str, Any]:
+def read_json_object(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> dict[str, Any]:
     """Return the fields of a file that holds one JSON object; see `parsed`."""
-    return parsed(text(path, most))
+    return parse_object(read_text(path, max_bytes))
 
 
-def digest(path: Path) -> str:
+def input_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, whatever its size."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def last_line(path: Path) -> str:
     """Return the last line of a text, which may be long; bytes that are no UTF-8 are replaced."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(end - _TAIL, 0))
         lines = file.read(_TAIL).decode(errors="replace").splitlines()
@@ -157,7 +157,7 @@ def last_line(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ damage
 @contextmanager
-def plain_words(
+def library_errors_as_format_errors(
     source: str, format_name: str, panics: tuple[type[BaseException], ...] = ()
 ) -> Iterator[None]:
     """Turn what a library raises on a damaged file into a FileFormatError of one sentence.
@@ -167,7 +167,7 @@ def plain_words(
     """
     damage: tuple[type[BaseException], ...] = (Exception, *panics)
     try:
-        with readable(source):
+        with os_errors_as_input_errors(source):
             yield
     except AbstainError:
         raise
@@ -186,9 +186,9 @@ def plain_words(
 
 
 # ------------------------------------------------------------------------------------ memory
-def refuse_beyond_memory(size: int, source: str, what: str) -> None:
+def check_fits_memory(size: int, source: str, what: str) -> None:
     """Refuse to read what is larger than the memory that is free, before anything is read."""
-    free = memory()
+    free = available_memory()
     if size > free:
         raise FileFormatError(
             f"{source} cannot be read: {what} takes {_gigabytes(size)}, and {_gigabytes(free)} of "
@@ -196,7 +196,7 @@ def refuse_beyond_memory(size: int, source: str, what: str) -> None:
         )
 
 
-def memory() -> int:
+def available_memory() -> int:
     """Return how many bytes of memory are free for us; a huge number where nobody tells."""
     return min(_available(), *map(_limit, _LIMITS), _address_space())
 

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from abstain.typing import Array
 
 
-class Written(Protocol):
+class JsonRecord(Protocol):
     """A record that writes itself as JSON text, with its kind in the field `kind`."""
 
     def to_json(self) -> str: ...
 
 
 #: From the field `kind` of a text to the function that reads it.
-READERS: dict[str, Callable[[str], Written]] = {}
+READERS: dict[str, Callable[[str], JsonRecord]] = {}
 
 #: The same for records that are kept as plain values and arrays.
-ARCHIVES: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]]" = {}
+ARCHIVE_READERS: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]]" = {}
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def invalid_file_errors(what: str) -> Iterator[None]:
     """Say of a text that is refused within what it is no valid one of."""
     try:
         yield
@@ -37,30 +37,30 @@ def reading(what: str) -> Iterator[None]:
         raise FileFormatError(f"not a valid {what}: {error}") from error
 
 
-def opened(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
+def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
     """Return the fields of a text of one kind, and which of these versions it is of."""
-    found = parsed(text)
-    take_kind(found, (kind,))
-    return found, take_version(found, "version", versions)
+    found = parse_object(text)
+    pop_kind(found, (kind,))
+    return found, pop_version(found, "version", versions)
 
 
-def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
+def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
     """Return the fields of a JSON object: each there once, and no NaN or infinity if `finite`.
 
     By Python's own parser: that of msgspec takes the last of two fields of one name. The message
     of the `InputError` is a clause ("the field `n` is there twice"), for the caller to say of what.
     """
-    found = value_of(text, finite=finite)
+    found = parse_value(text, finite=finite)
     if not isinstance(found, dict):
-        refuse("it holds no JSON object ({...})" if finite else "it is another value")
+        raise_error("it holds no JSON object ({...})" if finite else "it is another value")
     return found
 
 
-def value_of(text: str, *, finite: bool = True) -> Any:
+def parse_value(text: str, *, finite: bool = True) -> Any:
     """Return what a JSON text holds, read as `parsed` reads an object."""
     given: object = text
     if not isinstance(given, str):
-        refuse(f"it must be JSON text; got {type(given).__name__}")
+        raise_error(f"it must be JSON text; got {type(given).__name__}")
     try:
         constant = _no_constant if finite else None
         whole = replace_lone_surrogates(given)
@@ -68,12 +68,12 @@ def value_of(text: str, *, finite: bool = True) -> Any:
     except InputError:
         raise
     except json.JSONDecodeError as error:
-        refuse(f"it is no JSON: {error}")
+        raise_error(f"it is no JSON: {error}")
     except RecursionError:
-        refuse("it is JSON nested too deeply")
+        raise_error("it is JSON nested too deeply")
     except ValueError:
         # The limit that Python puts on the digits of integers.
-        refuse("it holds a number of thousands of digits")
+        raise_error("it holds a number of thousands of digits")
 
 
 #: An escape in JSON text: a surrogate pair, a surrogate without its other half, or another one.
@@ -99,35 +99,37 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in pairs:
         if name in out:
-            refuse(f"the field `{name}` is there twice")
+            raise_error(f"the field `{name}` is there twice")
         out[name] = value
     return out
 
 
 def _no_constant(name: str) -> NoReturn:
-    refuse(f"every number must be finite; got {name}")
+    raise_error(f"every number must be finite; got {name}")
 
 
-def take_kind(found: dict[str, Any], known: Iterable[str]) -> str:
+def pop_kind(found: dict[str, Any], known: Iterable[str]) -> str:
     """Take the field `kind` out of those of a file: one of those known."""
     kind, allowed = found.pop("kind", None), list(known)
     if kind not in allowed:
         near = suggest(kind, allowed) if isinstance(kind, str) else ""
         one_of = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(repr, allowed))}"
-        refuse(f"the field `kind` must be {one_of}; got {shown(kind)}{near and '.' + near}")
+        raise_error(
+            f"the field `kind` must be {one_of}; got {short_repr(kind)}{near and '.' + near}"
+        )
     return str(kind)
 
 
-def take_version(found: dict[str, Any], name: str, known: tuple[int, ...]) -> int:
+def pop_version(found: dict[str, Any], name: str, known: tuple[int, ...]) -> int:
     """Take the version of a file out of its fields; a later one is refused, not misread."""
     version = found.pop(name, None)
     if type(version) is not int or version not in known:
         rule = f"must be {' or '.join(map(str, known))}"
-        refuse(f"the field `{name}` {rule}; got {shown(version)}")
+        raise_error(f"the field `{name}` {rule}; got {short_repr(version)}")
     return version
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Write a value for a message, cut where it is long."""
     try:
         out = repr(value)
@@ -136,6 +138,6 @@ def shown(value: object) -> str:
     return out if len(out) <= 60 else f"{out[:57]}..."
 
 
-def refuse(clause: str) -> NoReturn:
+def raise_error(clause: str) -> NoReturn:
     """Raise an `InputError` with this clause and no cause."""
     raise InputError(clause) from None

@@ -6,18 +6,18 @@ from abstain.typing import Scalar
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricValue:
     """A metric's value, the count behind it, and why it is NaN when it is."""
 
     #: The number; NaN when it is undefined for these data. An array without axes where a gradient
     #: flows.
     value: Scalar
     #: Number of samples behind it when that is not all of them.
-    accepted: int | None = None
+    n_accepted: int | None = None
     #: Empty, or the sentence that says why the value is NaN.
     reason: str = ""
 
 
-def undefined(reason: str) -> Measured:
+def undefined(reason: str) -> MetricValue:
     """Return the NaN of a metric that valid data leave undefined, with its reason."""
-    return Measured(float("nan"), None, reason)
+    return MetricValue(float("nan"), None, reason)

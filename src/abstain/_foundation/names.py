@@ -9,7 +9,7 @@ from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
 
-def distinct(values: Array, name: str) -> list[Hashable]:
+def distinct_names(values: Array, name: str) -> list[Hashable]:
     """Return the distinct names as Python objects, sorted where they can be."""
     steps = _from_least(values)
     if steps is not None:
@@ -18,7 +18,7 @@ def distinct(values: Array, name: str) -> list[Hashable]:
         found: list[Hashable] = np.unique(values).tolist()
         return found
     try:
-        return in_order(set(values.tolist()))
+        return sort_names(set(values.tolist()))
     except TypeError:
         raise InputError(
             f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
@@ -43,7 +43,7 @@ def _numbered(here: BoolArray, values: Array) -> list[Hashable]:
     return [least + step for step in np.flatnonzero(here).tolist()]
 
 
-def in_order(found: Iterable[Hashable]) -> list[Hashable]:
+def sort_names(found: Iterable[Hashable]) -> list[Hashable]:
     """Sort names; those of types that do not compare are sorted by type, then by text."""
     found = list(found)
     try:
@@ -52,7 +52,7 @@ def in_order(found: Iterable[Hashable]) -> list[Hashable]:
         return sorted(found, key=lambda value: (type(value).__name__, str(value)))
 
 
-def coded(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
+def encode_names(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
     """Return the distinct names and the place among them of each value, shape (n,)."""
     steps = _from_least(values)
     if steps is not None:
@@ -61,12 +61,12 @@ def coded(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
     if values.dtype.kind != "O":
         found, codes = np.unique(values, return_inverse=True)
         return found.tolist(), codes.astype(np.int64)
-    kinds = distinct(values, name)
+    kinds = distinct_names(values, name)
     place = {kind: code for code, kind in enumerate(kinds)}
     return kinds, np.fromiter((place[v] for v in values.tolist()), np.int64, values.size)
 
 
-def codes_of(values: AnyArray, name: str, n: int) -> IntArray:
+def validate_codes(values: AnyArray, name: str, n: int) -> IntArray:
     """Validate the name of each of n samples (its class, its cluster); return codes from 0."""
     names = to_numpy(values, name)
     if names.shape != (n,):
@@ -77,7 +77,7 @@ def codes_of(values: AnyArray, name: str, n: int) -> IntArray:
         raise DomainError(
             f"`{name}` must name something for every sample; got NaN. Drop these samples."
         )
-    return coded(names, name)[1]
+    return encode_names(names, name)[1]
 
 
 def split_name(split: Split) -> str:

@@ -1,16 +1,21 @@
-"""Packed keys: the loss bit rides in the sort key, so values are sorted and never permutations.
+"""Packed sort keys: each key contains a confidence and its 0/1 loss, so one sort orders both.
 
-A 0/1 loss takes one bit, and the sign bit of the confidence makes room for it: confidences of
-one sign are sorted apart, the non-negative ones in the front of the key buffer, the negative
-ones in its back. The keys hold everything an area needs, so they are the only memory used.
+A key is an unsigned integer as wide as the confidence, with
 
-Layout of a key, for a float of the same width: magnitude bits << 1 | loss, where the magnitude
-of a non-negative confidence is complemented. Both parts then ascend from the most confident on.
+- bit 0: the loss (1 for a failure), and
+- the remaining bits: the bit pattern of the confidence without its sign bit. This magnitude is
+  complemented if the confidence is not negative.
 
-16-bit confidences are not sorted but counted over their 65,536 patterns.
+Ascending keys of one sign are therefore in descending order of confidence, and within a tie group
+the failures come last. The sign is not part of the key: keys of non-negative confidences fill the
+front of the array, keys of negative confidences the back, and each of the two ranges is sorted. Two
+neighbors of one range belong to the same tie group if they differ at most in bit 0.
 
-Every function here declines (returns None) what it cannot do exactly, invalid values included;
-the caller then takes the general way, whose checks say what is wrong.
+Sorting keys is several times faster than `np.argsort`, and the keys are the only memory used.
+16-bit confidences have 65,536 patterns, which are counted instead of sorted.
+
+The functions return None for input that they cannot process exactly, including invalid input. The
+caller then uses the general implementation, which also raises the error.
 """
 
 import sys
@@ -21,22 +26,23 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 
 from abstain._foundation import blockwise
-from abstain._foundation.extras import compiled
-from abstain._foundation.segments import steps
+from abstain._foundation.array_functions import undo_cumulative_sum
+from abstain._foundation.optional_packages import load_kernels
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Fewer 16-bit confidences than this are sorted as float32: the count table has a fixed cost.
+#: Minimum number of 16-bit confidences that are counted. The table of counts has a fixed cost, so
+#: fewer of them are sorted as float32.
 COUNT_FROM = 1 << 15
 
-#: Beyond this many samples the doubled rank sum could exceed 64 bits.
-_MOST = 1 << 31
+#: With more samples, twice the sum of the ranks can exceed 64 bits.
+_MAX_SAMPLES = 1 << 31
 
 
 class FloatLayout(NamedTuple):
-    """How a float format reads as an unsigned integer."""
+    """The bit patterns of a float format, as unsigned integers."""
 
     unsigned: Any
-    sign: int
+    sign_bit: int
     infinity: int
 
 
@@ -44,26 +50,30 @@ _LAYOUTS = {
     np.dtype(np.float32): FloatLayout(np.uint32, 1 << 31, 0x7F800000),
     np.dtype(np.float64): FloatLayout(np.uint64, 1 << 63, 0x7FF << 52),
 }
-#: The 16-bit formats: the pattern of infinity, and how many zero bits widen it to float32.
+#: Bit patterns of infinity in the 16-bit formats float16 and bfloat16.
 HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
 
-#: So many samples NumPy sorts in the time that loading numba takes longer than they would save.
-_LOADED_AFTER = 50_000_000
+_N_PATTERNS = 1 << 16
+#: The 16-bit pattern of -0.0.
+_NEGATIVE_ZERO = 0x8000
 
-#: Keys that are searched for groups at a time.
+#: Number of samples from which on the compiled kernels save more time than numba takes to load.
+_N_BEFORE_NUMBA = 50_000_000
+
+#: Number of keys in one call of `find_group_ends`.
 _BLOCK = 1 << 16
 
-_LOSSES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
+_KERNEL_LOSS_DTYPES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
 
 
 class PackedKernels(Protocol):
-    """The steps that exist twice: `blockwise` in NumPy, and `compiled`."""
+    """The kernels, with one implementation in `blockwise` (NumPy) and one in `compiled` (numba)."""
 
-    pack: Callable[[Array, Array, Array], tuple[int, bool]]
-    split: Callable[[Array, Array, Array, Any, Any], int]
-    sweep: Callable[[Array, int], tuple[int, int, float, int]]
-    ends: Callable[[Array, bool, bool, bool], tuple[IntArray, IntArray, BoolArray]]
-    tally: Callable[[Array, Array, IntArray], bool]
+    pack_nonnegative: Callable[[Array, Array, Array], tuple[int, bool]]
+    pack_by_sign: Callable[[Array, Array, Array, Any, Any], int]
+    sum_areas: Callable[[Array, int], tuple[int, int, float, int]]
+    find_group_ends: Callable[[Array, bool, bool, bool], tuple[IntArray, IntArray, BoolArray]]
+    count_patterns: Callable[[Array, Array, IntArray], bool]
 
 
 _NUMPY = cast("PackedKernels", blockwise)
@@ -72,223 +82,262 @@ _COMPILED = "abstain._foundation.compiled"
 
 def kernels() -> PackedKernels:
     """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
-    return compiled(_COMPILED) or _NUMPY
+    return load_kernels(_COMPILED) or _NUMPY
 
 
 @dataclass
-class Spent:
-    """How many samples NumPy's kernels have taken in this process."""
+class KernelSelection:
+    """Selects the kernels by the number of samples that this process has sorted with NumPy."""
 
-    samples: int = 0
+    n_samples: int = 0
 
     def kernels(self, n: int) -> PackedKernels:
-        """Return the kernels for n more: a process that does little does not wait for numba."""
-        ready = _COMPILED in sys.modules
-        if ready or self.samples >= _LOADED_AFTER:
+        """Return the kernels for n further samples; numba is loaded only if it saves time."""
+        is_loaded = _COMPILED in sys.modules
+        if is_loaded or self.n_samples >= _N_BEFORE_NUMBA:
             return kernels()
-        self.samples += n
+        self.n_samples += n
         return _NUMPY
 
 
-_SPENT = Spent()
+_SELECTION = KernelSelection()
 
 
-#: Distinct confidences in descending order; weight and loss of each, and count unless that is the
-#: weight.
+#: Distinct confidences in descending order, then the weight and the loss of each. The fourth entry
+#: is the number of samples, or None if the weight is this number.
 Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None]
 
-#: The same of merged groups, and whether each is merged.
+#: `Groups` in which untied successes are merged, and whether each group is merged.
 MergedGroups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, BoolArray]
 
 
 class VertexBlock(NamedTuple):
-    """Neighboring distinct confidences, from the highest down, with what is at each and above."""
+    """Consecutive distinct confidences in descending order; the fields are those of `TieGroups`."""
 
     confidence: Array
-    #: As in `TieGroups`.
     weight: Array
     loss: Array
-    through: Array
-    loss_through: Array
+    cumulative_weight: Array
+    cumulative_loss: Array
 
 
 @dataclass(frozen=True, eq=False)
 class PackedKeys:
-    """Sorted keys of samples with a 0/1 loss."""
+    """Sorted keys of samples with a 0/1 loss; see the module for their encoding."""
 
     #: Shape (n,). Most confident first.
     keys: Array
-    #: Number of non-negative confidences, which come first.
-    split: int
-    #: Of the confidences; the keys may be wider.
+    #: Number of non-negative confidences. Their keys come first.
+    n_nonnegative: int
+    #: Data type of the confidences. The keys may be wider.
     dtype: np.dtype[Any]
-    #: What packed them.
-    run: PackedKernels
+    #: The implementation that packed the keys.
+    kernels: PackedKernels
 
     def groups(self) -> Groups:
-        """Return distinct confidences in descending order, number and failures of each."""
-        return self._grouped(merge=False)[:4]
+        """Return the distinct confidences in descending order, with their counts and failures."""
+        return self._groups(merge=False)[:4]
 
     def merged_groups(self) -> MergedGroups:
-        """Return the groups, with untied successes that lie next to each other merged into one."""
-        return self._grouped(merge=True)
+        """Return the tie groups, with consecutive untied successes merged into one group."""
+        return self._groups(merge=True)
 
     def vertices(self) -> Iterator[VertexBlock]:
-        """Yield the distinct confidences in blocks, without the memory of all groups."""
-        before = np.zeros((2, 1))
-        for ends, fails in blockwise.vertex_blocks(self.keys, self.split):
-            through = np.empty((2, ends.size + 1))
-            through[:, :1], through[0, 1:], through[1, 1:] = before, ends, fails
-            weight, loss = through[:, 1:] - through[:, :-1]
-            yield VertexBlock(self.values(ends), weight, loss, through[0, 1:], through[1, 1:])
-            before = through[:, -1:]
+        """Yield the distinct confidences block by block, without an array of all groups."""
+        n_before, failures_before = 0.0, 0.0
+        blocks = blockwise.iterate_group_ends(self.keys, self.n_nonnegative)
+        for group_ends, cumulative_failures in blocks:
+            cumulative_weight = group_ends.astype(np.float64)
+            cumulative_loss = cumulative_failures.astype(np.float64)
+            yield VertexBlock(
+                self.confidence_at(group_ends),
+                np.diff(cumulative_weight, prepend=n_before),
+                np.diff(cumulative_loss, prepend=failures_before),
+                cumulative_weight,
+                cumulative_loss,
+            )
+            n_before, failures_before = cumulative_weight[-1], cumulative_loss[-1]
 
-    def _grouped(self, *, merge: bool) -> MergedGroups:
-        ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
-        count, failed = (steps(x).astype(np.float64) for x in (ends, fails))
-        return self.values(ends), count, failed, None, alone
+    def _groups(self, *, merge: bool) -> MergedGroups:
+        blocks = list(self._group_end_blocks(merge=merge))
+        group_ends = np.concatenate([ends for ends, _, _ in blocks])
+        cumulative_failures = np.concatenate([failures for _, failures, _ in blocks])
+        is_merged = np.concatenate([is_untied for _, _, is_untied in blocks])
+        n_samples = undo_cumulative_sum(group_ends).astype(np.float64)
+        n_failures = undo_cumulative_sum(cumulative_failures).astype(np.float64)
+        return self.confidence_at(group_ends), n_samples, n_failures, None, is_merged
 
-    def _blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-        failed, opens = 0, True
-        for begin, stop in ((0, self.split), (self.split, self.keys.size)):
-            for low in range(begin, stop, _BLOCK):
-                high = min(low + _BLOCK, stop)
-                here = self.keys[low:high]
-                closes = high == stop or bool((here[-1] ^ self.keys[high]) > 1)
-                ends, fails, alone = self.run.ends(here, opens, closes, merge)
-                yield ends + low, fails + failed, alone
-                if ends.size:
-                    failed += int(fails[-1])
-                    here = here[ends[-1] :]
-                failed += int(np.count_nonzero(here & 1))
-                opens = closes
+    def _group_end_blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
+        """Yield the ends of groups, the failures up to there, and whether each is merged."""
+        failures_before, starts_group = 0, True
+        for sign_start, sign_end in ((0, self.n_nonnegative), (self.n_nonnegative, self.keys.size)):
+            for start in range(sign_start, sign_end, _BLOCK):
+                end = min(start + _BLOCK, sign_end)
+                block = self.keys[start:end]
+                ends_group = end == sign_end or bool((block[-1] ^ self.keys[end]) > 1)
+                group_ends, failures, is_merged = self.kernels.find_group_ends(
+                    block, starts_group, ends_group, merge
+                )
+                yield group_ends + start, failures + failures_before, is_merged
+                unfinished = block
+                if group_ends.size:
+                    failures_before += int(failures[-1])
+                    unfinished = block[group_ends[-1] :]
+                failures_before += int(np.count_nonzero(unfinished & 1))
+                starts_group = ends_group
 
-    def values(self, ends: IntArray) -> Array:
-        """Return the confidences of the groups that end after so many samples."""
-        wide = np.dtype(f"f{self.keys.itemsize}")
-        layout = _LAYOUTS[wide]
-        key = self.keys[ends - 1]
-        front = int(np.searchsorted(ends, self.split, side="right"))
-        key[:front] = ~key[:front]
-        key >>= layout.unsigned(1)
-        key[front:] |= layout.unsigned(layout.sign)
-        return key.view(wide).astype(self.dtype, copy=False)
+    def confidence_at(self, group_ends: IntArray) -> Array:
+        """Decode the confidences of the groups that end after the given numbers of samples."""
+        float_dtype = np.dtype(f"f{self.keys.itemsize}")
+        layout = _LAYOUTS[float_dtype]
+        patterns = self.keys[group_ends - 1]
+        n_nonnegative_groups = int(np.searchsorted(group_ends, self.n_nonnegative, side="right"))
+        nonnegative = slice(None, n_nonnegative_groups)
+        negative = slice(n_nonnegative_groups, None)
+        patterns[nonnegative] = ~patterns[nonnegative]
+        # Drop the loss bit.
+        patterns >>= layout.unsigned(1)
+        patterns[negative] |= layout.unsigned(layout.sign_bit)
+        return patterns.view(float_dtype).astype(self.dtype, copy=False)
 
 
-def pack(confidence: Array, loss: Array, run: PackedKernels | None = None) -> PackedKeys | None:
+def pack_and_sort(
+    confidence: Array, loss: Array, implementation: PackedKernels | None = None
+) -> PackedKeys | None:
     """Pack and sort; None unless confidence is finite float32 or float64 and every loss 0 or 1."""
-    run = run or kernels()
+    implementation = implementation or kernels()
     layout = _LAYOUTS.get(confidence.dtype)
-    if layout is None or confidence.size > _MOST:
+    if layout is None or confidence.size > _MAX_SAMPLES:
         return None
-    bits = _fixed(confidence, layout.unsigned)
-    plain = _plain_loss(loss)
-    if plain is None:
+    patterns = _view_contiguous(confidence, layout.unsigned)
+    kernel_loss = _loss_for_kernels(loss)
+    if kernel_loss is None:
         return None
-    keys = np.empty(bits.size, layout.unsigned)
-    highest, binary = run.pack(bits, plain, keys)
-    if not binary:
+    keys = np.empty(patterns.size, layout.unsigned)
+    max_pattern, is_binary = implementation.pack_nonnegative(patterns, kernel_loss, keys)
+    if not is_binary:
         return None
-    split = keys.size
-    if highest >= layout.infinity:
-        # Some confidence has its sign bit set, or is not finite.
-        sign, infinity = layout.unsigned(layout.sign), layout.unsigned(layout.infinity)
-        split = run.split(bits, plain, keys, sign, infinity)
-        if split < 0:
+    n_nonnegative = keys.size
+    if max_pattern >= layout.infinity:
+        # Some confidence is negative (its sign bit is set) or not finite.
+        sign_bit, infinity = layout.unsigned(layout.sign_bit), layout.unsigned(layout.infinity)
+        n_nonnegative = implementation.pack_by_sign(patterns, kernel_loss, keys, sign_bit, infinity)
+        if n_nonnegative < 0:
             return None
-    keys[:split].sort()
-    if split < keys.size:
-        keys[split:].sort()
-    return PackedKeys(keys, split, confidence.dtype, run)
+    keys[:n_nonnegative].sort()
+    if n_nonnegative < keys.size:
+        keys[n_nonnegative:].sort()
+    return PackedKeys(keys, n_nonnegative, confidence.dtype, implementation)
 
 
-def _fixed(x: Array, dtype: Any) -> Array:
-    """View as a contiguous read-only array: one compiled variant serves every caller."""
-    fixed: Array = np.ascontiguousarray(x).view(dtype)
-    fixed.setflags(write=False)
-    return fixed
+def _view_contiguous(x: Array, dtype: Any) -> Array:
+    """View as a contiguous read-only array, so that numba compiles one variant for all callers."""
+    view: Array = np.ascontiguousarray(x).view(dtype)
+    view.setflags(write=False)
+    return view
 
 
-def _plain_loss(loss: Array) -> Array | None:
-    """Return the loss in a dtype the kernels know, or None if that would round it."""
-    if loss.dtype in _LOSSES:
-        return _fixed(loss, loss.dtype)
+def _loss_for_kernels(loss: Array) -> Array | None:
+    """Return the loss in a dtype that the kernels accept, or None if that would round it."""
+    if loss.dtype in _KERNEL_LOSS_DTYPES:
+        return _view_contiguous(loss, loss.dtype)
     if np.can_cast(loss.dtype, np.float64):
-        return _fixed(loss.astype(np.float64), np.float64)
+        return _view_contiguous(loss.astype(np.float64), np.float64)
     return None
 
 
 def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
-    """Sort validated samples without weights; None where keys do not hold them, or counts do."""
-    run = _SPENT.kernels(confidence.size)
+    """Pack and sort validated samples without weights; None if keys cannot hold them.
+
+    Also None if counting is faster than sorting, see `is_counted`.
+    """
+    implementation = _SELECTION.kernels(confidence.size)
     if confidence.dtype != np.float16:
-        return pack(confidence, loss, run)
+        return pack_and_sort(confidence, loss, implementation)
     if is_counted(confidence):
         return None
-    keys = pack(confidence.astype(np.float32), loss, run)
+    keys = pack_and_sort(confidence.astype(np.float32), loss, implementation)
     return None if keys is None else replace(keys, dtype=confidence.dtype)
 
 
 def is_counted(confidence: Array) -> bool:
-    """Tell whether counting the values is faster than sorting them."""
+    """Return whether counting the bit patterns is faster than sorting the values."""
     return confidence.dtype == np.float16 and confidence.size >= COUNT_FROM
 
 
 def count_failures(
-    bits: Array, loss: Array, run: PackedKernels | None = None, *, infinity: int
+    patterns: Array, loss: Array, implementation: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
     """Group 16-bit floats by counting; None unless all are finite and every loss is 0 or 1.
 
-    `bits` are the patterns of the confidences as uint16; `infinity`, `HALF_INFINITY` or
-    `BRAIN_INFINITY`, tells their format. Confidences of the brain format come as float32.
+    `patterns` are the bit patterns of the confidences as uint16. `infinity`, which is
+    `HALF_INFINITY` or `BRAIN_INFINITY`, selects the format. bfloat16 confidences are returned as
+    float32.
     """
-    plain = _plain_loss(loss)
-    table = np.zeros((2, 1 << 16), np.int64)
-    if plain is None or not (run or kernels()).tally(_fixed(bits, bits.dtype), plain, table):
+    kernel_loss = _loss_for_kernels(loss)
+    if kernel_loss is None:
         return None
-    failed = table[1]
-    count = table[0] + failed
-    return _occupied(count, count.astype(np.float64), failed.astype(np.float64), infinity)
+    counts = np.zeros((2, _N_PATTERNS), np.int64)
+    count_patterns = (implementation or kernels()).count_patterns
+    is_binary = count_patterns(_view_contiguous(patterns, patterns.dtype), kernel_loss, counts)
+    if not is_binary:
+        return None
+    n_successes, n_failures = counts
+    n_samples = n_successes + n_failures
+    weight, failure_weight = n_samples.astype(np.float64), n_failures.astype(np.float64)
+    return _groups_of_patterns(n_samples, weight, failure_weight, infinity)
 
 
-def counted(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
-    """Group half-precision confidences with any loss and weight by counting."""
-    bits, found = confidence.view(np.uint16), None
-    if weight is None:
-        found = count_failures(bits, loss, _NUMPY, infinity=HALF_INFINITY)
-    if found is not None:
-        return found
-    mass = loss.astype(np.float64)
-    if weight is not None:
-        mass *= weight
-    count = np.bincount(bits, minlength=1 << 16).astype(np.int64)
-    total = count.astype(np.float64) if weight is None else _summed(bits, weight)
-    return _occupied(count, total, _summed(bits, mass), HALF_INFINITY)
-
-
-def _summed(bits: Array, weight: FloatArray) -> FloatArray:
-    return np.bincount(bits, weights=weight, minlength=1 << 16).astype(np.float64, copy=False)
-
-
-def _occupied(
-    count: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
+def count_half_precision(
+    confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Keep the patterns that occur; None if some of them are not finite."""
-    for table in (count, weight, loss):
-        table[0] += table[0x8000]  # -0.0 equals 0.0
-        table[0x8000] = 0
-    found = np.flatnonzero(count != 0)
-    above, below = np.searchsorted(found, (infinity, 0x8000))
-    if above < below or (found.size and found[-1] >= 0x8000 + infinity):
-        return None
-    patterns = np.concatenate((found[:above][::-1], found[below:]))
-    if infinity == HALF_INFINITY:
-        values: Array = patterns.astype(np.uint16).view(np.float16)
+    """Group float16 confidences with any loss and weight by counting."""
+    patterns = confidence.view(np.uint16)
+    if weight is None:
+        groups = count_failures(patterns, loss, _NUMPY, infinity=HALF_INFINITY)
+        if groups is not None:
+            return groups
+    weighted_loss = loss.astype(np.float64)
+    if weight is not None:
+        weighted_loss *= weight
+    n_samples = np.bincount(patterns, minlength=_N_PATTERNS).astype(np.int64)
+    if weight is None:
+        weight_sums = n_samples.astype(np.float64)
     else:
-        values = brain_floats(patterns.astype(np.uint16))
-    return values, weight[patterns], loss[patterns], count[patterns]
+        weight_sums = _sum_by_pattern(patterns, weight)
+    loss_sums = _sum_by_pattern(patterns, weighted_loss)
+    return _groups_of_patterns(n_samples, weight_sums, loss_sums, HALF_INFINITY)
 
 
-def brain_floats(bits: Array) -> Array:
-    """Widen bfloat16 patterns to float32, exactly."""
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+def _sum_by_pattern(patterns: Array, values: FloatArray) -> FloatArray:
+    sums = np.bincount(patterns, weights=values, minlength=_N_PATTERNS)
+    return sums.astype(np.float64, copy=False)
+
+
+def _groups_of_patterns(
+    n_samples: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
+) -> Groups | None:
+    """Select the patterns that occur from tables over all; None if one of them is not finite."""
+    for table in (n_samples, weight, loss):
+        # -0.0 equals 0.0.
+        table[0] += table[_NEGATIVE_ZERO]
+        table[_NEGATIVE_ZERO] = 0
+    occurring = np.flatnonzero(n_samples != 0)
+    # Patterns ascend with the magnitude: first those of the non-negative, then of the negative.
+    n_finite_nonnegative, n_nonnegative = np.searchsorted(occurring, (infinity, _NEGATIVE_ZERO))
+    if n_finite_nonnegative < n_nonnegative:
+        return None
+    if occurring.size and occurring[-1] >= _NEGATIVE_ZERO + infinity:
+        return None
+    descending = np.concatenate((occurring[:n_nonnegative][::-1], occurring[n_nonnegative:]))
+    patterns = descending.astype(np.uint16)
+    if infinity == HALF_INFINITY:
+        confidence: Array = patterns.view(np.float16)
+    else:
+        confidence = brain_floats(patterns)
+    return confidence, weight[descending], loss[descending], n_samples[descending]
+
+
+def brain_floats(patterns: Array) -> Array:
+    """Convert bfloat16 bit patterns to float32, exactly."""
+    return (patterns.astype(np.uint32) << np.uint32(16)).view(np.float32)

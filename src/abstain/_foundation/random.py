@@ -8,7 +8,7 @@ from abstain.errors import InputError
 from abstain.typing import Rng
 
 
-def generator(rng: Rng) -> np.random.Generator:
+def as_generator(rng: Rng) -> np.random.Generator:
     """Return the generator that `rng` asks for; None draws fresh entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
@@ -22,11 +22,11 @@ def generator(rng: Rng) -> np.random.Generator:
     return np.random.default_rng(int(given))
 
 
-def seed_of(rng: Rng) -> int:
+def as_seed(rng: Rng) -> int:
     """Return a seed that can be stored and told: the one given, or one that `rng` draws."""
     if rng is None or isinstance(rng, np.random.Generator):
-        return int(generator(rng).integers(2**63))
-    generator(rng)  # refuses what is no seed
+        return int(as_generator(rng).integers(2**63))
+    as_generator(rng)  # refuses what is no seed
     return int(rng)
 
 

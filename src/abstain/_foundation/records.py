@@ -22,8 +22,8 @@ from msgspec import Meta
 from msgspec import inspect as types
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.json_records import refuse, shown
+from abstain._foundation.arrays import read_only
+from abstain._foundation.json_records import raise_error, short_repr
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import Array
 
@@ -34,20 +34,20 @@ RecordT = TypeVar("RecordT")
 _LARGEST, _LONGEST = sys.float_info.max, 2**63 - 1
 
 Number = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
-NotNegative = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
+NonNegative = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
 Positive = Annotated[float, Meta(gt=0.0, le=_LARGEST)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-Chance = Annotated[float, Meta(gt=0.0, lt=1.0)]
-Count = Annotated[int, Meta(ge=0, le=_LONGEST)]
-Natural = Annotated[int, Meta(ge=1, le=_LONGEST)]
-Several = Annotated[int, Meta(ge=2, le=_LONGEST)]
-Text = Annotated[str, Meta(min_length=1)]
+OpenFraction = Annotated[float, Meta(gt=0.0, lt=1.0)]
+NonNegativeInt = Annotated[int, Meta(ge=0, le=_LONGEST)]
+PositiveInt = Annotated[int, Meta(ge=1, le=_LONGEST)]
+AtLeastTwo = Annotated[int, Meta(ge=2, le=_LONGEST)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
 #: A text of something else than blanks.
-Word = Annotated[str, Meta(pattern=r"\S")]
+NonBlankText = Annotated[str, Meta(pattern=r"\S")]
 
 #: Declares a tuple that holds each value once: one at least, or perhaps none.
-ONCE = Meta(min_length=1, extra={"once": True})
-ONCE_OR_NONE = Meta(extra={"once": True})
+DISTINCT_NONEMPTY = Meta(min_length=1, extra={"once": True})
+DISTINCT = Meta(extra={"once": True})
 
 
 def between(low: float, high: float) -> Meta:
@@ -63,9 +63,9 @@ def axes(*names: str) -> Meta:
     return Meta(extra={"axes": names})
 
 
-def entries(axis: str, words: str, *, distinct: bool = False) -> Meta:
+def entries(axis: str, description: str, *, distinct: bool = False) -> Meta:
     """Declare what the entries of a tuple, of which there is one at least, count and are."""
-    return Meta(min_length=1, extra={"axes": (axis,), "words": words, "distinct": distinct})
+    return Meta(min_length=1, extra={"axes": (axis,), "words": description, "distinct": distinct})
 
 
 ClassNames = Annotated[
@@ -106,17 +106,17 @@ def _bare(t: types.Type) -> types.Type:
     return t.type if isinstance(t, types.Metadata) else t
 
 
-def check(record: object, *, of: str = "") -> None:
+def check(record: object, *, owner: str = "") -> None:
     """Hold each field of a new record to its type, and keep it as that type.
 
     Called in its `__post_init__`. `of` says what the record is ("a decision rule") in messages,
     where that is not plain. An InputError, or a kind of it, names the field and the value.
     """
-    for name, value in _held(record, str, f" of {of}" if of else "").items():
+    for name, value in _held(record, str, f" of {owner}" if owner else "").items():
         object.__setattr__(record, name, value)
 
 
-def hold(record: object, written: Callable[[str], str] = str) -> None:
+def check_unconverted(record: object, written: Callable[[str], str] = str) -> None:
     """Hold each field of a new record to its type, and leave it as it was written.
 
     For configurations, whose jobs are known by what is written: 1 is not 1.0. `written` makes the
@@ -137,13 +137,13 @@ def _held(record: object, written: Callable[[str], str], of: str) -> dict[str, A
     sizes: dict[str, int] = {}
     for name, extra in schema.extra.items():
         if "once" in extra:
-            once(found[name], written(name))
+            check_distinct(found[name], written(name))
         elif found[name] is not None:
             found[name] = _fitting(name, found[name], extra, sizes)
     return found
 
 
-def value(given: Any, kind: Any, name: str) -> Any:
+def check_value(given: Any, kind: Any, name: str) -> Any:
     """Hold one value to a type, and return it as it was written."""
     try:
         msgspec.convert({"": _plain(given)}, dict[str, kind])
@@ -152,38 +152,38 @@ def value(given: Any, kind: Any, name: str) -> Any:
     return given
 
 
-def once(given: Any, name: str, *, empty: bool = True) -> None:
+def check_distinct(given: Any, name: str, *, empty: bool = True) -> None:
     """Refuse what is no sequence or holds a value twice, and nothing at all unless `empty`."""
     if not isinstance(given, list | tuple) or not (given or empty):
         rule = "a list" if empty else "a list that is not empty"
-        raise InputError(f"`{name}` must be {rule}; got {shown(given)}")
+        raise InputError(f"`{name}` must be {rule}; got {short_repr(given)}")
     for place, one in enumerate(given):
         if one in given[:place]:
             raise InputError(f"`{name}` must hold each value once; got {one!r} twice")
 
 
-def read(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
+def from_fields(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
     """Make a record of the fields of a file: every one there, and no other."""
-    refuse_other_fields(found, _schema(kind).types, what)
+    check_field_names(found, _schema(kind).types, what)
     return kind(**found)
 
 
-def refuse_other_fields(found: Mapping[str, Any], names: Collection[str], what: str) -> None:
+def check_field_names(found: Mapping[str, Any], names: Collection[str], what: str) -> None:
     """Refuse a mapping that lacks one of the names or has a field of another name."""
     unknown = [name for name in found if name not in names]
     for name in names:
         if name not in found:
             also = f", and `{unknown[0]}` is no field of it" if unknown else ""
-            refuse(f"the field `{name}` is missing in {what}{also}")
+            raise_error(f"the field `{name}` is missing in {what}{also}")
     if unknown:
-        refuse(f"`{unknown[0]}` is no field of {what}.{suggest(unknown[0], names)}")
+        raise_error(f"`{unknown[0]}` is no field of {what}.{suggest(unknown[0], names)}")
 
 
-def part(kind: Callable[..., RecordT], found: object, what: str) -> RecordT:
+def from_nested_fields(kind: Callable[..., RecordT], found: object, what: str) -> RecordT:
     """Make a record that stands in another one: of an object with its fields."""
     if not isinstance(found, dict):
-        refuse(f"{what} must be an object with its fields; got {shown(found)}")
-    return read(kind, found, what)
+        raise_error(f"{what} must be an object with its fields; got {short_repr(found)}")
+    return from_fields(kind, found, what)
 
 
 def _plain(value: Any) -> Any:
@@ -202,7 +202,7 @@ def _fitting(name: str, x: Any, extra: Mapping[str, Any], sizes: dict[str, int])
     names: tuple[str, ...] = extra["axes"]
     if not isinstance(x, np.ndarray):
         if extra["distinct"] and not _distinct(x):
-            raise InputError(f"`{name}` must be {extra['words']}; got {shown(list(x))}")
+            raise InputError(f"`{name}` must be {extra['words']}; got {short_repr(list(x))}")
         if (length := sizes.setdefault(names[0], len(x))) != len(x):
             counted = "classes" if names[0] == "K" else names[0]
             raise ShapeError(
@@ -220,7 +220,7 @@ def _fitting(name: str, x: Any, extra: Mapping[str, Any], sizes: dict[str, int])
                 f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {x.shape}"
             )
     native: Array = np.ascontiguousarray(x.astype(x.dtype.newbyteorder("="), copy=False))
-    return sealed(checks.finite(native, name))
+    return read_only(checks.finite(native, name))
 
 
 def _distinct(x: tuple[Any, ...]) -> bool:
@@ -265,7 +265,9 @@ def _refusal(
         rule = f"be a table: [{written(field)}]"
     alike = {types.FloatType: (int, float), types.IntType: (int,)}.get(type(kind), ())
     beyond = type(found) in alike
-    return (DomainError if beyond else InputError)(f"{name} must {rule}; got {shown(found)}{where}")
+    return (DomainError if beyond else InputError)(
+        f"{name} must {rule}; got {short_repr(found)}{where}"
+    )
 
 
 def _item(kind: Any, at: int) -> types.Type:

@@ -1,4 +1,4 @@
-"""The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
+"""`Scored`: validated confidence and loss, sorted once. All metrics are computed from it."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
@@ -8,44 +8,45 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.device import stays, validated
-from abstain._foundation.foreign import double, plain, without_gradient
+from abstain._foundation.arrays import is_numpy, namespace
+from abstain._foundation.device import is_computed_on_device, validate_on_device
+from abstain._foundation.gradients import as_double, without_gradient
 from abstain._foundation.group_rows import (
     GroupRows,
     best_order_of_binary_loss,
     rows_of_classes,
     rows_of_groups,
 )
-from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
-from abstain._foundation.ranks import (
+from abstain._foundation.sorting import SortedValues, sort_descending
+from abstain._foundation.tie_groups import (
     N_SPLIT_AT_ENDS,
     TieGroups,
+    group_by_loss,
+    group_sorted_values,
     group_ties,
-    groups_in,
-    groups_of_losses,
-    home_in,
     losses_of_broken_ties,
     merged_groups_of_broken_ties,
-    one_by_one,
+    one_group_per_sample,
     raise_uncounted,
     split_at_ends,
     split_merged_groups,
+    tie_group_index,
     untied_order,
 )
-from abstain._foundation.weights import counted, positive_rows
+from abstain._foundation.weights import drop_zero_weights, positive_weight_mask
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 T = TypeVar("T")
 
-#: Groups that are read at once, so that temporaries stay in the cache.
+#: Number of groups in one block of `probability_vertices`, so that temporary arrays fit into the
+#: cache.
 _BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
 class ClassView:
-    """What class-wise and probability metrics need besides confidence and loss."""
+    """Classes and class probabilities, for metrics that need more than confidence and loss."""
 
     #: Shape (n,). Class codes from 0 to K - 1; -1 marks a sample of no known class.
     labels: IntArray
@@ -63,7 +64,10 @@ class ClassView:
 class Scored:
     """Validated inputs of every metric, with the tie groups computed once.
 
-    Arrays of NumPy, or all of one library on one device, which then computes on them.
+    The arrays belong to NumPy, or to one library and device, which then performs the computation.
+
+    A row usually is one sample. In `group_rows` and its variants, a row stands for all samples of
+    one tie group and one loss, and `row_counts` is their number.
     """
 
     #: Shape (n,). Higher is more trusted; only the order matters to rank metrics.
@@ -72,60 +76,63 @@ class Scored:
     loss: Array
     #: Shape (n,). Frequency weights: an integer weight counts a sample that many times.
     weight: FloatArray | None = None
-    #: Shape (n,). The confidence as a probability of being right, for calibration and CWSA.
+    #: Shape (n,). The confidence as the probability of a correct prediction, for calibration and
+    #: CWSA.
     probability: Array | None = field(default=None)
     #: Labels, predictions and class probabilities.
-    view: ClassView | None = field(default=None)
+    class_view: ClassView | None = field(default=None)
 
-    #: The two views, if they are available already: `groups` and `merged_groups`.
+    #: `groups` and `merged_groups`, if they are available already.
     precomputed_groups: TieGroups | None = field(default=None, repr=False)
     precomputed_merged_groups: TieGroups | None = field(default=None, repr=False)
-    #: Shape (n,). The group of each row, if it is available already.
-    precomputed_home: IntArray | None = field(default=None, repr=False)
-    #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
-    times: FloatArray | None = field(default=None, repr=False)
-    #: Shape (rows of the caller,). Which of them these are; None where all have a weight.
-    from_rows: AnyArray | None = field(default=None, repr=False)
+    #: Shape (n,). The tie group of each row, if it is available already.
+    precomputed_group_index: IntArray | None = field(default=None, repr=False)
+    #: Shape (n,). Number of samples of each row; equal to `weight`. None if each row is one sample.
+    row_counts: FloatArray | None = field(default=None, repr=False)
+    #: Shape (rows of the caller,). Which rows of the caller have a positive weight and are included
+    #: here. None if all are.
+    input_row_mask: AnyArray | None = field(default=None, repr=False)
 
     @property
     def xp(self) -> Any:
         """The array-API namespace of the arrays: `numpy` for NumPy."""
         return namespace(self.confidence)
 
+    # -------------------------------------------------------------------------------- tie groups
     @cached_property
     def _keys(self) -> PackedKeys | None:
-        """The samples sorted with the loss in the key, where keys hold them."""
-        plain = of_numpy(self.confidence) and of_numpy(self.loss) and self.weight is None
-        return sorted_keys(self.confidence, self.loss) if plain else None
+        """The sorted keys with confidence and loss; None if keys cannot hold the samples."""
+        is_packable = is_numpy(self.confidence) and is_numpy(self.loss) and self.weight is None
+        return sorted_keys(self.confidence, self.loss) if is_packable else None
 
     @cached_property
     def groups(self) -> TieGroups:
         """The samples grouped by confidence, most confident first."""
         if self.precomputed_groups is not None:
             return self.precomputed_groups
-        if self.times is not None and self.precomputed_merged_groups is not None:
+        if self.row_counts is not None and self.precomputed_merged_groups is not None:
             raise_uncounted()
         if self._keys is not None:
             return TieGroups(*self._keys.groups())
-        return self.regrouped(self.loss)
+        return self.group_with_loss(self.loss)
 
     @cached_property
-    def runs(self) -> Runs:
-        """The samples of the host in order, but for those of weight 0."""
-        return runs_of(self.confidence, positive_rows(self.weight))
+    def sorted_confidence(self) -> SortedValues:
+        """The descending order of the NumPy samples with a positive weight."""
+        return sort_descending(self.confidence, positive_weight_mask(self.weight))
 
-    def regrouped(self, loss: Array) -> TieGroups:
-        """Return the groups of the same samples with another loss."""
-        if not of_numpy(self.confidence) or not of_numpy(loss) or is_counted(self.confidence):
+    def group_with_loss(self, loss: Array) -> TieGroups:
+        """Return the tie groups of the same samples with another loss."""
+        if not is_numpy(self.confidence) or not is_numpy(loss) or is_counted(self.confidence):
             return group_ties(self.confidence, loss, self.weight)
-        return groups_in(self.runs, loss, self.weight)
+        return group_sorted_values(self.sorted_confidence, loss, self.weight)
 
     @cached_property
     def merged_groups(self) -> TieGroups:
-        """The tie groups, with untied successes that lie next to each other merged into one group.
+        """The tie groups, with consecutive untied successes merged into one group.
 
-        Sums over merged successes have a closed form, and with a 0/1 loss few groups remain. The
-        same as `groups` for other losses, for weights and on a device.
+        Sums over merged successes have a closed form, and with a 0/1 loss few groups remain. Equal
+        to `groups` for other losses, for weights and on a device.
         """
         if self.precomputed_merged_groups is not None:
             return self.precomputed_merged_groups
@@ -134,74 +141,107 @@ class Scored:
         return TieGroups(*self._keys.merged_groups())
 
     def probability_vertices(self) -> Iterator[VertexBlock]:
-        """Yield blocks of distinct probabilities, from the highest down.
+        """Yield blocks of distinct probabilities in descending order.
 
-        For what reads each once: no groups are made where keys hold the samples. All in one block
-        elsewhere than on the host.
+        For functions that read each block once: if the samples are packed into keys, no array of
+        all groups is created. On a device there is one block.
         """
-        own = self.probability is None or self.probability is self.confidence
-        if own and self.precomputed_groups is None and self._keys is not None:
+        has_no_groups = self._is_confidence_probability and self.precomputed_groups is None
+        if has_no_groups and self._keys is not None:
             yield from self._keys.vertices()
             return
         groups = self.probability_groups
-        names, size = VertexBlock._fields, groups.count.shape[0]
-        step = _BLOCK if self.xp is np else size
-        for start in range(0, size, step):
-            yield VertexBlock(*(getattr(groups, name)[start : start + step] for name in names))
+        n_groups = groups.count.shape[0]
+        step = _BLOCK if self.xp is np else n_groups
+        for start in range(0, n_groups, step):
+            block = slice(start, start + step)
+            yield VertexBlock(*(getattr(groups, name)[block] for name in VertexBlock._fields))
+
+    @property
+    def _is_confidence_probability(self) -> bool:
+        """Whether grouping by probability is grouping by confidence."""
+        return self.probability is None or self.probability is self.confidence
 
     @cached_property
     def probability_groups(self) -> TieGroups:
-        """The samples grouped by probability of being right, highest first."""
-        if self.probability is None or self.probability is self.confidence:
+        """The samples grouped by the probability of a correct prediction, highest first."""
+        if self._is_confidence_probability:
             return self.groups
-        return group_ties(self.probability, self.loss, self.weight)
+        return group_ties(self.probability_or_confidence, self.loss, self.weight)
+
+    @cached_property
+    def group_index(self) -> IntArray:
+        """The tie group of each row, -1 for weight 0."""
+        if self.precomputed_group_index is not None:
+            return self.precomputed_group_index
+        order = None
+        if self.precomputed_groups is None and "sorted_confidence" in self.__dict__:
+            order = self.sorted_confidence.order
+        return tie_group_index(self.groups, self.confidence, self.weight, order)
+
+    @cached_property
+    def probability_group_index(self) -> IntArray:
+        """The group of each row in `probability_groups`, -1 for weight 0."""
+        if self._is_confidence_probability:
+            return self.group_index
+        p = self.probability_or_confidence
+        return tie_group_index(self.probability_groups, p, self.weight)
+
+    # -------------------------------------------------------------------------------- group rows
+    @property
+    def has_unit_weights(self) -> bool:
+        """Whether every sample has weight 1."""
+        return self.weight is None or self.row_counts is not None
 
     @property
-    def counted(self) -> bool:
-        """Whether every sample counts as one."""
-        return self.weight is None or self.times is not None
+    def _has_group_rows(self) -> bool:
+        """Whether the samples can be combined by tie group and loss."""
+        return self.is_binary and self.weight is None and self.xp is np
 
     @cached_property
     def group_rows(self) -> "Scored":
         """The same samples, with one row for all samples of one tie group and one loss.
 
         Most confident first; the weight is the number of samples. The influence of a sample on a
-        number that reads neither rows nor classes depends on nothing else. For a 0/1 loss without
-        weights; `self` otherwise.
+        metric without classes depends on its tie group and loss only. `self` for weights, for
+        losses other than 0 and 1 and on a device.
         """
-        if not self.binary or self.weight is not None or self.xp is not np:
+        if not self._has_group_rows:
             return self
         rows = self._from_rows(rows_of_groups(self.groups))
         return rows if self.probability is None else replace(rows, probability=rows.confidence)
 
     @cached_property
     def class_rows(self) -> "Scored":
-        """The same for numbers that need classes: a row for each class, tie group and loss.
+        """`group_rows` for metrics with classes: one row for each class, tie group and loss.
 
-        Class by class, each most confident first. `self` without class labels.
+        Sorted by class, then by descending confidence. `self` without class labels.
         """
-        if not self.binary or self.weight is not None or self.xp is not np or self.view is None:
+        if not self._has_group_rows or self.class_view is None:
             return self
-        # `self.home` would keep the group of each sample in memory.
-        home = home_in(self.groups, self.confidence, None)
-        rows = rows_of_classes(self.groups, home, self.loss, self.view.labels)
-        view = ClassView(rows.label, rows.label, self.view.classes)
-        return replace(self._from_rows(rows), view=view, precomputed_home=rows.home)
+        # `self.group_index` would keep the tie group of each sample in memory.
+        group_index = tie_group_index(self.groups, self.confidence, None)
+        rows = rows_of_classes(self.groups, group_index, self.loss, self.class_view.labels)
+        return replace(
+            self._from_rows(rows),
+            class_view=ClassView(rows.label, rows.label, self.class_view.classes),
+            precomputed_group_index=rows.group_index,
+        )
 
     def _from_rows(self, rows: GroupRows) -> "Scored":
         return Scored(
             rows.confidence,
             rows.loss,
-            rows.times,
+            rows.row_counts,
             precomputed_groups=rows.groups,
-            times=rows.times,
+            row_counts=rows.row_counts,
         )
 
     @cached_property
     def split_rows(self) -> "Scored":
         """`group_rows` of merged groups that are split near both ends, see `split_at_ends`."""
-        all_are_split = self.samples <= 2 * N_SPLIT_AT_ENDS
-        is_available = self.precomputed_groups is not None or self.times is not None
+        all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
+        is_available = self.precomputed_groups is not None or self.row_counts is not None
         if all_are_split or is_available or self.merged_groups.is_merged is None:
             return self.group_rows
         return self._from_rows(rows_of_groups(split_at_ends(self.merged_groups)))
@@ -213,7 +253,7 @@ class Scored:
             return self.group_rows
         return self._from_rows(rows_of_groups(self.merged_groups))
 
-    def rows(self, cluster: IntArray | None) -> "Scored":
+    def influence_rows(self, cluster: IntArray | None) -> "Scored":
         """Return `split_rows` if all samples are independent, else `self`."""
         return self.split_rows if cluster is None else self
 
@@ -224,11 +264,12 @@ class Scored:
         groups = split_merged_groups(self.groups, np.arange(first, last + 1))
         return self._from_rows(rows_of_groups(groups))
 
+    # -------------------------------------------------------------------------------- other orders
     def with_ties_broken(self, *, best: bool) -> "Scored":
-        """Return the same losses with the lower first in each tie, or if not `best` the higher."""
-        if self.binary and self.counted and self.xp is np:
+        """Return the samples with ties broken by loss: the smaller first if `best`, else last."""
+        if self.is_binary and self.has_unit_weights and self.xp is np:
             groups = merged_groups_of_broken_ties(self.merged_groups, best=best)
-            if self.times is not None:
+            if self.row_counts is not None:
                 return replace(
                     self,
                     probability=None,
@@ -240,168 +281,186 @@ class Scored:
             return Scored(ranks, loss, precomputed_merged_groups=groups)
         if self.xp is np:
             key = self.loss.astype(np.float64, copy=False)
-            order = self.runs.resolved(key if best else -key)
+            order = self.sorted_confidence.order_with_ties_broken_by(key if best else -key)
         else:
             order = untied_order(self.confidence, self.loss, self.weight, best=best)
         loss = self.loss[order]
         weight = None if self.weight is None else self.weight[order]
-        groups = one_by_one(loss, weight)
+        groups = one_group_per_sample(loss, weight)
         return Scored(groups.confidence, loss, weight, precomputed_groups=groups)
 
     @cached_property
     def best_order(self) -> TieGroups:
-        """The groups of the best score: the lower the loss, the more confident.
+        """The tie groups of the best score: the lower the loss, the more confident.
 
-        Samples of equal loss form one group. Weight functions that are averaged over ties give
-        the same value for any order within it, so this is the best score without ties too.
+        Samples of equal loss form one group. Weight functions that are averaged over ties have the
+        same value for any order within a group, so no score without ties is better.
         """
-        if self.counted and self.binary and self.xp is np:
-            return best_order_of_binary_loss(
-                self.merged_groups.n, int(self.merged_groups.loss_through[-1])
-            )
-        if self.weight is None and of_numpy(self.loss):
-            return groups_of_losses(self.loss)
+        if self.has_unit_weights and self.is_binary and self.xp is np:
+            n_failures = int(self.merged_groups.cumulative_loss[-1])
+            return best_order_of_binary_loss(self.merged_groups.n_samples, n_failures)
+        if self.weight is None and is_numpy(self.loss):
+            return group_by_loss(self.loss)
         if self.xp is np:
-            return groups_in(self.loss_runs, self.loss, self.weight)
-        return group_ties(self._goodness, self.loss, self.weight)
+            return group_sorted_values(self.sorted_losses, self.loss, self.weight)
+        return group_ties(self._negative_loss, self.loss, self.weight)
 
     @cached_property
-    def loss_runs(self) -> Runs:
-        """The samples of the host from the least loss on, but for those of weight 0."""
-        return runs_of(self._goodness, positive_rows(self.weight))
+    def sorted_losses(self) -> SortedValues:
+        """The order of the NumPy samples with a positive weight, the smallest loss first."""
+        return sort_descending(self._negative_loss, positive_weight_mask(self.weight))
 
     @property
-    def _goodness(self) -> AnyArray:
+    def _negative_loss(self) -> AnyArray:
         """The confidence of the best score."""
-        if of_numpy(self.loss):
+        if is_numpy(self.loss):
             return -self.loss.astype(np.float64)
-        return -double(without_gradient(self.loss))
+        return -as_double(without_gradient(self.loss))
 
     @cached_property
-    def home(self) -> IntArray:
-        """The group of each sample, -1 for weight 0."""
-        if self.precomputed_home is not None:
-            return self.precomputed_home
-        runs = None if self.precomputed_groups is not None else self.__dict__.get("runs")
-        order = None if runs is None else runs.order
-        return home_in(self.groups, self.confidence, self.weight, order)
+    def best_order_group_index(self) -> AnyArray:
+        """The group of each row in `best_order`, -1 for weight 0."""
+        if self.has_unit_weights and self.is_binary:
+            # Group 0 has the successes, if there are any; the last group has the failures.
+            failure_group = self.best_order.loss.shape[0] - 1
+            return (self.loss > 0) * failure_group
+        return tie_group_index(self.best_order, self._negative_loss, self.weight)
 
-    @cached_property
-    def probability_home(self) -> IntArray:
-        """The group of each sample by its probability of being right, -1 for weight 0."""
-        if self.probability is None or self.probability is self.confidence:
-            return self.home
-        return home_in(self.probability_groups, self.probability, self.weight)
+    def cached(self, compute: Callable[..., T], *options: Hashable) -> T:
+        """Return ``compute(self, *options)``, which is computed on the first call only."""
+        cache = self.__dict__.setdefault("_cache", {})
+        key = (compute, *options)
+        if key not in cache:
+            cache[key] = compute(self, *options)
+        return cast("T", cache[key])
 
-    @cached_property
-    def best_order_home(self) -> AnyArray:
-        """The group of each sample among those of the best score, -1 for weight 0."""
-        if self.counted and self.binary:
-            # Successes come first, where there are some.
-            return (self.loss > 0) * (self.best_order.loss.shape[0] - 1)
-        return home_in(self.best_order, self._goodness, self.weight)
-
-    def once(self, compute: Callable[..., T], *options: Hashable) -> T:
-        """Return what a function makes of these samples; it is computed the first time only."""
-        known = self.__dict__.setdefault("_once", {})
-        asked = (compute, *options)
-        if asked not in known:
-            known[asked] = compute(self, *options)
-        return cast("T", known[asked])
-
+    # -------------------------------------------------------------------------------- properties
     @property
-    def n(self) -> int:
-        """Number of samples."""
+    def n_rows(self) -> int:
+        """Number of rows."""
         return int(self.confidence.shape[0])
 
     @property
-    def samples(self) -> int:
-        """Number of samples that the rows stand for."""
-        return self.n if self.times is None else int(self.times.sum())
+    def n_samples(self) -> int:
+        """Number of samples of all rows."""
+        return self.n_rows if self.row_counts is None else int(self.row_counts.sum())
 
     @cached_property
-    def failures(self) -> int:
+    def n_failures(self) -> int:
         """Number of samples with a loss above zero."""
-        if self.times is not None:
-            return int(self.times[self.loss > 0].sum())
+        if self.row_counts is not None:
+            return int(self.row_counts[self.loss > 0].sum())
         return int(self.xp.count_nonzero(self.loss))
 
     @cached_property
-    def binary(self) -> bool:
+    def is_binary(self) -> bool:
         """Whether every loss is 0 or 1."""
-        if of_numpy(self.loss) and self.loss.dtype.kind == "b":
+        if is_numpy(self.loss) and self.loss.dtype.kind == "b":
             return True
         if self.__dict__.get("_keys") is not None:
             return True
         return bool(self.xp.all((self.loss == 0) | (self.loss == 1)))
 
     @cached_property
-    def bounded(self) -> bool:
-        """Whether every loss lies in [0, 1]."""
+    def is_loss_bounded(self) -> bool:
+        """Whether every loss is in [0, 1]."""
         return bool(self.xp.max(self.loss) <= 1)
 
     @cached_property
-    def calibrated(self) -> bool:
-        """Whether confidence and loss both lie in [0, 1], as calibration and CWSA need."""
-        return self.sure and self.bounded
+    def is_calibratable(self) -> bool:
+        """Whether confidence and loss are in [0, 1], as calibration metrics and CWSA require."""
+        return self.has_probability and self.is_loss_bounded
 
     @cached_property
-    def sure(self) -> bool:
-        """Whether the confidence is a probability: there, and in [0, 1]."""
+    def has_probability(self) -> bool:
+        """Whether `probability` is set and in [0, 1]."""
         p = self.probability
         return p is not None and bool(self.xp.min(p) >= 0) and bool(self.xp.max(p) <= 1)
 
     @property
-    def groups_given(self) -> TieGroups | None:
-        """The groups by `shown` where they come from elsewhere: its rows may be no samples then."""
-        return self.precomputed_groups if self.shown is self.confidence else None
+    def precomputed_value_groups(self) -> TieGroups | None:
+        """The precomputed groups, if they group `probability_or_confidence`.
+
+        The rows may then stand for several samples.
+        """
+        if self.probability_or_confidence is self.confidence:
+            return self.precomputed_groups
+        return None
 
     @property
-    def shown(self) -> Array:
-        """The confidence as people read it: a probability where it means one."""
+    def probability_or_confidence(self) -> Array:
+        """The probability of a correct prediction if it is set, else the confidence."""
         return self.confidence if self.probability is None else self.probability
 
     @cached_property
-    def total(self) -> float:
-        """Weight of all samples; their number when there are no weights."""
-        return float(self.n) if self.weight is None else float(self.xp.sum(self.weight))
+    def total_weight(self) -> float:
+        """Weight of all samples; the number of rows if there are no weights."""
+        return float(self.n_rows) if self.weight is None else float(self.xp.sum(self.weight))
 
     @cached_property
-    def plain(self) -> "Scored":
-        """The same without gradients, for what is not differentiable."""
-        return replace(self, loss=without_gradient(self.loss), probability=plain(self.probability))
+    def without_gradient(self) -> "Scored":
+        """The same samples without gradients, for functions that are not differentiable."""
+        return replace(
+            self,
+            loss=without_gradient(self.loss),
+            probability=without_gradient(self.probability),
+        )
 
 
-def scored(
+def validate_samples(
     confidence: AnyArray,
     loss: AnyArray,
     weight: AnyArray | None = None,
     *,
-    by_value: bool = False,
+    uses_values: bool = False,
 ) -> Scored:
-    """Validate (confidence, loss, weight) at the public edge and wrap them.
+    """Validate confidence, loss and weight of a caller.
 
-    Rows with weight 0 are dropped: no metric, curve or interval knows of them. Arrays on a device,
-    and those a gradient flows through, stay with their library. The gradient of the confidence is
-    kept with `by_value` only: for what reads more than the order.
+    Rows with weight 0 are dropped, so no metric, curve or interval depends on them. Arrays on a
+    device and arrays with a gradient are processed by their library.
+
+    Parameters
+    ----------
+    confidence, loss, weight : array, shape (n,)
+        One entry per sample. A weight is optional.
+    uses_values : bool, default=False
+        Whether the caller uses the values of the confidences and not only their order. The gradient
+        of the confidence is then kept.
+
+    Returns
+    -------
+    Scored
+        The samples with a positive weight.
     """
-    if stays(confidence, loss, by_value=by_value):
-        c, x, w, p, rows = validated(confidence, loss, weight)
-        return Scored(c, x, w, probability=p if by_value else c, from_rows=rows)
-    return scored_on_host(confidence, loss, weight)
+    if is_computed_on_device(confidence, loss, uses_values=uses_values):
+        arrays = validate_on_device(confidence, loss, weight)
+        return Scored(
+            arrays.confidence,
+            arrays.loss,
+            arrays.weight,
+            probability=arrays.probability if uses_values else arrays.confidence,
+            input_row_mask=arrays.row_mask,
+        )
+    return validate_samples_on_host(confidence, loss, weight)
 
 
-def kind_of(s: Scored, given: AnyArray) -> AnyArray:
-    """Return an array whose library and device results shall have, `given` one of the caller."""
-    return given if s.xp is np else s.confidence
+def output_reference(s: Scored, input_array: AnyArray) -> AnyArray:
+    """Return an array with the library and device of the results, for `as_array_like`.
+
+    `input_array` is an array of the caller.
+    """
+    return input_array if s.xp is np else s.confidence
 
 
-def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Scored:
-    """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
-    c = checks.confidence(confidence)
-    x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
-    rows, w, c, x = counted(w, c, x)
-    if w is not None:
-        checks.weighable(x, w)
-    checks.refuse_swapped(c, x)
-    return Scored(c, x, w, probability=c, from_rows=rows)
+def validate_samples_on_host(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
+) -> Scored:
+    """Validate confidence, loss and weight as NumPy arrays, whatever their library is."""
+    confidence = checks.confidence(confidence)
+    loss = checks.loss(loss, length=confidence.size)
+    weight = checks.weight(weight, length=confidence.size)
+    row_mask, weight, confidence, loss = drop_zero_weights(weight, confidence, loss)
+    if weight is not None:
+        checks.finite_weighted_sum(loss, weight)
+    checks.reject_swapped_arguments(confidence, loss)
+    return Scored(confidence, loss, weight, probability=confidence, input_row_mask=row_mask)

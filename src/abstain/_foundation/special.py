@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import namespace
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.typing import AnyArray, FloatArray
 
 #: From this argument on the series are exact to the last digits.

@@ -16,7 +16,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     if not path.exists() and not path.is_symlink():
         raise InputError(f"there is no configuration {str(path)!r}")
     try:
-        return tomllib.loads(input_files.text(path))
+        return tomllib.loads(input_files.read_text(path))
     except AbstainError:
         raise
     except RecursionError:
@@ -27,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileFormatError(f"{path.name} is no TOML: {first}") from None
 
 
-def table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
+def get_table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
     """Return a table by its name, empty where it is not given; `where` is what is above it."""
     full = f"{where}.{name}" if where else name
     given = found.get(name, {})
@@ -36,7 +36,7 @@ def table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any
     return dict(given)
 
 
-def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
+def check_field_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Refuse a field that does not exist; the error names the nearest one, and all there are."""
     there = list(known)
     for name in given:

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal, get_args
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.ranks import TieGroups, equal_mass_bins, equal_width_bins
-from abstain._foundation.records import Fraction, Natural, NotNegative, Number, entries
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.records import Fraction, NonNegative, Number, PositiveInt, entries
+from abstain._foundation.tie_groups import TieGroups, equal_mass_bins, equal_width_bins
 from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import InputError
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -52,8 +52,8 @@ class Binning(Calibration):
     binning: BinningName
     edges: tuple[Number, ...]
     values: Annotated[tuple[Fraction, ...], entries("bins", "a list of numbers")]
-    weight: Annotated[tuple[NotNegative, ...], entries("bins", "a list of numbers")]
-    n: Natural
+    weight: Annotated[tuple[NonNegative, ...], entries("bins", "a list of numbers")]
+    n: PositiveInt
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Binning(Calibration):
                 f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
             )
         # Written so that the first edge is compared with nothing.
-        checks.refuse("edges", "must increase", edges, np.diff(edges, prepend=-np.inf) <= 0)
+        checks.reject_entries("edges", "must increase", edges, np.diff(edges, prepend=-np.inf) <= 0)
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
         """Return the calibrated probabilities of being right.
@@ -94,7 +94,7 @@ class Binning(Calibration):
         [0.4, 0.8]
         """
         x = checks.confidence(confidence)
-        return like(np.array(self.values)[_bin_of(x, np.array(self.edges))], confidence)
+        return as_array_like(np.array(self.values)[_bin_of(x, np.array(self.edges))], confidence)
 
 
 def _bin_of(x: FloatArray, edges: FloatArray) -> IntArray:
@@ -188,7 +188,7 @@ def fit_binning(
         edges=tuple(edges.tolist()),
         values=tuple(values.tolist()),
         weight=tuple(mass.tolist()),
-        n=groups.n,
+        n=groups.n_samples,
         note=note,
     )
 
@@ -213,7 +213,7 @@ def _refuse_outside(x: FloatArray, low: float, high: float) -> None:
     if x.min() < least or x.max() > most:
         hint = "Give the limits of the score's scale as `limits=`, or use binning='equal_mass'."
         rule = f"must lie in [{low:g}, {high:g}] for bins of equal width"
-        checks.refuse("confidence", rule, x, (x < least) | (x > most), hint=hint)
+        checks.reject_entries("confidence", rule, x, (x < least) | (x > most), hint=hint)
 
 
 def _levels(groups: TieGroups, place: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.pools import rising_blocks
-from abstain._foundation.records import Fraction, Natural, Number, entries
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.isotonic_blocks import isotonic_block_ends
+from abstain._foundation.records import Fraction, Number, PositiveInt, entries
 from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
@@ -44,7 +44,7 @@ class Isotonic(Calibration):
 
     thresholds: Annotated[tuple[Number, ...], entries(_POINTS, "a list of numbers")]
     values: Annotated[tuple[Fraction, ...], entries(_POINTS, "a list of numbers")]
-    n: Natural
+    n: PositiveInt
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -87,7 +87,9 @@ class Isotonic(Calibration):
         [0.4, 0.6, 0.8]
         """
         x = checks.confidence(confidence).astype(np.float64)
-        return like(_between(x, np.array(self.thresholds), np.array(self.values)), confidence)
+        return as_array_like(
+            _between(x, np.array(self.thresholds), np.array(self.values)), confidence
+        )
 
 
 def _between(x: FloatArray, thresholds: FloatArray, values: FloatArray) -> FloatArray:
@@ -161,7 +163,7 @@ def fit_isotonic(
     groups = right_or_wrong(confidence, loss, weight).groups
     weight = groups.weight[::-1]
     right = weight - groups.loss[::-1]
-    ends = rising_blocks(right, weight)
+    ends = isotonic_block_ends(right, weight)
     starts = np.append(0, ends[:-1] + 1)
     level = np.add.reduceat(right, starts) / np.add.reduceat(weight, starts)
     # Equal to the last digit but one, two levels might fall.
@@ -172,4 +174,4 @@ def fit_isotonic(
     y = np.clip(level, 0.0, 1.0)[np.searchsorted(ends, points)]
     levels = np.unique(y).size
     note = "one level for all: higher confidences are not more often right" if levels == 1 else ""
-    return Isotonic(tuple(x.tolist()), tuple(y.tolist()), groups.n, note)
+    return Isotonic(tuple(x.tolist()), tuple(y.tolist()), groups.n_samples, note)

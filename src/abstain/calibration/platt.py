@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.imports import special
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.records import Natural, Number
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.records import Number, PositiveInt
+from abstain._foundation.tie_groups import TieGroups
 from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
@@ -44,7 +44,7 @@ class Platt(Calibration):
     slope: Number
     intercept: Number
     smooth: bool
-    n: Natural
+    n: PositiveInt
     note: str = ""
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
@@ -76,7 +76,7 @@ class Platt(Calibration):
         x = checks.confidence(confidence).astype(np.float64)
         with np.errstate(over="ignore"):
             log_odds = self.slope * x + self.intercept
-        return like(np.asarray(special.expit(log_odds)), confidence)
+        return as_array_like(np.asarray(special.expit(log_odds)), confidence)
 
 
 def fit_platt(
@@ -156,7 +156,11 @@ def fit_platt(
         if not np.isfinite(value):
             raise DomainError(f"`{name}` must be finite; got {value!r}. Rescale the confidence.")
     return Platt(
-        slope=slope, intercept=intercept, smooth=bool(smooth), n=groups.n, note=_note(slope, x.size)
+        slope=slope,
+        intercept=intercept,
+        smooth=bool(smooth),
+        n=groups.n_samples,
+        note=_note(slope, x.size),
     )
 
 
@@ -192,7 +196,7 @@ def _logistic(
     x: FloatArray, right: FloatArray, groups: TieGroups, *, smooth: bool
 ) -> tuple[float, float]:
     """Return slope and intercept of the best logistic curve."""
-    total = groups.total
+    total = groups.total_weight
     share, target = groups.weight / total, right / total
     if smooth:
         n_right, n_wrong = float(right.sum()), float(groups.loss.sum())

@@ -6,7 +6,7 @@ from dataclasses import Field, fields
 from typing import Any, ClassVar
 
 from abstain._foundation import checks, json_records, records
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
@@ -61,7 +61,7 @@ def _fields(record: Any) -> tuple[Field[Any], ...]:
 
 def right_or_wrong(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
     """Validate what a calibration of a confidence is fitted on; losses lie in [0, 1]."""
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     return s
 
@@ -96,10 +96,10 @@ def from_json(text: str) -> Calibration:
     if not isinstance(given, str):
         raise InputError(f"`text` must be a JSON text; got {type(given).__name__}")
     try:
-        found = json_records.parsed(text)
-        state = Calibration.kinds[json_records.take_kind(found, Calibration.kinds)]
-        json_records.take_version(found, "format", (FORMAT,))
-        return records.read(state, found, f"a calibration of kind {state.kind!r}")
+        found = json_records.parse_object(text)
+        state = Calibration.kinds[json_records.pop_kind(found, Calibration.kinds)]
+        json_records.pop_version(found, "format", (FORMAT,))
+        return records.from_fields(state, found, f"a calibration of kind {state.kind!r}")
     except InputError as error:
         why = str(error) if str(error)[-1] in ".?" else f"{error}."
         hint = "Fit it again, or take a text as saved."

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.records import Natural, NotNegative, Positive
-from abstain._foundation.weights import counted, positive_rows
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.records import NonNegative, Positive, PositiveInt
+from abstain._foundation.weights import drop_zero_weights, positive_weight_mask
 from abstain.calibration.state import Calibration
 from abstain.errors import DomainError
 from abstain.predictions.outputs import ClassScores, class_scores
@@ -46,9 +46,9 @@ class Temperature(Calibration):
     kind: ClassVar[str] = "temperature"
 
     temperature: Positive
-    nll_before: NotNegative
-    nll_after: NotNegative
-    n: Natural
+    nll_before: NonNegative
+    nll_after: NonNegative
+    n: PositiveInt
     note: str = ""
 
     def apply(self, logits: AnyArray, /) -> AnyArray:
@@ -84,7 +84,7 @@ class Temperature(Calibration):
             with np.errstate(over="ignore"):
                 z = (z - z.max(axis=1, keepdims=True)) / self.temperature
             out[rows] = np.exp(log_softmax(z))
-        return like(out, logits)
+        return as_array_like(out, logits)
 
 
 def fit_temperature(
@@ -150,9 +150,9 @@ def fit_temperature(
     n, classes = given.values.shape
     codes = checks.vector(labels, "labels", length=n, like="logits")
     w = checks.weight(weight, length=n)
-    rows = positive_rows(w)
+    rows = positive_weight_mask(w)
     is_no_class = (codes != np.floor(codes)) | (codes < 0) | (codes >= classes)
-    checks.refuse(
+    checks.reject_entries(
         "labels",
         f"must be a class code from 0 to {classes - 1}",
         codes,
@@ -247,7 +247,7 @@ def _likelihood(scores: ClassScores, codes: IntArray, weight: FloatArray | None)
     if weight is None:
         weight = np.ones(codes.size)
     else:
-        _, weight, values, codes = counted(weight, values, codes)
+        _, weight, values, codes = drop_zero_weights(weight, values, codes)
     kept_scores = ClassScores(values, are_logits=scores.are_logits)
     largest = 0.0
     for rows in row_blocks(*values.shape):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 
 # At once, since its module has the same name.
 from abstain.cli.main import main as main
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from abstain.cli.app import Command as Command
     from abstain.cli.catalogues import ListedCatalogue as ListedCatalogue
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__, app=("Command",), catalogues=("ListedCatalogue",), main=("main",)
     )

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from abstain._foundation import plugins
-from abstain._foundation.imports import later
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import InputError
 
 
@@ -108,7 +108,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
             "Also with numbers of your own: ",
             "abstain.metrics:METRICS",
             _metric,
-            usage_suffix=later("abstain.metrics.catalogue:with_numbers"),
+            usage_suffix=lazy_function("abstain.metrics.catalogue:describe_numbered_names"),
         ),
     ),
     "scores": (

@@ -77,7 +77,7 @@ class Engine:
             options = ab.StreamOptions(
                 resume=self.resume,
                 **self._bytes,
-                told=lambda progress: told(progress_said(progress)),
+                on_progress=lambda progress: told(progress_said(progress)),
                 engine="dask" if self.engine == "dask" else "local",
                 scheduler=self.scheduler or "",
             )
@@ -102,6 +102,6 @@ class Engine:
 def progress_said(progress: "StreamProgress") -> str:
     """Say how far a stream is."""
     return (
-        f"{progress.rows:,} rows, {progress.share:.0%}, {progress.rate:,.0f} rows a second, about "
-        f"{time_said(progress.left)} left"
+        f"{progress.n_rows:,} rows, {progress.share:.0%}, {progress.rate:,.0f} rows a second, "
+        f"about {time_said(progress.remaining_seconds)} left"
     )

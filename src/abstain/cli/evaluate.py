@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain._foundation.input_files import refuse_absent
+from abstain._foundation.input_files import check_exists
 from abstain.cli.console import working
 from abstain.cli.engine import Engine
 from abstain.cli.options import (
@@ -78,7 +78,7 @@ class EvaluationOutput:
             return
         if self.out is None:
             raise InputError("--pictures: shown on the page of --out; give that, or drop it")
-        refuse_absent(self.pictures)
+        check_exists(self.pictures)
 
     def page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
         """Write the page, with the pictures of its samples."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.cli.catalogues import ListedCatalogue, all_catalogues
 from abstain.cli.console import console
 from abstain.errors import InputError, MissingInputError
@@ -52,7 +52,7 @@ def _sections(name: str, width: int) -> Iterator[Text]:
 def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
     if section.error:
         raise InputError(section.error)
-    if section.needs_torch and not has("torch"):
+    if section.needs_torch and not is_installed("torch"):
         raise MissingInputError(f"{section.title}: they need torch: pip install torch")
     try:
         entries = resolve_name(section.entries)

@@ -52,14 +52,14 @@ _TRACEBACK = "--traceback"
 
 def run(arguments: list[str]) -> int:
     """Run one command; 0 when it worked, 2 when what was asked cannot be done."""
-    from abstain._foundation.option_words import options_written
+    from abstain._foundation.option_format import option_format
     from abstain.cli.command_line import ARGUMENTS, as_flag
 
     # Here, as it is about errors of the parser's libraries too; after "--" all are file names.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     whole = _TRACEBACK in arguments[:end]
     arguments = [a for i, a in enumerate(arguments) if a != _TRACEBACK or i > end]
-    with warnings.catch_warnings(), options_written(as_flag):
+    with warnings.catch_warnings(), option_format(as_flag):
         # Undefined metrics are named in the results with their reason.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         told = ARGUMENTS.set(tuple(arguments))

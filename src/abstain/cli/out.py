@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any, Final, overload
 
 import abstain as ab
-from abstain._foundation.files import RECEIPT, hash_of, names_in_set, publish, refuse_place
-from abstain._foundation.input_files import fields
+from abstain._foundation.files import (
+    MANIFEST,
+    check_output_folder,
+    file_sha256,
+    publish,
+    valid_set_names,
+)
+from abstain._foundation.input_files import read_json_object
 from abstain.cli.command_line import ARGUMENTS
 from abstain.cli.console import console, leave_word, working
 from abstain.cli.standard_input import as_given
@@ -38,7 +44,7 @@ class Out:
             "command": command(),
             "inputs": [_input(path, known) for path, known in self.inputs],
         }
-        publish(self.folder, files, said, known=earlier_set(self.folder))
+        publish(self.folder, files, said, extra_hashes=earlier_set(self.folder))
         forget_list(self.folder)
         return [self.folder / name for name in dict.fromkeys(n.split("/")[0] for n in files)]
 
@@ -64,7 +70,7 @@ def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | Non
     """
     if folder is None:
         return None
-    refuse_place(folder, names, known=earlier_set(folder))
+    check_output_folder(folder, names, extra_hashes=earlier_set(folder))
     files = [file for path in inputs if path is not None for file in _files_of(path)]
     return Out(folder, tuple((path, _stamp(path)) for path in files))
 
@@ -133,7 +139,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 def _input(path: Path, known: tuple[int, int] | None) -> dict[str, Any]:
     """Say which file was read; the hash is left out where it changed meanwhile."""
-    key = hash_of(path) if known is not None and path.is_file() else None
+    key = file_sha256(path) if known is not None and path.is_file() else None
     same = key is not None and _stamp(path) == known
     return {"name": as_given(path), "sha256": key if same else None}
 
@@ -152,12 +158,12 @@ def earlier_set(folder: Path) -> dict[str, str]:
     A page is recognized by its mark, and only beside such a page are the others: the tables and
     figures of a study's list, and `results.csv` where it is what `results.parquet` is as text.
     """
-    if (folder / RECEIPT).exists():
+    if (folder / MANIFEST).exists():
         return {}
     pages = [name for name in ("report.html", "benchmark.html") if _is_page(folder / name)]
     if not pages:
         return {}
-    return _listed(folder) | {name: hash_of(folder / name) for name in _tables(folder) + pages}
+    return _listed(folder) | {name: file_sha256(folder / name) for name in _tables(folder) + pages}
 
 
 def forget_list(folder: Path) -> None:
@@ -176,7 +182,7 @@ def _is_page(path: Path) -> bool:
 def _listed(folder: Path) -> dict[str, str]:
     """Return the names and hashes in the list; none if it is damaged or no regular file."""
     try:
-        return names_in_set(fields(folder / LIST))
+        return valid_set_names(read_json_object(folder / LIST))
     except AbstainError:
         return {}
 

@@ -88,12 +88,12 @@ class Shifted:
         self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
     ) -> "tuple[DensityRatios, tuple[Note, ...]]":
         """Return the ratios of the calibration data, and what to know of them."""
-        from abstain.evaluation.ratios import EstimatedRatios, estimate_ratios
+        from abstain.evaluation.density_ratios import EstimatedRatios, estimate_ratios
         from abstain.shift import density_ratios
 
         if self.shifted_to is None:
             ratios = density_ratios(calibration.weight, largest=self.max_ratio, clip=self.clip)
-            return ratios, EstimatedRatios(ratios, "covariate").findings()
+            return ratios, EstimatedRatios(ratios, "covariate").notes()
         whole, pick = replace(columns, by=(), group=None), picked(self.shifted_to)
         if pick is not None:
             reading = read_part(pick, whole, score, chosen_on, flag="--shifted-to")
@@ -108,4 +108,4 @@ class Shifted:
         )
         name = "" if pick is not None else Path(self.shifted_to).name
         notes = (note.within(name) for note in reading.notes)
-        return found.ratios, (*notes, *found.findings())
+        return found.ratios, (*notes, *found.notes())

@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.imports import special
-from abstain._foundation.records import Number, Text, axes
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.records import NonEmptyText, Number, axes
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import Composed, FitNeed, FittedKind, FittedScore
 from abstain.confidence.registry import score as score_of
@@ -139,7 +139,7 @@ class Combined(Composed):
 
     how: How
     scale: Literal["rank", "probability", "standard"]
-    reason: Text
+    reason: NonEmptyText
     shift: Annotated[FloatArray, axes("parts")]
     spread: Annotated[FloatArray, axes("parts")]
     slope: Annotated[FloatArray, axes("parts")]
@@ -150,7 +150,7 @@ class Combined(Composed):
         super().__post_init__()
         if (self.how == "learned") != (self.scale == "standard"):
             raise InputError(f"`scale` does not go with how={self.how!r}; got {self.scale!r}")
-        checks.refuse("spread", "must be above 0", self.spread, self.spread <= 0)
+        checks.reject_entries("spread", "must be above 0", self.spread, self.spread <= 0)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
@@ -241,7 +241,7 @@ def _learned(
     right, weight = _right(predictions), predictions.weight
     x = _columns(chosen, predictions, probabilities=False)
     largest = np.abs(x).max(axis=0)
-    checks.refuse("scores", "must be below 1e+150 in size", largest, largest > _LARGEST)
+    checks.reject_entries("scores", "must be below 1e+150 in size", largest, largest > _LARGEST)
     shift = np.average(x, axis=0, weights=weight)
     spread = np.sqrt(np.average((x - shift) ** 2, axis=0, weights=weight))
     spread = np.where(spread > 0, spread, 1.0)
@@ -265,7 +265,7 @@ def _right(predictions: Predictions) -> Array:
     """Return whether each sample is right; refuse other losses, and data of one kind only."""
     loss = per_sample_loss(predictions)
     right: Array = loss == 0
-    checks.binary_loss(loss, needed_by="a learned combination")
+    checks.binary_loss(loss, required_by="a learned combination")
     counts = predictions.weight is None or predictions.weight > 0
     if not (right & counts).any() or not (~right & counts).any():
         kind = "failures" if right.any() else "successes"

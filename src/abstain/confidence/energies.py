@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.records import ClassNames, NotNegative, axes
+from abstain._foundation.records import ClassNames, NonNegative, axes
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import (
     FitNeed,
@@ -54,7 +54,7 @@ class VirtualLogit(FittedScore):
     classes: ClassNames
     origin: Annotated[FloatArray, axes("d")]
     complement: Annotated[FloatArray, axes("d", "r")]
-    alpha: NotNegative
+    alpha: NonNegative
     weight: Annotated[FloatArray, axes("K", "d")] | None
     bias: Annotated[FloatArray, axes("K")] | None
 

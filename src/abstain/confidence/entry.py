@@ -9,7 +9,7 @@ from typing import Literal, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence import kernels
 from abstain.errors import InputError
 from abstain.predictions import Predictions

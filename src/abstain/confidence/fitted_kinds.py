@@ -25,7 +25,7 @@ from abstain.predictions import Predictions
 from abstain.typing import Array
 
 #: Every confidence score that needs fitting, in the order the documentation shows them.
-FITTED: Catalogue[FittedKind] = Catalogue("fitted score", listed="list scores")
+FITTED: Catalogue[FittedKind] = Catalogue("fitted score", list_command="list scores")
 for _kind in (
     *distances.ENTRIES,
     *neighbors.ENTRIES,
@@ -36,12 +36,12 @@ for _kind in (
     *combined.ENTRIES,
 ):
     FITTED.add(_kind)
-SCORES.refer(
+SCORES.add_redirect(
     FITTED,
     "the score {0!r} must be fitted first: `state = abstain.confidence.fit({0!r}, train)`, then "
     "`score(state, predictions)`",
 )
-FITTED.refer(SCORES, "the score {0!r} needs no fitting: use `score({0!r}, predictions)`")
+FITTED.add_redirect(SCORES, "the score {0!r} needs no fitting: use `score({0!r}, predictions)`")
 
 
 def fit(
@@ -153,7 +153,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     'msr@T=2'
     """
     found, rest = dict(plain), dict(arrays)
-    kind = json_records.take_kind(found, FITTED)
+    kind = json_records.pop_kind(found, FITTED)
     if isinstance(found.get("parts"), list | tuple):
         found["parts"] = [_part(f"parts.{i}.", x, rest) for i, x in enumerate(found["parts"])]
     elif "parts" in found:
@@ -164,7 +164,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     state = FITTED[kind].state
     # A field with a default was added later: older files are of that.
     later = {f.name: f.default for f in fields(state) if f.default is not MISSING}
-    return records.read(state, {**later, **found, **rest}, f"the fitted score {kind!r}")
+    return records.from_fields(state, {**later, **found, **rest}, f"the fitted score {kind!r}")
 
 
 def _part(place: str, x: Any, arrays: dict[str, Array]) -> Any:

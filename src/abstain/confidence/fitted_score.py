@@ -47,7 +47,7 @@ class FittedScore(ABC):
     #: The name in the catalogue `FITTED`.
     kind: ClassVar[str] = ""
 
-    name: records.Text
+    name: records.NonEmptyText
 
     def __post_init__(self) -> None:
         """Check every field by its rule."""

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from abstain._foundation.arrays import is_on_device, like
+from abstain._foundation.arrays import as_array_like, is_on_device
 from abstain.predictions.outputs import ClassScores
 from abstain.predictions.softmax import (
     entry,
@@ -181,7 +181,7 @@ def by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) ->
     for rows in row_blocks(n, width, on_device=is_on_device(scores.values)):
         z = scores.log_scores(rows)
         parts.append(kernel(xp, z if temperature == 1.0 else z / temperature))
-    return like(parts[0] if len(parts) == 1 else xp.concat(parts), scores.origin)
+    return as_array_like(parts[0] if len(parts) == 1 else xp.concat(parts), scores.origin)
 
 
 def in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
@@ -296,14 +296,14 @@ def by_rows_of_samples(kernel: SampleKernel, samples: ClassScores) -> AnyArray:
     """Apply a kernel to the log-probabilities of the samples, block by block, shape (n,)."""
     xp = samples.namespace
     parts = [kernel(xp, samples.log_probabilities(rows)) for rows in _blocks(samples)]
-    return like(parts[0] if len(parts) == 1 else xp.concat(parts), samples.origin)
+    return as_array_like(parts[0] if len(parts) == 1 else xp.concat(parts), samples.origin)
 
 
 def largest_mean_logit(samples: ClassScores) -> AnyArray:
     """Largest entry of the mean logits, shape (n,)."""
     xp = samples.namespace
     parts = [xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1) for rows in _blocks(samples)]
-    return like(parts[0] if len(parts) == 1 else xp.concat(parts), samples.origin)
+    return as_array_like(parts[0] if len(parts) == 1 else xp.concat(parts), samples.origin)
 
 
 def _blocks(samples: ClassScores) -> list[slice]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.records import Natural, axes
+from abstain._foundation.records import PositiveInt, axes
 from abstain.confidence.distances import lengths, placed
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import (
@@ -47,7 +47,7 @@ class NeighborDistance(FittedScore):
     kind: ClassVar[str] = "knn"
 
     points: Annotated[Array, axes("m", "d")]
-    k: Natural
+    k: PositiveInt
     normalize: bool
 
     def __post_init__(self) -> None:

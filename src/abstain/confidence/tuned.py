@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, runtime_
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
-from abstain._foundation.records import NotNegative, Positive, Several, Text
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.records import AtLeastTwo, NonEmptyText, NonNegative, Positive
 from abstain.confidence.entry import ConfidenceScore, Score, positive_temperature
 from abstain.confidence.fitted_score import FitNeed, FittedKind, FittedScore
 from abstain.confidence.logit_scores import max_logit, normalized_max_logit
@@ -123,7 +123,7 @@ class TunedTemperature(FittedScore):
 
     kind: ClassVar[str] = "temperature"
 
-    base: Text
+    base: NonEmptyText
     temperature: Positive
 
     def __post_init__(self) -> None:
@@ -198,11 +198,11 @@ class TunedNorm(FittedScore):
 
     kind: ClassVar[str] = "pnorm"
 
-    classes: Several
+    classes: AtLeastTwo
     base: Base
-    p: NotNegative
+    p: NonNegative
     temperature: Positive
-    scale: NotNegative
+    scale: NonNegative
     fallback: bool
 
     def __post_init__(self) -> None:

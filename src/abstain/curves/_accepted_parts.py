@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups, split_merged_groups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.typing import FloatArray, IntArray
 
 #: Shares of weight closer than this are equal: they are ratios of sums.
@@ -55,12 +55,12 @@ class AcceptedParts:
 def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> AcceptedParts:
     """Compute what is accepted at each coverage; `cluster` holds codes from 0."""
     groups = _parted(s, coverage) if cluster is None else s.groups
-    share = groups.through / groups.total
+    share = groups.cumulative_weight / groups.total_weight
     place = np.minimum(np.searchsorted(share, coverage - _ROUNDING), share.size - 1)
-    inside = coverage * groups.total - groups.above[place]
+    inside = coverage * groups.total_weight - groups.weight_above[place]
     part = np.clip(inside / groups.weight[place], 0.0, 1.0)
-    below = groups.loss_through[place] - groups.loss[place]
-    generalized = (below + part * groups.loss[place]) / groups.total
+    below = groups.cumulative_loss[place] - groups.loss[place]
+    generalized = (below + part * groups.loss[place]) / groups.total_weight
     slope = _slope(groups, coverage, place)
     center = generalized - slope * coverage
     points = _Points(coverage, place, part, slope, center)
@@ -71,7 +71,7 @@ def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> Accep
     units = _units(s, cluster)
     scale = units / (units - 1) if units > 1 else float("nan")
     return AcceptedParts(
-        coverage, place, part, generalized, slope, sums * scale / groups.total**2, effective
+        coverage, place, part, generalized, slope, sums * scale / groups.total_weight**2, effective
     )
 
 
@@ -80,8 +80,8 @@ def _parted(s: Scored, coverage: FloatArray) -> TieGroups:
 
     Over merged successes the curve does not bend.
     """
-    at = np.floor(coverage * s.merged_groups.total).astype(np.int64)
-    near = np.concatenate((at - 1, at, at + 1)).clip(0, s.merged_groups.n)
+    at = np.floor(coverage * s.merged_groups.total_weight).astype(np.int64)
+    near = np.concatenate((at - 1, at, at + 1)).clip(0, s.merged_groups.n_samples)
     return split_merged_groups(s.merged_groups, np.unique(near))
 
 
@@ -95,9 +95,9 @@ class _Points:
 
 
 def _units(s: Scored, cluster: IntArray | None) -> int:
-    if s.counted and cluster is None:
-        return s.samples
-    kept = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
+    if s.has_unit_weights and cluster is None:
+        return s.n_samples
+    kept = np.ones(s.n_rows, dtype=np.bool_) if s.weight is None else s.weight > 0
     return int(kept.sum()) if cluster is None else int(np.unique(cluster[kept]).size)
 
 
@@ -108,14 +108,14 @@ def _slope(groups: TieGroups, coverage: FloatArray, place: IntArray) -> FloatArr
     threshold stays in its middle, but at least to five samples. A larger tie group is its own
     window.
     """
-    n = groups.n
+    n = groups.n_samples
     half = np.minimum(0.5 * n**-0.2, np.minimum(coverage, 1 - coverage))
     half = np.maximum(half, min(0.5, 5.0 / n))
     low, high = np.maximum(0.0, coverage - half), np.minimum(1.0, coverage + half)
-    x = np.concatenate(([0.0], groups.through / groups.total))
-    y = np.concatenate(([0.0], groups.loss_through / groups.total))
+    x = np.concatenate(([0.0], groups.cumulative_weight / groups.total_weight))
+    y = np.concatenate(([0.0], groups.cumulative_loss / groups.total_weight))
     slope = (np.interp(high, x, y) - np.interp(low, x, y)) / (high - low)
-    own = groups.weight[place] / groups.total >= high - low
+    own = groups.weight[place] / groups.total_weight >= high - low
     return np.where(own, groups.loss[place] / groups.weight[place], slope)
 
 
@@ -147,14 +147,14 @@ def _independent(
     total += np.multiply.outer(at.center, at.center) * none.sum() - tilt - tilt.T
     # Of a group accepted in part all members are known, each counts by its part.
     squares = a0 - (part - part**2) * none[place]
-    return total, (at.coverage * groups.total) ** 2 / squares
+    return total, (at.coverage * groups.total_weight) ** 2 / squares
 
 
 def _moments(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum w^2, w^2 loss and w^2 loss^2 over the members of each tie group."""
-    if s.counted and s.binary:
+    if s.has_unit_weights and s.is_binary:
         return groups.weight, groups.loss, groups.loss
-    home = s.home
+    home = s.group_index
     kept = home >= 0
     loss = s.loss[kept].astype(np.float64)
     weight = np.ones(loss.size) if s.weight is None else s.weight[kept] ** 2
@@ -169,14 +169,14 @@ def _moments(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, Floa
 def _clustered(s: Scored, at: _Points, cluster: IntArray) -> tuple[FloatArray, FloatArray]:
     """Sum the products over clusters, of the influences summed within each."""
     groups = s.groups
-    home = s.home
-    weight = np.ones(s.n) if s.weight is None else s.weight
-    above = at.coverage * groups.total
+    home = s.group_index
+    weight = np.ones(s.n_rows) if s.weight is None else s.weight
+    above = at.coverage * groups.total_weight
     total = np.zeros((above.size, above.size))
     squares = np.zeros(above.size)
     for rows, starts in _whole_clusters(cluster, home, max(1, _MEMORY // above.size)):
         g, w = home[rows], weight[rows]
-        reached = (above[None, :] - groups.above[g][:, None]) / groups.weight[g][:, None]
+        reached = (above[None, :] - groups.weight_above[g][:, None]) / groups.weight[g][:, None]
         taken = np.clip(reached, 0.0, 1.0)
         shift = s.loss[rows].astype(np.float64)[:, None] - at.slope
         parts = np.add.reduceat((taken * shift - at.center) * w[:, None], starts, axis=0)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.imports import later
+from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.typing import AnyArray, Array
 
 # Figures stand above the curves: they are loaded when one is drawn.
-_display = later("abstain.plots.curves:display_of")
+_display = lazy_function("abstain.plots.curves:display_of")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Vertices:
         """Return the vertices as a dataframe, one row each."""
         import polars as pl
 
-        return in_library(pl.DataFrame(self.on_host(), nan_to_null=self.nulls), backend)
+        return convert_frame(pl.DataFrame(self.on_host(), nan_to_null=self.nulls), backend)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the curve; return its display, with `ax_`, `figure_` and `save`.
@@ -58,4 +58,6 @@ class Vertices:
 
     def of_kind(self, reference: AnyArray) -> Self:
         """Return the curve with arrays of the library and device of `reference`."""
-        return replace(self, **{name: like(x, reference) for name, x in self.arrays().items()})
+        return replace(
+            self, **{name: as_array_like(x, reference) for name, x in self.arrays().items()}
+        )

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.imports import special
-from abstain._foundation.passed_rows import cluster_of
-from abstain._foundation.random import generator
-from abstain._foundation.scored import Scored, scored_on_host
+from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
+from abstain._foundation.input_rows import cluster_codes
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.random import as_generator
+from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.curves._accepted_parts import AcceptedParts, accepted
 from abstain.curves.risk_coverage import Kind
-from abstain.inference.intervals import clopper_pearson, level_of, wilson
+from abstain.inference.intervals import check_level, clopper_pearson, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Steps of the default grid of coverages.
@@ -63,7 +63,7 @@ class RiskCoverageBand:
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the band as a dataframe, one row for each coverage."""
         names = ("coverage", "risk", "standard_error", "low", "high", "low_all", "high_all")
-        return of_rows({name: getattr(self, name) for name in names}, backend)
+        return frame_from_rows({name: getattr(self, name) for name in names}, backend)
 
 
 def risk_coverage_band(
@@ -140,9 +140,9 @@ def risk_coverage_band(
     >>> band.risk.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
     ([0.136, 0.518], [0.085, 0.474], [0.211, 0.562])
     """
-    s = scored_on_host(confidence, loss, weight)
+    s = validate_samples_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
-    cluster = cluster_of(s, group)
+    cluster = cluster_codes(s, group)
     coverage = None if grid is None else _coverages(grid)
     return band_of(s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng)
 
@@ -159,10 +159,10 @@ def band_of(
 ) -> RiskCoverageBand:
     """Build the band of validated samples; `cluster` holds codes from 0."""
     size = checks.positive_int(draws, "draws")
-    level = level_of(level)
+    level = check_level(level)
     if coverage is None:
         coverage = np.arange(1, _STEPS + 1) / _STEPS
-        coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
+        coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
     at = accepted(s, coverage, cluster)
     risk = at.generalized / coverage
     variance = np.diag(at.covariance)
@@ -174,7 +174,7 @@ def band_of(
         ends = np.full((4, coverage.size), np.nan)
         note = "one independent sample only: its loss says nothing about how much others differ"
     else:
-        worth = _worth(at, risk / scale, error / scale, binary=s.binary)
+        worth = _worth(at, risk / scale, error / scale, binary=s.is_binary)
         reach = _largest_deviation(at, start, level, scale=scale, draws=size, rng=rng)
         ends = scale * _ends(risk / scale, worth, level, reach)
     low, high, low_all, high_all = ends
@@ -228,7 +228,7 @@ def _largest_deviation(
     # Directions that carry no variance to speak of are left out. The root is the symmetric one,
     # which does not depend on how the eigenvectors were chosen.
     carry = eigenvalues > 1e-6 * eigenvalues[-1]
-    noise = vectors[:, carry].T @ generator(rng).standard_normal((error.size, draws))
+    noise = vectors[:, carry].T @ as_generator(rng).standard_normal((error.size, draws))
     drawn = (vectors[:, carry] * np.sqrt(eigenvalues[carry])) @ noise
     return float(np.quantile(np.abs(drawn).max(axis=0), level))
 
@@ -246,5 +246,5 @@ def _ends(risk: FloatArray, worth: FloatArray, level: float, reach: float) -> Fl
 
 def _coverages(grid: AnyArray) -> FloatArray:
     values = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
-    checks.refuse("grid", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
+    checks.reject_entries("grid", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
     return np.unique(values)

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from abstain._foundation.arrays import of_numpy
-from abstain._foundation.foreign import double, without_gradient
-from abstain._foundation.ranks import TieGroups, equal_mass_bins
+from abstain._foundation.array_functions import sum_by_index
+from abstain._foundation.arrays import is_numpy
+from abstain._foundation.gradients import as_double, without_gradient
 from abstain._foundation.scored import Scored
-from abstain._foundation.segments import sums_by
+from abstain._foundation.tie_groups import TieGroups, equal_mass_bins
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 #: Samples that are put into bins at once, so that temporaries stay in the cache.
@@ -81,16 +81,16 @@ def bin_sums(s: Scored, inner: AnyArray, *, side: Side = "left") -> BinSums:
 
     A probability that is an edge lies below it with "left", so bins are (a, b]; above with "right".
     """
-    if not of_numpy(s.shown) or s.groups_given is not None:
+    if not is_numpy(s.probability_or_confidence) or s.precomputed_value_groups is not None:
         return _of_groups(s.probability_groups, inner, side)
     cells = Cells(inner, side, s.loss.dtype.kind == "b")
-    blocks = [_of_samples(s, slice(at, at + BLOCK), cells) for at in range(0, s.n, BLOCK)]
+    blocks = [_of_samples(s, slice(at, at + BLOCK), cells) for at in range(0, s.n_rows, BLOCK)]
     # A block is summed by itself first, so rounding grows with the blocks only.
     return BinSums(*(sum(getattr(block, f.name) for block in blocks) for f in fields(BinSums)))
 
 
 def _of_samples(s: Scored, rows: slice, cells: Cells) -> BinSums:
-    p, loss = s.shown[rows], s.loss[rows]
+    p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
     index = cells.places(p, loss)[1]
     own = cells.sums(index, weight)
@@ -99,9 +99,9 @@ def _of_samples(s: Scored, rows: slice, cells: Cells) -> BinSums:
     mass = own[1] if cells.parted else cells.sums(index, loss if weight is None else loss * weight)
     return BinSums(
         count.sum(axis=0).astype(np.int64),
-        double(own.sum(axis=0)),
+        as_double(own.sum(axis=0)),
         confidence.sum(axis=0),
-        double(mass.reshape(cells.bins)),
+        as_double(mass.reshape(cells.bins)),
     )
 
 
@@ -123,7 +123,7 @@ def _of_groups(groups: TieGroups, inner: AnyArray, side: Side) -> BinSums:
     place = xp.searchsorted(inner, at, side=side)
     mass = groups.weight * groups.confidence
     count, weight, confidence, loss = (
-        sums_by(place, x, bins) for x in (groups.count, groups.weight, mass, groups.loss)
+        sum_by_index(place, x, bins) for x in (groups.count, groups.weight, mass, groups.loss)
     )
     return BinSums(xp.astype(count, groups.count.dtype), weight, confidence, loss)
 
@@ -133,16 +133,16 @@ def mass_edges(s: Scored, bins: int) -> AnyArray:
 
     Without weights the values are sorted alone, and only the ties at the edges are looked at.
     """
-    p = s.shown
-    if s.weight is not None or not of_numpy(p) or s.groups_given is not None:
+    p = s.probability_or_confidence
+    if s.weight is not None or not is_numpy(p) or s.precomputed_value_groups is not None:
         return equal_mass_bins(s.probability_groups, bins)[1]
     ordered = np.sort(p)
-    share = s.n / bins
+    share = s.n_rows / bins
     number = np.arange(1, bins)
-    value = ordered[np.minimum((number * share).astype(np.int64), s.n - 1)]
+    value = ordered[np.minimum((number * share).astype(np.int64), s.n_rows - 1)]
     start = np.searchsorted(ordered, value)
     end = np.searchsorted(ordered, value, side="right")
     # The ties there are above the edge if the middle of them is.
     above = (start + end) / (2 * share) + _ROUNDING >= number
     cut = np.unique(np.where(above, start, end))
-    return ordered[cut[(cut > 0) & (cut < s.n)] - 1].astype(np.float64)
+    return ordered[cut[(cut > 0) & (cut < s.n_rows)] - 1].astype(np.float64)

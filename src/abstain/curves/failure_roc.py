@@ -4,10 +4,10 @@ import warnings
 from dataclasses import dataclass
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import namespace
-from abstain._foundation.ranks import from_infinity
-from abstain._foundation.scored import scored
-from abstain._foundation.segments import from_zero
+from abstain._foundation.scored import validate_samples
+from abstain._foundation.tie_groups import thresholds_from_infinity
 from abstain.curves._vertices import Vertices
 from abstain.errors import UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
@@ -91,17 +91,17 @@ def failure_roc_curve(
     >>> curve.true_positive_rate.tolist(), curve.false_positive_rate.tolist()
     ([0.0, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 1.0])
     """
-    s = scored(confidence, loss, weight)
-    checks.binary_loss(s.loss, needed_by="failure_roc_curve")
+    s = validate_samples(confidence, loss, weight)
+    checks.binary_loss(s.loss, required_by="failure_roc_curve")
     # It counts failures, so no gradient flows.
-    groups = s.plain.groups
-    successes = from_zero(groups.xp.cumulative_sum(groups.weight - groups.loss))
-    failures = from_zero(groups.loss_through)
+    groups = s.without_gradient.groups
+    successes = prepend_zero(groups.xp.cumulative_sum(groups.weight - groups.loss))
+    failures = prepend_zero(groups.cumulative_loss)
     return FailureRocCurve(
-        thresholds=from_infinity(groups),
+        thresholds=thresholds_from_infinity(groups),
         true_positive_rate=_share(successes, "true positive rate", "successes"),
         false_positive_rate=_share(failures, "false positive rate", "failures"),
-        accepted=from_zero(groups.count_through),
+        accepted=prepend_zero(groups.cumulative_count),
         successes=successes,
         failures=failures,
     ).of_kind(confidence)

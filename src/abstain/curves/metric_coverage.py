@@ -8,11 +8,11 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import prepend_zero, sorted_unique
 from abstain._foundation.arrays import namespace
-from abstain._foundation.foreign import double, joined, numbers_beside
-from abstain._foundation.ranks import TieGroups, reached
-from abstain._foundation.scored import Scored, kind_of, scored
-from abstain._foundation.segments import distinct, from_zero
+from abstain._foundation.gradients import as_double, as_double_like, stack_scalars
+from abstain._foundation.scored import Scored, output_reference, validate_samples
+from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves._vertices import Vertices
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
@@ -114,26 +114,26 @@ def metric_coverage_curve(
     >>> curve.coverage.tolist(), curve.value.round(3).tolist()
     ([0.25, 0.75, 1.0], [1.0, 0.667, 0.5])
     """
-    s = scored(confidence, loss, weight, by_value=callable(metric))
+    s = validate_samples(confidence, loss, weight, uses_values=callable(metric))
     swept = _default_thresholds(s.groups) if thresholds is None else _given(thresholds)
     if thresholds is None and callable(metric):
         swept = _below_one(swept)
-    place = reached(s.groups, swept)
+    place = n_accepted_groups(s.groups, swept)
     if metric == "selective_accuracy":
         value = _selective_accuracy(s, place)
     elif callable(metric):
         p = s.probability
         at = [metric(p, s.loss, threshold=float(t), weight=s.weight) for t in swept]
-        value = joined(at)
+        value = stack_scalars(at)
     else:
         raise InputError(f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}")
     return MetricCoverageCurve(
         metric=metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)),
         thresholds=swept,
-        coverage=_at(s.groups.through / s.groups.total, place),
+        coverage=_at(s.groups.cumulative_weight / s.groups.total_weight, place),
         value=value,
-        accepted=_at(s.groups.count_through, place),
-    ).of_kind(kind_of(s, confidence))
+        accepted=_at(s.groups.cumulative_count, place),
+    ).of_kind(output_reference(s, confidence))
 
 
 def _given(thresholds: AnyArray) -> FloatArray:
@@ -142,12 +142,14 @@ def _given(thresholds: AnyArray) -> FloatArray:
 
 
 def _default_thresholds(groups: TieGroups) -> FloatArray:
-    xp, values = groups.xp, double(groups.confidence)
+    xp, values = groups.xp, as_double(groups.confidence)
     if values.shape[0] > DEFAULT_THRESHOLDS:
-        shares = np.linspace(0.0, groups.total, DEFAULT_THRESHOLDS + 1)[1:]
-        place = xp.searchsorted(groups.through, numbers_beside(shares, groups.through))
+        shares = np.linspace(0.0, groups.total_weight, DEFAULT_THRESHOLDS + 1)[1:]
+        place = xp.searchsorted(
+            groups.cumulative_weight, as_double_like(shares, groups.cumulative_weight)
+        )
         place = xp.concat((xp.zeros_like(place[:1]), xp.clip(place, 0, values.shape[0] - 1)))
-        values = xp.take(values, distinct(place))
+        values = xp.take(values, sorted_unique(place))
     # A few numbers: the metric is called with each of them.
     return values if xp is np else np.array([float(value) for value in values])
 
@@ -166,7 +168,7 @@ def _below_one(swept: FloatArray) -> FloatArray:
 
 def _at(through: Array, place: IntArray) -> AnyArray:
     """Value accepted by the first `place` groups; nothing is accepted by none."""
-    return namespace(through).take(from_zero(through), place)
+    return namespace(through).take(prepend_zero(through), place)
 
 
 def _selective_accuracy(s: Scored, place: IntArray) -> AnyArray:
@@ -175,6 +177,6 @@ def _selective_accuracy(s: Scored, place: IntArray) -> AnyArray:
     if not xp.all(place > 0):
         msg = "the selective accuracy is undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
-    risk = s.groups.loss_through / s.groups.through
+    risk = s.groups.cumulative_loss / s.groups.cumulative_weight
     nothing = xp.full_like(risk[:1], float("nan"))
     return xp.take(xp.concat((nothing, 1.0 - risk)), place)

@@ -4,8 +4,8 @@ An area is a weighted sum of the risks at the vertices, so every area keeps a co
 each sample.
 """
 
+from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import namespace
-from abstain._foundation.segments import from_zero
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -24,7 +24,7 @@ def linear_segments(
 ) -> tuple[AnyArray, AnyArray]:
     """Return how much the right and the left vertex of each segment count in it, each (g,)."""
     xp = namespace(coverage)
-    left = from_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
+    left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
     width = coverage - left
     divisor = _nonzero(width)
     start = xp.clip((low - left) / divisor, 0.0, 1.0)
@@ -44,7 +44,7 @@ def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArra
     in part, at random), so the selective risk is A/c + B and its integral A ln c + B c.
     """
     xp, right = namespace(coverage), coverage
-    left = from_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
+    left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
     start = xp.minimum(xp.clip(left, low, None), right)
     end = xp.minimum(xp.clip(left, high, None), right)
     width = right - left

@@ -7,9 +7,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import namespace
-from abstain._foundation.foreign import numbers_beside, without_gradient
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.scored import Scored, kind_of, scored
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.gradients import as_double_like, without_gradient
+from abstain._foundation.scored import Scored, output_reference, validate_samples
 from abstain.curves._vertices import Vertices
 from abstain.curves.bin_sums import BinSums, bin_sums, mass_edges
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -66,7 +66,7 @@ class ReliabilityCurve(Vertices):
         columns = self.on_host()
         edges = columns.pop("edges")
         ends = {"low": edges[:-1], "high": edges[1:]}
-        return in_library(pl.DataFrame({**ends, **columns}, nan_to_null=True), backend)
+        return convert_frame(pl.DataFrame({**ends, **columns}, nan_to_null=True), backend)
 
     def __len__(self) -> int:
         """Count the bins."""
@@ -135,31 +135,31 @@ def reliability_curve(
     >>> curve.confidence.tolist(), curve.accuracy.tolist()
     ([0.35, 0.95], [0.5, 1.0])
     """
-    s = scored(confidence, loss, weight, by_value=True)
+    s = validate_samples(confidence, loss, weight, uses_values=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
     curve = reliability_of(s, bins, binning)
     # The edges of equal-width bins are made on the host.
-    return curve.of_kind(kind_of(s, confidence))
+    return curve.of_kind(output_reference(s, confidence))
 
 
 def reliability_of(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
     """Return the curve of samples with a confidence in [0, 1], made once for all who ask."""
-    return s.once(_curve, bins, binning)
+    return s.cached(_curve, bins, binning)
 
 
 def _curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
-    p = s.shown
+    p = s.probability_or_confidence
     xp = namespace(p)
     if binning == "equal_width":
         # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
         edges = np.arange(bins + 1) / bins
-        inner = numbers_beside(edges[1:-1], p)
+        inner = as_double_like(edges[1:-1], p)
     else:
         inner = mass_edges(s, bins)
-        zero = numbers_beside([0.0], p)
+        zero = as_double_like([0.0], p)
         edges = xp.concat((zero, inner, zero + 1.0))
     # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
     sums = bin_sums(s, xp.astype(inner, without_gradient(p).dtype))

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import namespace
-from abstain._foundation.foreign import value_from, without_gradient
-from abstain._foundation.ranks import from_infinity
-from abstain._foundation.scored import scored
-from abstain._foundation.segments import from_zero
+from abstain._foundation.gradients import value_with_gradient, without_gradient
+from abstain._foundation.scored import validate_samples
+from abstain._foundation.tie_groups import thresholds_from_infinity
 from abstain.curves._vertices import Vertices
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
@@ -104,20 +104,20 @@ def accuracy_rejection_curve(
     >>> curve.rejection.tolist(), curve.accuracy.round(3).tolist()
     ([0.75, 0.25, 0.0], [1.0, 0.667, 0.5])
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
     groups = s.groups
     return AccuracyRejectionCurve(
         thresholds=groups.confidence,
         # Rounding must not leave a share of -0 or 1e-17 where nothing is rejected.
-        rejection=_in_unit((groups.total - groups.through) / groups.total),
-        accuracy=_in_unit(1.0 - groups.loss_through / groups.through),
-        accepted=groups.count_through,
+        rejection=_in_unit((groups.total_weight - groups.cumulative_weight) / groups.total_weight),
+        accuracy=_in_unit(1.0 - groups.cumulative_loss / groups.cumulative_weight),
+        accepted=groups.cumulative_count,
     ).of_kind(confidence)
 
 
 def _in_unit(x: FloatArray) -> AnyArray:
-    return value_from(x, namespace(x).clip(without_gradient(x), 0.0, 1.0))
+    return value_with_gradient(x, namespace(x).clip(without_gradient(x), 0.0, 1.0))
 
 
 def error_retention_curve(
@@ -168,10 +168,10 @@ def error_retention_curve(
     >>> curve.retention.tolist(), curve.error.tolist()
     ([0.0, 0.25, 0.75, 1.0], [0.0, 0.0, 0.25, 0.5])
     """
-    groups = scored(confidence, loss, weight).groups
+    groups = validate_samples(confidence, loss, weight).groups
     return ErrorRetentionCurve(
-        thresholds=from_infinity(groups),
-        retention=from_zero(groups.through / groups.total),
-        error=from_zero(groups.loss_through / groups.total),
-        accepted=from_zero(groups.count_through),
+        thresholds=thresholds_from_infinity(groups),
+        retention=prepend_zero(groups.cumulative_weight / groups.total_weight),
+        error=prepend_zero(groups.cumulative_loss / groups.total_weight),
+        accepted=prepend_zero(groups.cumulative_count),
     ).of_kind(confidence)

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import beside
-from abstain._foundation.foreign import home, without_gradient
-from abstain._foundation.pools import rising_blocks
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import scored
-from abstain._foundation.segments import least_from_here, steps
+from abstain._foundation.array_functions import reverse_cumulative_min, undo_cumulative_sum
+from abstain._foundation.arrays import move_to_library_of, to_numpy
+from abstain._foundation.gradients import without_gradient
+from abstain._foundation.isotonic_blocks import isotonic_block_ends
+from abstain._foundation.scored import validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.curves._vertices import Vertices
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
@@ -64,24 +64,24 @@ class RiskCoverageCurve(Vertices):
 
 def usable_vertices(groups: TieGroups) -> AnyArray:
     """Mark vertices whose selective risk is below that of every vertex of larger coverage."""
-    xp, risk = groups.xp, without_gradient(groups.loss_through) / groups.through
-    later = least_from_here(risk)
+    xp, risk = groups.xp, without_gradient(groups.cumulative_loss) / groups.cumulative_weight
+    later = reverse_cumulative_min(risk)
     # Nothing comes after the last vertex.
     return xp.concat((risk[:-1] < later[1:] * (1 - ROUNDING), risk[-1:] == risk[-1:]))
 
 
 def curve_of(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
     """Build a curve from tie groups."""
-    per: Any = groups.through if kind == "selective" else groups.total
+    per: Any = groups.cumulative_weight if kind == "selective" else groups.total_weight
     return RiskCoverageCurve(
         kind=kind,
         thresholds=groups.confidence,
-        coverage=groups.through / groups.total,
-        risk=groups.loss_through / per,
-        accepted=groups.count_through,
-        failures=groups.loss_through,
+        coverage=groups.cumulative_weight / groups.total_weight,
+        risk=groups.cumulative_loss / per,
+        accepted=groups.cumulative_count,
+        failures=groups.cumulative_loss,
         usable=usable_vertices(groups),
-        total=groups.total,
+        total=groups.total_weight,
     )
 
 
@@ -131,7 +131,9 @@ def risk_coverage_curve(
     >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
     ([0.25, 0.75, 1.0], [0.0, 0.333, 0.25])
     """
-    return curve_of(scored(confidence, loss, weight).groups, "selective").of_kind(confidence)
+    return curve_of(validate_samples(confidence, loss, weight).groups, "selective").of_kind(
+        confidence
+    )
 
 
 def generalized_risk_coverage_curve(
@@ -181,7 +183,9 @@ def generalized_risk_coverage_curve(
     >>> curve.risk.tolist(), curve.accepted.tolist()
     ([0.0, 0.25, 0.25], [1, 3, 4])
     """
-    return curve_of(scored(confidence, loss, weight).groups, "generalized").of_kind(confidence)
+    return curve_of(validate_samples(confidence, loss, weight).groups, "generalized").of_kind(
+        confidence
+    )
 
 
 def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
@@ -231,18 +235,20 @@ def hull_vertices(groups: TieGroups) -> IntArray:
     the groups until they rise with falling confidence gives the slopes of that hull.
     """
     # Pooling goes from neighbor to neighbor, which no device does well: the host does it.
-    return rising_blocks(home(groups.loss), home(groups.weight))
+    return isotonic_block_ends(to_numpy(groups.loss, "values"), to_numpy(groups.weight, "values"))
 
 
 def take(groups: TieGroups, vertices: IntArray) -> TieGroups:
     """Merge groups so that only the given vertices remain as thresholds."""
     xp = groups.xp
-    at = vertices if xp is np else beside(vertices, "vertices", groups.weight)
+    at = vertices if xp is np else move_to_library_of(vertices, "vertices", groups.weight)
     return TieGroups(
         xp.take(groups.confidence, at),
-        steps(xp.take(groups.through, at)),
-        steps(xp.take(groups.loss_through, at)),
-        None if groups.number is None else steps(xp.take(groups.count_through, at)),
+        undo_cumulative_sum(xp.take(groups.cumulative_weight, at)),
+        undo_cumulative_sum(xp.take(groups.cumulative_loss, at)),
+        None
+        if groups.unweighted_count is None
+        else undo_cumulative_sum(xp.take(groups.cumulative_count, at)),
     )
 
 
@@ -298,5 +304,5 @@ def achievable_curve(
     [0.75, 1.0]
     """
     checks.one_of(kind, "kind", ("selective", "generalized"))
-    groups = scored(confidence, loss, weight).groups
+    groups = validate_samples(confidence, loss, weight).groups
     return curve_of(take(groups, hull_vertices(groups)), kind).of_kind(confidence)

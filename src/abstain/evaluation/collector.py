@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
+from abstain._foundation.measurement import MetricValue
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.curves.bands import RiskCoverageBand, band_of
@@ -13,18 +13,18 @@ from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of, thin
 from abstain.errors import InputError
-from abstain.evaluation.findings import findings_of
-from abstain.evaluation.intervals import of_replicates
-from abstain.evaluation.part import EvaluatedPart
-from abstain.evaluation.records import Case, Evaluation, Result, ordered
+from abstain.evaluation.intervals import interval_of_replicates
+from abstain.evaluation.notes import score_notes
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves, warnings_first
+from abstain.evaluation.scored_split import ScoredSplit
 from abstain.inference.draws import Draws
 from abstain.inference.intervals import Interval, no_interval
 from abstain.metrics import METRICS, Metric
-from abstain.metrics.confidence_weighted.areas import sweep_of
-from abstain.metrics.entry import measured_at_once
-from abstain.metrics.intervals import interval_of
+from abstain.metrics.confidence_weighted.areas import sweep_thresholds
+from abstain.metrics.entry import compute_metrics
+from abstain.metrics.intervals import interval_of_metric
 from abstain.metrics.resampling import replicates as replicates_of
-from abstain.metrics.ties import UntiedOrders, has_bounds
+from abstain.metrics.ties import BrokenTies, has_exact_tie_bounds
 
 #: Families of metrics that have a range over all orders of tied samples.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
@@ -38,18 +38,18 @@ class ResultCollector:
     ) -> None:
         self.metrics, self.curves = metrics, curves
         self.results: list[Result] = []
-        self.cases: list[Case] = []
-        self.findings = list(findings)
+        self.score_curves: list[ScoreCurves] = []
+        self.notes = list(findings)
         self.skipped: dict[str, str] = {}
         self.binary = True
 
-    def add(self, part: EvaluatedPart) -> None:
+    def add(self, part: ScoredSplit) -> None:
         """Measure one score on one part of the data."""
-        self.binary = self.binary and part.s.binary
+        self.binary = self.binary and part.s.is_binary
         measured = _with_intervals(self._measured(part), part)
         self.results += measured
-        self.cases += [case_of(part)] if self.curves else []
-        self.findings += findings_of(part, measured)
+        self.score_curves += [compute_curves(part)] if self.curves else []
+        self.notes += score_notes(part, measured)
 
     def add_results(
         self, results: Iterable[Result], skipped: Mapping[str, str], *, binary: bool
@@ -68,8 +68,8 @@ class ResultCollector:
         asked = tuple(metric.name for metric in self.metrics or ())
         return Evaluation(
             tuple(self.results),
-            tuple(self.cases),
-            ordered(self.findings),
+            tuple(self.score_curves),
+            warnings_first(self.notes),
             loss,
             self.skipped,
             self.binary,
@@ -77,33 +77,33 @@ class ResultCollector:
             own,
         )
 
-    def _measured(self, part: EvaluatedPart) -> list[Result]:
+    def _measured(self, part: ScoredSplit) -> list[Result]:
         apply = []
         for metric in METRICS.values() if self.metrics is None else self.metrics:
-            missing = part.missing(metric)
+            missing = part.reason_not_applicable(metric)
             if missing:
                 self.skipped[metric.name] = missing
             else:
                 apply.append(metric)
-        orders = UntiedOrders(part.s)
+        orders = BrokenTies(part.s)
         out: list[Result] = []
         # Those that take the same samples share passes over them.
-        taken = {id(s): s for s in map(part.of, apply)}
+        taken = {id(s): s for s in map(part.samples_for, apply)}
         for s in taken.values():
-            own = [m for m in apply if part.of(m) is s]
-            found = zip(own, measured_at_once(own, s), strict=True)
+            own = [m for m in apply if part.samples_for(m) is s]
+            found = zip(own, compute_metrics(own, s), strict=True)
             out += [_result(part, m, value, orders) for m, value in found]
         place = {metric.name: i for i, metric in enumerate(apply)}
         return sorted(out, key=lambda result: place[result.metric.name])
 
 
-def _result(
-    part: EvaluatedPart, metric: Metric, measured: Measured, orders: UntiedOrders
-) -> Result:
+def _result(part: ScoredSplit, metric: Metric, measured: MetricValue, orders: BrokenTies) -> Result:
     s = part.s
-    tied = s.merged_groups.tied
+    tied = s.merged_groups.n_tied
     bounded = (
-        metric.identity.family in _WITH_TIE_BOUNDS and part.bounds_ties and has_bounds(metric, s)
+        metric.identity.family in _WITH_TIE_BOUNDS
+        and part.has_tie_bounds
+        and has_exact_tie_bounds(metric, s)
     )
     low, high = (float("nan"), float("nan"))
     if bounded:
@@ -114,10 +114,10 @@ def _result(
         score=part.score,
         metric=metric,
         value=float(measured.value),
-        n=s.samples,
-        failures=s.failures,
-        accepted=measured.accepted,
-        tied_share=tied / s.samples,
+        n=s.n_samples,
+        failures=s.n_failures,
+        accepted=measured.n_accepted,
+        tied_share=tied / s.n_samples,
         tie_low=float(low),
         tie_high=float(high),
         reason=measured.reason,
@@ -137,7 +137,7 @@ def _refuse_inapplicable(
 
 
 # ------------------------------------------------------------------------------------ intervals
-def _with_intervals(results: Sequence[Result], part: EvaluatedPart) -> list[Result]:
+def _with_intervals(results: Sequence[Result], part: ScoredSplit) -> list[Result]:
     """Return the results with their intervals."""
     options = part.intervals
     if options.kind == "none":
@@ -152,31 +152,33 @@ def _with_intervals(results: Sequence[Result], part: EvaluatedPart) -> list[Resu
     ]
 
 
-def _analytic(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
+def _analytic(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
     return [
-        interval_of(
+        interval_of_metric(
             result.metric,
-            part.of(result.metric),
+            part.samples_for(result.metric),
             level=part.intervals.level,
             cluster=part.cluster,
-            measured=Measured(result.value),
+            measured=MetricValue(result.value),
         )
         for result in results
     ]
 
 
-def _resampled(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
+def _resampled(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
     metrics = [result.metric for result in results]
-    draws = Draws(part.s.n, part.intervals.resamples, rng=part.intervals.seed, cluster=part.cluster)
+    draws = Draws(
+        part.s.n_rows, part.intervals.resamples, rng=part.intervals.seed, cluster=part.cluster
+    )
     table = replicates_of([part.s], metrics, draws)[:, 0]
     return [
-        of_replicates(
+        interval_of_replicates(
             metric,
             own,
             part.s,
             cluster=part.cluster,
             level=part.intervals.level,
-            measured=Measured(result.value),
+            measured=MetricValue(result.value),
         )
         for metric, own, result in zip(metrics, table, results, strict=True)
     ]
@@ -194,18 +196,18 @@ _COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.ar
 _STEPS = 10_000_000
 
 
-def case_of(part: EvaluatedPart) -> Case:
+def compute_curves(part: ScoredSplit) -> ScoreCurves:
     """Gather the curves and the notable samples of one score."""
-    s, sure = part.s, part.sure
-    calibrated = _calibration_curves(sure) if sure.calibrated else (None, None, None)
+    s, sure = part.s, part.scored_by_probability
+    calibrated = _calibration_curves(sure) if sure.is_calibratable else (None, None, None)
     selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
-    return Case(
+    return ScoreCurves(
         split=part.split,
         score=part.score,
-        n=s.samples,
-        failures=s.failures,
+        n=s.n_samples,
+        failures=s.n_failures,
         risk=s.merged_groups.risk,
-        tied_share=s.merged_groups.tied / s.samples,
+        tied_share=s.merged_groups.n_tied / s.n_samples,
         selective=selective,
         generalized=replace(
             selective, kind="generalized", risk=selective.failures / selective.total
@@ -213,19 +215,19 @@ def case_of(part: EvaluatedPart) -> Case:
         reliability=calibrated[0],
         cwsa=calibrated[1],
         cwsa_plus=calibrated[2],
-        own=part.own,
+        is_column=part.is_column,
         band=None if part.intervals.kind == "none" else _band(part),
-        **part.details(),
+        **part.curve_fields(),
     )
 
 
-def _band(part: EvaluatedPart) -> RiskCoverageBand:
+def _band(part: ScoredSplit) -> RiskCoverageBand:
     """Return the band of the selective risk; that of the generalized risk follows from it."""
     s, cluster, options = part.s, part.cluster, part.intervals
-    coarse = cluster is not None and s.samples * _COVERAGES.size > _STEPS
+    coarse = cluster is not None and s.n_samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
-    kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n)]
+    kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
     return band_of(
         s, "selective", level=options.level, coverage=kept, cluster=cluster, rng=options.seed
     )
@@ -237,7 +239,7 @@ def _calibration_curves(
     """Reliability, and CWSA and CWSA+ against coverage."""
     # A threshold that accepts nothing has no CWSA+.
     reached = _THRESHOLDS[float(s.probability_groups.confidence[0]) >= _THRESHOLDS]
-    swept = sweep_of(s, reached)
+    swept = sweep_thresholds(s, reached)
     drawn = [
         MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
         for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))

@@ -1,4 +1,4 @@
-"""`evaluate`: every score that predictions allow, every metric that applies."""
+"""Evaluate all applicable scores and metrics (`evaluate`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,12 +7,19 @@ from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.collector import ResultCollector
-from abstain.evaluation.counted_rows import counted_splits
-from abstain.evaluation.findings import sources
-from abstain.evaluation.inputs import join, loss_name, metrics_of, read_source, scores_of, splits_of
+from abstain.evaluation.inputs import (
+    check_splits,
+    compute_scores,
+    join,
+    loss_name,
+    parse_metrics,
+    read_source,
+)
 from abstain.evaluation.intervals import IntervalOptions
-from abstain.evaluation.part import ScoredPart
+from abstain.evaluation.notes import reading_notes
+from abstain.evaluation.positive_weights import positive_weight_splits
 from abstain.evaluation.records import Evaluation
+from abstain.evaluation.scored_split import InMemorySplit
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
 
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     predictions: "Predictions | Mapping[Split, Predictions] | PredictionScan | Any",
-    beside: AnyArray | None = None,
+    probabilities_or_loss: AnyArray | None = None,
     *,
     scores: Sequence[str | ScoreState] | None = None,
     metrics: Sequence[str] | None = None,
@@ -37,75 +44,76 @@ def evaluate(
     rng: Rng = 0,
     stream: "StreamOptions | None" = None,
 ) -> Evaluation:
-    """Evaluate confidence scores on predictions.
+    """Evaluate confidence scores on predictions with all applicable metrics.
 
-    Answers: how well does each score tell failures from successes, by every metric that applies?
+    Answers: how well does each score separate failures from successes?
 
     Parameters
     ----------
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
-        One set of predictions, or several parts evaluated by themselves, as
-        `read_predictions` returns them; or files that need not fit in memory, as
-        `scan_predictions` finds them. Also what `read_predictions` reads under usual names: a
-        path, a dataframe, a list of rows, a mapping from name to array; or the first of two
-        arrays.
-    beside : array of shape (n, K) or (n,), optional
-        The second of two arrays: the probabilities of all classes, (n, K), where the first holds
-        the labels; the loss, 1 where wrong, where the first is a confidence. Their shapes say
-        which. A tuple of both does the same.
+        Predictions of one data set, or of several splits that are evaluated separately (the
+        return value of `read_predictions`), or files that need not fit in memory (the return
+        value of `scan_predictions`). Inputs of `read_predictions` with the usual column names
+        also work: a path, a dataframe, a list of rows, a mapping from name to array. If
+        `probabilities_or_loss` is passed: the labels or the confidence.
+    probabilities_or_loss : array of shape (n, K) or (n,), optional
+        If `predictions` are labels: the class probabilities, shape (n, K). If `predictions` are
+        confidences: the loss, shape (n,), 1 for a wrong prediction. The number of dimensions
+        decides. A tuple of both arrays as `predictions` is equivalent.
     scores : sequence of str or fitted scores, optional
-        Names of confidence columns or of the catalogue (``abstain list scores``), and what
-        `abstain.confidence.fit` returned. By default all names that the predictions allow.
+        Names of confidence columns or of registered scores (``abstain list scores``), and fitted
+        scores from `abstain.confidence.fit`. By default all scores that the predictions allow.
     metrics : sequence of str, optional
-        Names of the catalogue (``abstain list metrics``), also with a number of your own such as
-        ``coverage@2risk``, or with a range of them, low:high:count: ``cwsa@0.5:0.99:20``. By
-        default all that apply.
+        Names of metrics (``abstain list metrics``), also with other numbers, such as
+        ``coverage@2risk``, or with a range low:high:count, such as ``cwsa@0.5:0.99:20``. By
+        default all applicable metrics.
     loss : str, CostMatrix or array of shape (n,), optional
-        What counts as wrong: "zero_one" (the default), "cross_entropy", "brier",
-        "balanced_error", a cost matrix, or an array of your own (for one set of predictions).
+        Loss of a prediction: "zero_one" (the default), "cross_entropy", "brier",
+        "balanced_error", a cost matrix, or an array with the loss of each sample (for one data
+        set only).
     interval : {"analytic", "bootstrap", "none"}, default="analytic"
-        How to say where each number may lie on new data: by influence functions, which some
-        metrics have not, by resampling, which every metric has, or not at all.
+        Method for confidence intervals: influence functions, which some metrics do not have;
+        resampling, which works for every metric; or no intervals.
     notes : sequence of str or Note, optional
-        Sentences to carry into the findings, such as those of the reader of a file.
+        Notes to add to those of the evaluation, such as the notes of a file reader.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     bootstrap : int, default=1000
-        Resamples, where they are drawn.
+        Number of resamples, if `interval` is "bootstrap".
     clustered : bool, default=False
-        Whether samples of one group are not independent.
+        Whether the samples of one group are dependent. Resampling then draws whole groups.
     curves : bool, default=True
-        Whether to make what a page draws beside the numbers: curves with their bands, and the
-        samples worth looking at. Without them `Evaluation.cases` is empty.
+        Whether to compute the inputs of figures: curves with confidence bands, and the most
+        notable samples. If False, `Evaluation.curves` is empty.
     rng : int, Generator or None, default=0
-        The seed of the resamples.
+        Seed of the resamples.
     stream : StreamOptions, optional
-        How files that are scanned are read: interrupted and resumed, by a cluster.
+        Options for scanned files, such as the folder from which an interrupted run resumes.
 
     Returns
     -------
     Evaluation
-        Results, the curves behind them, and findings in plain words. Values are fractions.
+        Results, curves and notes. Values are fractions.
 
     Raises
     ------
     UnknownNameError
         If a score or metric does not exist.
     MissingInputError
-        If a score asked for needs something that the predictions lack.
+        If a requested score needs an input that the predictions do not have.
     DomainError
         If `level` is not in [0.5, 0.9999].
     InputError
-        If a metric asked for by name does not apply to any split, if two scores have one name, or
-        if a column that splits the data has the name of a column of the results.
+        If a requested metric applies to no split, if two scores have the same name, or if a
+        split column has the name of a column of the results.
 
     Notes
     -----
-    A metric that valid data leave undefined gives NaN and a reason. Metrics that do not apply
-    are listed in `Evaluation.skipped` with the reason. Cost: one sort for each score, two more
-    where scores are tied; all CWSA and CWSA+ take one pass together, however many thresholds.
-    Files that are scanned are read once, a batch at a time, and give the same numbers; what needs
-    every sample at once is in `Evaluation.skipped`.
+    If a metric is undefined for valid data, its value is NaN and the result has a reason. Metrics
+    that do not apply are listed in `Evaluation.skipped` with the reason. Cost: one sort for each
+    score, and two more for a score with ties. All CWSA and CWSA+ metrics share one pass,
+    whatever the number of thresholds. Scanned files are read once, batch by batch, and give the
+    same numbers. `Evaluation.skipped` then also lists the metrics that need all samples at once.
 
     Examples
     --------
@@ -118,29 +126,36 @@ def evaluate(
     >>> ab.evaluate([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 0]).value("augrc")
     0.09375
     """
-    predictions, notes = read_source(predictions, beside, notes)
-    chosen = metrics_of(metrics)
-    how = IntervalOptions.checked(
+    predictions, notes = read_source(predictions, probabilities_or_loss, notes)
+    requested_metrics = parse_metrics(metrics)
+    intervals = IntervalOptions.from_arguments(
         interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng
     )
     if not isinstance(predictions, Predictions | Mapping):
-        # What counts batches is loaded for those who have them.
-        from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
+        # Imported here, since predictions in memory do not need it.
+        from abstain.evaluation.stream import StreamOptions, StreamPlan, evaluate_stream
 
-        said, options = tuple(sources(notes)), stream or StreamOptions()
-        plan = StreamPlan(scores, chosen, loss, how, curves, said, options)
-        return counted_evaluation(predictions, plan)
-    if stream is not None:
-        raise InputError(
-            "`stream` is for files that are scanned: give what `scan_predictions` returns"
+        plan = StreamPlan(
+            scores=scores,
+            metrics=requested_metrics,
+            loss=loss,
+            intervals=intervals,
+            curves=curves,
+            notes=tuple(reading_notes(notes)),
+            options=stream or StreamOptions(),
         )
-    splits = splits_of(predictions)
-    found = ResultCollector(chosen, sources(notes, splits.values()), curves=curves)
-    splits, loss = counted_splits(splits, loss)
-    for split, predicted in splits.items():
-        losses = per_sample_loss(predicted, loss)
-        for score in scores_of(predicted, scores):
-            s = join(predicted, score, losses)
-            found.add(ScoredPart(split, score.name, s, how, predicted))
-    own = frozenset(name for p in splits.values() for name in p.confidence or ())
-    return found.evaluation(loss_name(loss, splits.values()), own)
+        return evaluate_stream(predictions, plan)
+    if stream is not None:
+        raise InputError("`stream` requires scanned files: pass the result of `scan_predictions`")
+    splits = check_splits(predictions)
+    collector = ResultCollector(
+        requested_metrics, reading_notes(notes, splits.values()), curves=curves
+    )
+    splits, loss = positive_weight_splits(splits, loss)
+    for split, predictions_of_split in splits.items():
+        losses = per_sample_loss(predictions_of_split, loss)
+        for score in compute_scores(predictions_of_split, scores):
+            s = join(predictions_of_split, score, losses)
+            collector.add(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
+    column_scores = frozenset(name for p in splits.values() for name in p.confidence or ())
+    return collector.evaluation(loss_name(loss, splits.values()), column_scores)

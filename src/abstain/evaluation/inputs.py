@@ -1,4 +1,4 @@
-"""The arguments of `evaluate` and its kin: data, metrics, scores and losses."""
+"""Check the arguments of `evaluate` and `compare`: data, metrics, scores and losses."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.frames import are_rows, is_arrow_table
+from abstain._foundation.frames import is_arrow_table, is_list_of_rows
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
-from abstain._foundation.weights import rescaled
+from abstain._foundation.weights import rescale_weights
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence.registry import several
 from abstain.errors import InputError, ShapeError
@@ -20,17 +20,17 @@ from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Array, Split
 
 #: The argument `scores` of `evaluate` and `compare`.
-Asked: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | None
+RequestedScores: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | None
 
 
-def splits_of(
+def check_splits(
     predictions: Predictions | Mapping[Split, Predictions],
 ) -> Mapping[Split, Predictions]:
-    """Return the parts of the data by split; one set of predictions is one part."""
+    """Check a mapping of splits and return it; one `Predictions` object becomes one split."""
     if isinstance(predictions, Predictions):
         return {(): predictions}
-    parts: object = predictions
-    if not isinstance(parts, Mapping) or not parts:
+    mapping: object = predictions
+    if not isinstance(mapping, Mapping) or not mapping:
         raise InputError(
             "`predictions` must be a Predictions or a mapping from split to Predictions, not "
             f"empty; got {type(predictions).__name__}"
@@ -44,123 +44,125 @@ def splits_of(
                 "the keys of `predictions` must be tuples of (column, value) pairs, such as "
                 f"(('model', 'a'),); got {pairs!r}"
             )
-    refuse_columns(predictions, RESULT_COLUMNS)
+    check_split_columns(predictions, RESULT_COLUMNS)
     return predictions
 
 
-def refuse_columns(splits: Iterable[Split], taken: Collection[str]) -> None:
-    """Refuse columns that split the data and have the name of a column of the results."""
+def check_split_columns(splits: Iterable[Split], result_columns: Collection[str]) -> None:
+    """Raise InputError if a column that splits the data has the name of a result column."""
     for column in (column for split in splits for column, _ in split):
-        if column in taken:
+        if column in result_columns:
             raise InputError(
-                f"the data are split by a column named {column!r}, which is also a column of the "
-                "results; rename it"
+                f"the split column {column!r} has the name of a column of the results; rename it"
             )
 
 
-def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
-    """Return the metrics asked for; one that is asked for in two spellings comes once."""
+def parse_metrics(names: Sequence[str] | None) -> list[Metric] | None:
+    """Return the requested metrics without duplicates; None for all applicable metrics."""
     if names is None:
         return None
-    asked = [names] if isinstance(names, str) else list(names)
-    if not asked:
-        _refuse_empty("metrics")
-    found = [metric for name in asked for metric in metrics_named(name)]
-    # Numbers in a name have several spellings and one title. A metric of one's own, which may have
-    # the title of the one it is made from, is registered.
-    keys = [m.name if m.name in METRICS else m.title for m in found]
-    return list(dict(zip(reversed(keys), reversed(found), strict=True)).values())[::-1]
+    requested = [names] if isinstance(names, str) else list(names)
+    if not requested:
+        raise _empty_list_error("metrics")
+    # A number in a name has several spellings (`0.8`, `0.80`), but the title is the same. A
+    # registered metric of a user may have the title of another one, so its name identifies it.
+    unique: dict[str, Metric] = {}
+    for metric in (metric for name in requested for metric in metrics_named(name)):
+        key = metric.name if metric.name in METRICS else metric.title
+        unique.setdefault(key, metric)
+    return list(unique.values())
 
 
-def scores_of(predictions: Predictions, scores: Asked) -> Iterator[ConfidenceScore]:
-    """Compute the scores asked for, each once, one at a time."""
-    met: dict[str, str | ScoreState] = {}
-    wanted = _asked(predictions, scores)
-    for asked, own in zip(wanted, several(wanted, predictions), strict=True):
-        if own.name in met:
-            _refuse_other(met[own.name], asked, own.name)
+def compute_scores(predictions: Predictions, scores: RequestedScores) -> Iterator[ConfidenceScore]:
+    """Compute the requested scores one at a time, without duplicates."""
+    requests_by_name: dict[str, str | ScoreState] = {}
+    requests = _list_requests(predictions, scores)
+    for request, score in zip(requests, several(requests, predictions), strict=True):
+        if score.name in requests_by_name:
+            _check_same_score(requests_by_name[score.name], request, score.name)
             continue
-        if not isinstance(asked, str) and own.name in (predictions.confidence or {}):
+        if not isinstance(request, str) and score.name in (predictions.confidence or {}):
             raise InputError(
-                f"the fitted score {own.name!r} has the name of a confidence column; rename one, "
-                "such as by `state.renamed('...')`"
+                f"the fitted score {score.name!r} has the name of a confidence column; rename it "
+                "with `state.renamed('...')`, or rename the column"
             )
-        met[own.name] = asked
-        yield own
+        requests_by_name[score.name] = request
+        yield score
 
 
-def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
-    """Join predictions, a score and the losses into what metrics take."""
+def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Scored:
+    """Join predictions, a confidence score and the losses into the input of metrics."""
     return Scored(
-        own.values,
+        score.values,
         losses,
-        rescaled(predictions.weight),
-        probability=own.probability,
-        view=predictions.view(),
+        rescale_weights(predictions.weight),
+        probability=score.probability,
+        class_view=predictions.view(),
     )
 
 
-def loss_name(loss: object, parts: Iterable[Predictions]) -> str:
-    """Return how results name the loss that was asked for."""
+def loss_name(loss: object, splits: Iterable[Predictions]) -> str:
+    """Return the name of a loss in the results."""
     if isinstance(loss, str):
         return loss
     if isinstance(loss, CostMatrix):
         return "cost_matrix"
-    own = loss is not None or any(part.loss is not None for part in parts)
-    return "own" if own else "zero_one"
+    has_custom_loss = loss is not None or any(split.loss is not None for split in splits)
+    return "own" if has_custom_loss else "zero_one"
 
 
-def _asked(predictions: Predictions, scores: Asked) -> list[str | ScoreState]:
-    if scores is None:
-        found: list[str | ScoreState] = list(applicable(predictions))
-        if not found:
-            raise InputError(
-                "these predictions allow no confidence score; give `confidence`, `logits`, "
-                "`probabilities` or Monte-Carlo samples"
-            )
-        return found
+def _list_requests(predictions: Predictions, scores: RequestedScores) -> list[str | ScoreState]:
     if isinstance(scores, str | ScoreState):
         return [scores]
-    found = list(scores)
-    if not found:
-        _refuse_empty("scores")
-    return found
+    if scores is not None and not list(scores):
+        raise _empty_list_error("scores")
+    if scores is not None:
+        return list(scores)
+    names = applicable(predictions)
+    if not names:
+        raise InputError(
+            "these predictions allow no confidence score; pass `confidence`, `logits`, "
+            "`probabilities` or Monte Carlo samples"
+        )
+    return list(names)
 
 
-def _refuse_other(first: str | ScoreState, second: str | ScoreState, name: str) -> None:
-    """Refuse two scores of one name; one that is asked for twice comes once."""
+def _check_same_score(first: str | ScoreState, second: str | ScoreState, name: str) -> None:
+    """Raise InputError if two different scores have the same name."""
     if first is second or (isinstance(first, str) and isinstance(second, str)):
         return
     raise InputError(
-        f"two scores are named {name!r}; rename the fitted one by `state.renamed('...')`"
+        f"two scores are named {name!r}; rename the fitted one with `state.renamed('...')`"
     )
 
 
-def _refuse_empty(argument: str) -> None:
-    raise InputError(f"`{argument}` must name at least one, or be None for all; got an empty list")
+def _empty_list_error(argument: str) -> InputError:
+    return InputError(
+        f"`{argument}` must contain at least one name, or be None for all; got an empty list"
+    )
 
 
 # ------------------------------------------------------------------------------------ sources
-_WAYS = (
-    "give `evaluate(labels, probabilities)` with probabilities of shape (n, K), "
-    "`evaluate(confidence, loss)` with 1 where the prediction is wrong, or "
-    "`evaluate(ab.Predictions(...))`, which names what each array is"
+_USAGE = (
+    "call `evaluate(labels, probabilities)` with probabilities of shape (n, K), "
+    "`evaluate(confidence, loss)` with loss 1 for a wrong prediction, or "
+    "`evaluate(ab.Predictions(...))` with named arrays"
 )
-_NAMED = (
-    "the labels are names, and nothing says which column of the probabilities is whose: give the "
+_CLASS_NAMES_REQUIRED = (
+    "the labels are class names, and the class of each probability column is unknown: pass the "
     "names in the order of the columns, as in `evaluate(ab.Predictions(labels=..., "
     "probabilities=..., classes=model.classes_))`"
 )
 
 
 def read_source(
-    source: Any, beside: "AnyArray | None", notes: Sequence[str | Note]
+    source: Any, probabilities_or_loss: "AnyArray | None", notes: Sequence[str | Note]
 ) -> tuple[Any, Sequence[str | Note]]:
-    """Return the predictions of a source, and the notes with those of its reader."""
-    if beside is not None:
-        return _pair(source, beside), notes
+    """Return the predictions of a source, and `notes` with those of the file reader."""
+    if probabilities_or_loss is not None:
+        return _predictions_from_arrays(source, probabilities_or_loss), notes
     if isinstance(source, tuple) and len(source) == 2 and not _are_paths(source):
-        return _pair(*source), notes
+        return _predictions_from_arrays(*source), notes
     if not _is_table(source):
         return source, notes
     from abstain.tables import read_predictions
@@ -175,24 +177,24 @@ def as_predictions(source: Any) -> Any:
 
 
 def _are_paths(source: Sequence[object]) -> bool:
-    return all(isinstance(one, str | Path) for one in source)
+    return all(isinstance(entry, str | Path) for entry in source)
 
 
 def _is_table(source: object) -> bool:
-    """Tell whether this is a file, files, a dataframe or arrays by name, which a reader reads."""
-    if isinstance(source, str | Path) or _home(source) == "datasets":
+    """Return whether `read_predictions` reads this: files, a dataframe, rows, named arrays."""
+    if isinstance(source, str | Path) or _package_name(source) == "datasets":
         return True
     if isinstance(source, list | tuple):
-        return bool(source) and (_are_paths(source) or are_rows(source))
+        return bool(source) and (_are_paths(source) or is_list_of_rows(source))
     if isinstance(source, Mapping):
         return bool(source) and all(
-            isinstance(name, str) and not isinstance(held, Predictions)
-            for name, held in source.items()
+            isinstance(name, str) and not isinstance(column, Predictions)
+            for name, column in source.items()
         )
     return _is_frame(source)
 
 
-#: Libraries whose dataframes and relations are read. A dask dataframe is read in parts, elsewhere.
+#: Libraries whose dataframes and relations are read. A Dask dataframe is evaluated as a stream.
 _FRAME_LIBRARIES: Final = frozenset(
     {
         "cudf",
@@ -210,59 +212,64 @@ _FRAME_LIBRARIES: Final = frozenset(
 
 
 def _is_frame(source: object) -> bool:
-    """Return whether something is a dataframe, or gives out a table as a stream of Arrow."""
-    # Asked of the type: a lazy frame of polars resolves its columns when it is asked, and warns.
+    """Return whether this is a dataframe, or exports a table as an Arrow stream."""
+    # Checks the type: a lazy frame of polars resolves its columns on access, and warns.
     has_columns = hasattr(type(source), "columns")
-    return (has_columns and _home(source) in _FRAME_LIBRARIES) or is_arrow_table(source)
+    return (has_columns and _package_name(source) in _FRAME_LIBRARIES) or is_arrow_table(source)
 
 
-def _home(source: object) -> str:
-    """Return the package that something comes from."""
+def _package_name(source: object) -> str:
+    """Return the name of the package that defines the type of an object."""
     return type(source).__module__.partition(".")[0]
 
 
 # ------------------------------------------------------------------------------------ two arrays
-def _pair(first: Any, second: Any) -> Predictions:
-    """Tell by the shapes which two arrays these are; nothing is guessed from values."""
+def _predictions_from_arrays(first: Any, second: Any) -> Predictions:
+    """Build predictions from labels and probabilities, or from confidence and loss.
+
+    Only the shapes decide; nothing is guessed from values.
+    """
     if isinstance(first, Predictions | Mapping | str | Path) or _is_frame(first):
         raise InputError(
-            f"a second argument stands beside an array; got {type(first).__name__}: {_WAYS}"
+            "a second argument is only allowed if the first one is an array; the first one is a "
+            f"{type(first).__name__}: {_USAGE}"
         )
-    a, b = (_array(values, name) for values, name in ((first, "first"), (second, "second")))
-    if a.ndim == 1 and b.ndim == 2:
-        if a.dtype.kind not in "biuf":
-            raise InputError(_NAMED)
+    first_array, second_array = _as_array(first, "first"), _as_array(second, "second")
+    shapes = f"{first_array.shape} and {second_array.shape}"
+    if first_array.ndim == 1 and second_array.ndim == 2:
+        if first_array.dtype.kind not in "biuf":
+            raise InputError(_CLASS_NAMES_REQUIRED)
         return Predictions(labels=first, probabilities=second)
-    if a.ndim == 2 and b.ndim == 1:
-        msg = f"the labels come first, then the probabilities; got shapes {a.shape} and {b.shape}"
-        raise ShapeError(f"{msg}: swap them, as in `evaluate(labels, probabilities)`")
-    if a.ndim != 1 or b.ndim != 1:
+    if first_array.ndim == 2 and second_array.ndim == 1:
         raise ShapeError(
-            f"two arrays of shapes {a.shape} and {b.shape} are no predictions: {_WAYS}"
+            f"the labels come first, then the probabilities; got shapes {shapes}: swap them, as "
+            "in `evaluate(labels, probabilities)`"
         )
-    _refuse_labels(a, b)
+    if first_array.ndim != 1 or second_array.ndim != 1:
+        raise ShapeError(f"two arrays of shapes {shapes} are no predictions: {_USAGE}")
+    _check_not_labels(first_array, second_array)
     return Predictions(confidence=first, loss=second)
 
 
-def _array(values: Any, name: str) -> Array:
+def _as_array(values: Any, name: str) -> Array:
     try:
         return np.asarray(to_numpy(values, name))
     except ValueError:
-        raise ShapeError(f"the {name} array has rows of different lengths: {_WAYS}") from None
+        raise ShapeError(f"the {name} array has rows of different lengths: {_USAGE}") from None
 
 
-def _refuse_labels(a: Array, b: Array) -> None:
-    """Refuse two arrays of one axis of which the first may as well be labels."""
-    if a.dtype.kind == "f":
+def _check_not_labels(confidence: Array, loss: Array) -> None:
+    """Raise InputError if the first of two one-dimensional arrays may be labels."""
+    if confidence.dtype.kind == "f":
         return
-    if b.dtype.kind == "f" and not np.isin(b, (0, 1)).all():
+    if loss.dtype.kind == "f" and not np.isin(loss, (0, 1)).all():
         raise InputError(
-            "the first array looks like labels and the second like the score of one class; give "
-            "probabilities of all classes, (n, K), as in "
+            "the first array looks like labels and the second like the score of one class; pass "
+            "the probabilities of all classes, shape (n, K), as in "
             "`evaluate(labels, np.column_stack([1 - p, p]))`"
         )
     raise InputError(
-        "the first of two arrays of one axis is the confidence, and this one may as well be labels "
-        f"({a.dtype}): give it as decimals, or name what each array is, as in "
-        "`evaluate(ab.Predictions(labels=..., prediction=..., confidence=...))`"
+        "the first of two one-dimensional arrays is the confidence, but its dtype "
+        f"{confidence.dtype} also fits labels: convert it to floating point, or name the arrays, "
+        "as in `evaluate(ab.Predictions(labels=..., prediction=..., confidence=...))`"
     )

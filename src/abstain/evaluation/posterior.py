@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed, to_numpy
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import read_only, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
-from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.inputs import join, loss_name
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import Metric, metric_named
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -61,7 +61,7 @@ class PosteriorExpectation:
     standard_deviation: float
     standard_error: float
     values: FloatArray = field(repr=False)
-    of_mean: float
+    mean_predictor_value: float
     n: int
     draws: int
     lower_is_better: bool
@@ -77,14 +77,14 @@ class PosteriorExpectation:
 
         named = {"score": self.score, "metric": self.metric, "loss": self.loss}
         drawn = {"draw": np.arange(self.draws), "value": self.values}
-        return in_library(pl.DataFrame({**named, **drawn}), backend)
+        return convert_frame(pl.DataFrame({**named, **drawn}), backend)
 
 
 def posterior_expectation(
     predictions: Predictions,
     *,
     score: str | ScoreState = BASELINE,
-    metric: str = OF_POPULATION,
+    metric: str = POPULATION_AREA_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
     """Estimate the expectation of a metric over a posterior, from Monte-Carlo samples.
@@ -150,11 +150,16 @@ def posterior_expectation(
     >>> mean = 2 * np.eye(3)[labels][:, None] + rng.normal(size=(200, 1, 3))
     >>> draws = mean + rng.normal(size=(200, 20, 3))
     >>> found = posterior_expectation(ab.Predictions(logit_samples=draws, labels=labels))
-    >>> found.draws, round(found.mean, 3), round(found.standard_error, 4), round(found.of_mean, 3)
+    >>> (
+    ...     found.draws,
+    ...     round(found.mean, 3),
+    ...     round(found.standard_error, 4),
+    ...     round(found.mean_predictor_value, 3),
+    ... )
     (20, 0.102, 0.0049, 0.032)
     """
     chosen = metric_named(metric)
-    predictions, loss = counted(predictions, loss)
+    predictions, loss = positive_weight_rows(predictions, loss)
     models = list(_draws(predictions))
     columns = _losses(loss, predictions.n, len(models))
     drawn = [_measured(chosen, score, p, x) for p, x in zip(models, columns, strict=True)]
@@ -169,8 +174,8 @@ def posterior_expectation(
         mean=float(kept.mean()) if kept.size else float("nan"),
         standard_deviation=spread,
         standard_error=spread / float(np.sqrt(kept.size)) if kept.size else spread,
-        values=sealed(values),
-        of_mean=float(of_mean.value),
+        values=read_only(values),
+        mean_predictor_value=float(of_mean.value),
         n=predictions.n,
         draws=values.size,
         lower_is_better=chosen.lower_is_better,
@@ -205,7 +210,7 @@ def _losses(loss: object, n: int, draws: int) -> list[Any]:
 
 def _measured(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
-) -> tuple[str, Measured]:
+) -> tuple[str, MetricValue]:
     """Return the name of the score and the metric of one model."""
     try:
         own = scored_by(score, predictions)
@@ -221,7 +226,7 @@ def _measured(
 
 def _of_mean(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
-) -> Measured:
+) -> MetricValue:
     """Return the metric of the predictor whose class probabilities are the mean over the draws."""
     if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")
@@ -239,7 +244,7 @@ def _samples_of(predictions: Predictions) -> dict[str, Any]:
     return {name: getattr(predictions, name) for name in names}
 
 
-def _reason(drawn: list[Measured], of_mean: Measured) -> str:
+def _reason(drawn: list[MetricValue], of_mean: MetricValue) -> str:
     """Say which values are missing."""
     reasons = [measured.reason for measured in drawn if measured.reason]
     said = []

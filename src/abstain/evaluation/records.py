@@ -1,23 +1,24 @@
-"""What an evaluation returns: numbers, the curves behind them, and what it noticed."""
+"""The records of an evaluation: results, curves and notes (`Evaluation`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve
+from abstain.errors import UnknownNameError, suggest
 from abstain.inference.intervals import Interval, no_interval
 from abstain.metrics import Metric
 from abstain.typing import Split
 
-#: The interval of a result for which none was requested.
+#: The interval of a result if no intervals were requested.
 NOT_REQUESTED = no_interval(float("nan"), "")
 
-#: The columns of a table of results, after those that split the data.
+#: The columns of a table of results, after the columns that split the data.
 RESULT_COLUMNS = (
     "score",
     "metric",
@@ -42,29 +43,29 @@ RESULT_COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The value of one metric for one score on one part of the data.
+    """The value of one metric for one score on one split.
 
     Attributes
     ----------
     split : tuple of (column, value)
-        The part of the data; empty for all of them.
+        The split of the data; empty if the data are not split.
     score : str
-        The name in the catalogue or of a confidence column.
+        The name of a registered score or of a confidence column.
     metric : Metric
         The entry of the catalogue.
     value : float
-        A fraction in double precision; NaN when undefined, then `reason` says why.
+        The value as a fraction in double precision; NaN if it is undefined for the `reason`.
     n, failures : int
-        Samples, and those of them with a loss above zero.
+        Number of samples, and number of samples with a loss above zero.
     accepted : int or None
-        Samples behind the number when that is not all of them.
+        Number of accepted samples, for metrics of accepted samples only.
     tied_share : float
         Share of samples whose confidence equals that of another sample.
     tie_low, tie_high : float
-        The least and the largest value over all orders of tied samples; NaN for metrics that
-        do not depend on ranks only.
+        The smallest and the largest value over all orders of tied samples; NaN for metrics that
+        do not only depend on ranks.
     reason : str
-        Why the value is NaN, or empty.
+        Reason why the value is NaN, or empty.
     interval : Interval
         The confidence interval. If there is none, its ends are NaN; its level is NaN if no
         intervals were requested.
@@ -84,7 +85,7 @@ class Result:
     interval: Interval = NOT_REQUESTED
 
     def row(self) -> dict[str, Any]:
-        """Return the result as a flat row: split columns first."""
+        """Return the result as a flat row that begins with the split columns."""
         values = (
             self.score,
             self.metric.name,
@@ -114,7 +115,7 @@ class Result:
 
 @dataclass(frozen=True)
 class ExtremeSample:
-    """One sample worth looking at."""
+    """A very confident failure or a success with low confidence."""
 
     id: str
     label: str
@@ -124,22 +125,23 @@ class ExtremeSample:
 
 
 @dataclass(frozen=True)
-class Part:
-    """What one class or group of samples contributes to the AUGRC of all.
+class Contribution:
+    """The contribution of one class or group to the AUGRC.
 
     Attributes
     ----------
     name : str
         The class or group.
     n : int
-        Its samples.
+        Number of its samples.
     sample_share : float
         Its share of all samples.
     contribution : float
-        Its part of the AUGRC; the parts add up to it.
+        Its additive contribution to the AUGRC. The contributions of all classes or groups sum to
+        the AUGRC.
     share : float
-        The same as a share of the AUGRC; NaN when that is 0. A part whose share is above its
-        sample share has more silent failures than its size explains.
+        The contribution divided by the AUGRC; NaN if the AUGRC is 0. If `share` is larger than
+        `sample_share`, the class or group has more silent failures than its size explains.
     """
 
     name: str
@@ -150,18 +152,40 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """The curves and samples of one score on one split.
+class ScoreCurves:
+    """The curves and notable samples of one score on one split.
 
-    `own` is True when the score is a column of the data, False when it is one of the catalogue.
-    `overconfident` are the most confident failures, `underconfident` the least confident
-    successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
-    empty without labels or groups. `of_groups` has the curves of the dozen largest groups, against
-    their own coverages; none in a stream. Curves are complete up to 20,000 vertices; of longer ones
-    `thin` kept about as many, the extremes among them. `band` is where the selective risk may lie
-    on new data, at some sixty coverages; None when no intervals were asked for.
-    `abstain.curves.bands.as_generalized` turns it into that of the
-    generalized risk.
+    Attributes
+    ----------
+    split : tuple of (column, value)
+        The split of the data; empty if the data are not split.
+    score : str
+        The name of a registered score or of a confidence column.
+    n, failures : int
+        Number of samples, and number of samples with a loss above zero.
+    risk : float
+        Mean loss of all samples.
+    tied_share : float
+        Share of samples whose confidence equals that of another sample.
+    selective, generalized : RiskCoverageCurve
+        Complete up to 20,000 vertices. Longer curves are thinned to about as many vertices,
+        including the extremes (`abstain.curves.risk_coverage.thin`).
+    reliability, cwsa, cwsa_plus : ReliabilityCurve and MetricCoverageCurve, or None
+        None if the score is not a probability.
+    overconfident, underconfident : tuple of ExtremeSample
+        The most confident failures and the least confident successes.
+    by_class, by_group : tuple of Contribution
+        Contributions of the classes or groups to the AUGRC, the largest first; empty without
+        labels or groups.
+    is_column : bool
+        Whether the score is a column of the data.
+    band : RiskCoverageBand or None
+        Confidence band of the selective risk at about sixty coverages; None if no intervals were
+        requested. `abstain.curves.bands.as_generalized` converts it into the band of the
+        generalized risk.
+    group_curves : mapping from str to RiskCoverageCurve
+        Curves of the twelve largest groups, each against the coverage of its group; empty for a
+        stream.
     """
 
     split: Split
@@ -177,123 +201,115 @@ class Case:
     cwsa_plus: MetricCoverageCurve | None
     overconfident: tuple[ExtremeSample, ...]
     underconfident: tuple[ExtremeSample, ...]
-    by_class: tuple[Part, ...] = ()
-    by_group: tuple[Part, ...] = ()
-    own: bool = False
+    by_class: tuple[Contribution, ...] = ()
+    by_group: tuple[Contribution, ...] = ()
+    is_column: bool = False
     band: RiskCoverageBand | None = None
-    of_groups: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
+    group_curves: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
 
 
-def ordered(findings: Iterable[Note]) -> tuple[Note, ...]:
-    """Put warnings first; the same sentence on the same split is said once."""
-    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding.level != "warning"))
+def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Remove duplicate notes and put warnings first."""
+    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.level != "warning"))
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(InNotebook):
+class Evaluation(NotebookDisplay):
     """All results of one call of `evaluate`.
 
     Attributes
     ----------
     results : tuple of Result
-        One for each split, score and metric.
-    cases : tuple of Case
-        One for each split and score; none where no curves were asked for.
-    findings : tuple of Note
-        Ties, saturation, small counts, what the reader of the file met.
+        One result for each split, score and metric.
+    curves : tuple of ScoreCurves
+        The curves of each split and score; empty if `evaluate` was called with ``curves=False``.
+    notes : tuple of Note
+        Warnings and notes about ties, saturation, small counts and the input files, warnings
+        first.
     loss : str
         Name of the loss.
     skipped : mapping
-        Metric name to the reason why it does not apply to these data.
-    binary : bool
-        Whether every loss is 0 or 1, so that a mean loss is a share of wrong samples.
-    asked : tuple of str
-        The metrics that were asked for by name, in that order; empty for all that apply.
-    own : frozenset of str
+        For each metric that does not apply to these data: its name and the reason.
+    is_binary : bool
+        Whether every loss is 0 or 1. A mean loss is then the share of wrong samples.
+    requested_metrics : tuple of str
+        The requested metrics in the requested order; empty if all applicable metrics were
+        evaluated.
+    column_scores : frozenset of str
         The scores that are columns of the data.
     """
 
     results: tuple[Result, ...]
-    cases: tuple[Case, ...]
-    findings: tuple[Note, ...]
+    curves: tuple[ScoreCurves, ...]
+    notes: tuple[Note, ...]
     loss: str
     skipped: Mapping[str, str] = field(default_factory=dict)
-    binary: bool = True
-    asked: tuple[str, ...] = ()
-    own: frozenset[str] = frozenset()
+    is_binary: bool = True
+    requested_metrics: tuple[str, ...] = ()
+    column_scores: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
-        """Say what is there, not the numbers."""
+        """Return the numbers of splits, scores, metrics and warnings."""
         counts = {
             "split": len({r.split for r in self.results}),
             "score": len({r.score for r in self.results}),
             "metric": len({r.metric.name for r in self.results}),
-            "warning": sum(finding.level == "warning" for finding in self.findings),
+            "warning": sum(note.level == "warning" for note in self.notes),
         }
-        return f"Evaluation({counted(counts)}; .frame() has the numbers)"
+        return f"Evaluation({format_counts(counts)}; .frame() has the numbers)"
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""
         return iter(self.results)
 
     def __len__(self) -> int:
-        """Count the results."""
+        """Return the number of results."""
         return len(self.results)
 
     def value(self, metric: str, *, score: str | None = None, split: Split | None = None) -> float:
-        """Return one number; `score` and `split` may be left out when there is only one."""
-        found = [
+        """Return one value; `score` and `split` are optional if there is only one."""
+        matches = [
             r
             for r in self.results
             if r.metric.name == metric
             and score in {None, r.score}
             and (split is None or r.split == split)
         ]
-        return _single(found, metric, score, split, self.results)
+        if len(matches) == 1:
+            return matches[0].value
+        request = f"metric {metric!r}, score {score!r}, split {split!r}"
+        if not matches:
+            hint = suggest(metric, {r.metric.name for r in self.results})
+            raise UnknownNameError(f"there is no result for {request}.{hint}")
+        raise UnknownNameError(
+            f"{len(matches)} results match {request}; {_missing_arguments(metric, matches)}"
+        )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the results as flat rows, tidy: one number a row."""
+        """Return the results as flat rows with one value each."""
         return [result.row() for result in self.results]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the results as a tidy dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    """Write what there is of each kind: "1 score, 46 metrics"."""
-    return ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return the counts as text, such as "1 score, 46 metrics"."""
+    return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
 
 
-def _single(
-    found: list[Result],
-    metric: str,
-    score: str | None,
-    split: Split | None,
-    among: tuple[Result, ...],
-) -> float:
-    from abstain.errors import UnknownNameError, suggest
-
-    if len(found) == 1:
-        return found[0].value
-    asked = f"metric {metric!r}, score {score!r}, split {split!r}"
-    if not found:
-        hint = suggest(metric, {r.metric.name for r in among})
-        raise UnknownNameError(f"there is no result for {asked}.{hint}")
-    raise UnknownNameError(f"{len(found)} results match {asked}; {_to_add(metric, found)}")
-
-
-def _to_add(metric: str, found: list[Result]) -> str:
-    """Say which arguments single one result out, with the values that there are."""
-    there: dict[str, list[Any]] = {
-        "score": [r.score for r in found],
-        "split": [r.split for r in found],
+def _missing_arguments(metric: str, matches: list[Result]) -> str:
+    """Return the call of `Evaluation.value` that selects one of several results."""
+    values: dict[str, list[Any]] = {
+        "score": [r.score for r in matches],
+        "split": [r.split for r in matches],
     }
-    several = {name: list(dict.fromkeys(values)) for name, values in there.items()}
-    left = {name: values for name, values in several.items() if len(values) > 1}
-    call = ", ".join(f"{name}={values[0]!r}" for name, values in left.items())
-    known = "; ".join(
-        f"`{name}` is one of {', '.join(map(repr, values[:6]))}{', ...' * (len(values) > 6)}"
-        for name, values in left.items()
-    )
-    return f"add what is missing, as in `.value({metric!r}, {call})`: {known}"
+    distinct = {name: list(dict.fromkeys(column)) for name, column in values.items()}
+    ambiguous = {name: column for name, column in distinct.items() if len(column) > 1}
+    arguments = ", ".join(f"{name}={column[0]!r}" for name, column in ambiguous.items())
+    choices = []
+    for name, column in ambiguous.items():
+        listed = ", ".join(map(repr, column[:6])) + (", ..." if len(column) > 6 else "")
+        choices.append(f"`{name}` is one of {listed}")
+    return f"add an argument, as in `.value({metric!r}, {arguments})`: {'; '.join(choices)}"

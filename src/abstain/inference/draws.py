@@ -1,7 +1,7 @@
-"""Which samples a resample holds, as counts: drawn once, shared by all that is resampled.
+"""Resamples as counts of samples, drawn once and shared by all scores and metrics.
 
-A resample is never a copy of rows but a number for each sample: how often it was drawn. Scores
-and metrics evaluated on the same counts are paired by construction.
+A resample is not a copy of rows but a count for each sample: how often it is drawn. Scores and
+metrics that are evaluated on the same counts are therefore paired.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,36 +12,38 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.names import codes_of
-from abstain._foundation.random import seed_of
+from abstain._foundation.names import validate_codes
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError, ShapeError
-from abstain.inference.resampling import plain
+from abstain.inference.resampling import numpy_kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
-#: Resamples that share a stream of random numbers; a block of counts holds so many at most.
-BLOCK = 64
+#: Number of resamples in a block of counts; they share a stream of random numbers.
+BLOCK_SIZE = 64
 
-#: Random numbers that are held at a time.
-_AT_A_TIME = 1 << 20
+#: Largest number of random numbers in memory.
+_MAX_RANDOM_NUMBERS = 1 << 20
 
-#: From counts of shape (n, b) to values of shape (..., b).
+#: Function from counts of shape (n, b) to values of shape (..., b).
 Statistic: TypeAlias = Callable[[Array], Array]
 
 
 class _Pools(NamedTuple):
-    """The units to draw from, sorted by stratum, and for each draw the pool it comes from."""
+    """Units sorted by stratum, and the range of units from which each draw is taken."""
 
+    #: Shape (n_units,). Units sorted by stratum.
     units: IntArray
-    start: IntArray
-    size: IntArray
+    #: Shape (n_drawn,). Start and size of the stratum of each draw, in `units`.
+    stratum_start: IntArray
+    stratum_size: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """A plan of resamples; iterating gives blocks of counts, each of shape (n, b), b <= 64.
+    """A plan of resamples. An iteration yields blocks of counts of shape (n, b), b <= 64.
 
-    The counts of a resample depend on the seed and on its own number only, so any part of the
-    plan can be drawn by itself, in any order and by any thread.
+    The counts of a resample depend only on the seed and on the index of the resample. Each block
+    can be drawn separately, in any order and by any thread.
 
     Attributes
     ----------
@@ -50,14 +52,14 @@ class Draws:
     resamples : int
         Number of resamples.
     strata : ndarray of shape (n,) or None
-        Codes of the strata; a resample draws as many units of each as the data hold.
+        Codes of the strata. A resample draws as many units from each stratum as it contains.
     cluster : ndarray of shape (n,) or None
-        Codes of the clusters, which are drawn whole; each lies in one stratum.
+        Codes of the clusters. Whole clusters are drawn, and each lies in one stratum.
     size : int or None
-        Units (samples, or clusters if there are any) in a resample, shared by the strata in
-        proportion; as many as the data hold if None.
+        Number of units in a resample, divided among the strata in proportion to their sizes. Units
+        are clusters, or samples if there are no clusters. If None, the number of units in the data.
     seed : int
-        Makes the same plan again when passed as `rng`.
+        Seed of the plan. `rng=seed` creates the same plan again.
     """
 
     n: int
@@ -70,88 +72,98 @@ class Draws:
     seed: int = field(init=False)
 
     def __post_init__(self, rng: Rng) -> None:
-        """Validate, turn names into codes, and take the seed from the generator."""
+        """Validate the fields, convert names to codes, and draw the seed from the generator."""
         checks.positive_int(self.n, "n")
         checks.positive_int(self.resamples, "resamples")
-        object.__setattr__(self, "seed", seed_of(rng))
+        object.__setattr__(self, "seed", as_seed(rng))
         for name in ("strata", "cluster"):
             names = getattr(self, name)
-            codes = None if names is None else codes_of(names, name, self.n)
+            codes = None if names is None else validate_codes(names, name, self.n)
             object.__setattr__(self, name, codes)
         if self.size is not None:
             checks.positive_int(self.size, "size")
         _ = self._pools
 
     @property
-    def kind(self) -> str:
-        """How the samples are drawn, in words."""
-        words = [
-            "stratified" * (self.strata is not None),
-            "by cluster" * (self.cluster is not None),
-            f"{self.size} of {self.units}" * (self.size is not None),
-        ]
-        return ", ".join(filter(None, words)) or "i.i.d."
+    def description(self) -> str:
+        """How the samples are drawn, such as "stratified, by cluster"."""
+        properties = []
+        if self.strata is not None:
+            properties.append("stratified")
+        if self.cluster is not None:
+            properties.append("by cluster")
+        if self.size is not None:
+            properties.append(f"{self.size} of {self.n_units}")
+        return ", ".join(properties) or "i.i.d."
 
     @property
-    def units(self) -> int:
-        """What is drawn: the number of clusters, or of samples when there are none."""
+    def n_units(self) -> int:
+        """Number of units that can be drawn: clusters, or samples if there are no clusters."""
         return self.n if self.cluster is None else int(self.cluster.max()) + 1
 
     @property
-    def blocks(self) -> int:
+    def n_blocks(self) -> int:
         """Number of blocks."""
-        return -(-self.resamples // BLOCK)
+        return -(-self.resamples // BLOCK_SIZE)
 
     def __iter__(self) -> Iterator[Array]:
-        """Draw block after block; only one is held."""
-        return map(self.counts, range(self.blocks))
+        """Draw the blocks one after the other."""
+        return map(self.counts, range(self.n_blocks))
 
-    def counts(self, block: int, run: Any = plain) -> Array:
-        """Draw one block: how often each sample is in each of its resamples, shape (n, b).
+    def counts(self, block: int, kernels: Any = numpy_kernels) -> Array:
+        """Draw one block: how often each sample is in each resample, shape (n, b).
 
-        In the smallest unsigned integers that hold them, mostly bytes. What counts them, `run`,
-        makes no difference to the numbers.
+        The counts have the smallest unsigned integer type that represents them, mostly uint8. They
+        do not depend on the `kernels` that count the units.
         """
-        counts = np.zeros((self.units, self.width(block)), np.uint8)
-        done = 0
-        for drawn in self._drawn(block):
-            counts = run.tally(drawn, counts, done)
-            done += len(drawn)
+        counts = np.zeros((self.n_units, self.n_resamples_in_block(block)), np.uint8)
+        n_counted = 0
+        for units in self._sample_units(block):
+            counts = kernels.tally(units, counts, n_counted)
+            n_counted += len(units)
         return counts if self.cluster is None else counts[self.cluster]
 
-    def width(self, block: int) -> int:
-        """Return the number of resamples in a block: 64 except in the last."""
-        return min(BLOCK, self.resamples - block * BLOCK)
+    def n_resamples_in_block(self, block: int) -> int:
+        """Return the number of resamples in a block: 64 except in the last block."""
+        return min(BLOCK_SIZE, self.resamples - block * BLOCK_SIZE)
 
-    def _drawn(self, block: int) -> Iterator[Array]:
-        """Draw the units of each resample of a block, a few resamples at a time."""
+    def _sample_units(self, block: int) -> Iterator[Array]:
+        """Yield the units of a few resamples at a time, shape (resamples, n_drawn).
+
+        One stream of random numbers serves a block. The first resamples therefore depend neither
+        on the number of resamples nor on how many are drawn at a time.
+        """
         stream = np.random.SeedSequence(self.seed, spawn_key=(block,))
         rng = np.random.Generator(np.random.SFC64(stream))
-        taken = self.size or self.units
-        rows = max(1, _AT_A_TIME // taken)
-        for first in range(0, self.width(block), rows):
-            # One after another from one stream: what is drawn first does not depend on how many
-            # follow, nor on how many are drawn at a time.
-            shape = (min(rows, self.width(block) - first), taken)
-            yield self._units_from(rng, shape)
+        n_drawn = self.size or self.n_units
+        n_resamples = self.n_resamples_in_block(block)
+        step = max(1, _MAX_RANDOM_NUMBERS // n_drawn)
+        for start in range(0, n_resamples, step):
+            yield self._random_units(rng, (min(step, n_resamples - start), n_drawn))
 
-    def _units_from(self, rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    def _random_units(self, rng: np.random.Generator, shape: tuple[int, int]) -> Array:
         pools = self._pools
         if pools is None:
-            return rng.integers(self.units, size=shape, dtype=np.uint32)
-        place = (rng.random(shape) * pools.size).astype(np.int64)
-        return pools.units[pools.start + np.minimum(place, pools.size - 1)].astype(np.uint32)
+            return rng.integers(self.n_units, size=shape, dtype=np.uint32)
+        offset = (rng.random(shape) * pools.stratum_size).astype(np.int64)
+        offset = np.minimum(offset, pools.stratum_size - 1)
+        units: Array = pools.units[pools.stratum_start + offset].astype(np.uint32)
+        return units
 
     @cached_property
     def _pools(self) -> _Pools | None:
         if self.strata is None:
             return None
-        home = self.strata if self.cluster is None else _strata_of(self.cluster, self.strata)
-        held = np.bincount(home)
-        quota = held if self.size is None else _shares(held, self.size)
-        start = np.cumsum(held) - held
+        stratum_of_unit = self.strata
+        if self.cluster is not None:
+            stratum_of_unit = _strata_of_clusters(self.cluster, self.strata)
+        sizes = np.bincount(stratum_of_unit)
+        n_drawn = sizes if self.size is None else _divide_in_proportion(self.size, sizes)
+        starts = np.cumsum(sizes) - sizes
         return _Pools(
-            np.argsort(home, kind="stable"), np.repeat(start, quota), np.repeat(held, quota)
+            units=np.argsort(stratum_of_unit, kind="stable"),
+            stratum_start=np.repeat(starts, n_drawn),
+            stratum_size=np.repeat(sizes, n_drawn),
         )
 
 
@@ -161,47 +173,49 @@ def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
     Parameters
     ----------
     statistic : callable
-        Takes counts of shape (n, b), how often each of n samples is in each of b resamples, as
-        small unsigned integers; returns values of shape (..., b). NaN where undefined.
+        Function of counts of shape (n, b), small unsigned integers: how often each of n samples is
+        in each of b resamples. It returns values of shape (..., b), NaN where undefined.
     draws : Draws
         The plan of resamples.
 
     Returns
     -------
     ndarray of shape (..., resamples)
-        The replicates. Only they and one block of counts are held.
+        The replicates. Only these and one block of counts are in memory.
     """
     out: FloatArray | None = None
     for block, counts in enumerate(draws):
         values = np.asarray(statistic(counts), np.float64)
         if not values.ndim or values.shape[-1] != counts.shape[1]:
             raise ShapeError(
-                "`statistic` must return one value for each resample on its last axis, which "
-                f"holds {counts.shape[1]}; got shape {values.shape}"
+                "`statistic` must return one value for each of the "
+                f"{counts.shape[1]} resamples on its last axis; got shape {values.shape}"
             )
         if out is None:
             out = np.empty((*values.shape[:-1], draws.resamples))
-        out[..., block * BLOCK : block * BLOCK + values.shape[-1]] = values
+        start = block * BLOCK_SIZE
+        out[..., start : start + values.shape[-1]] = values
     return np.empty(0) if out is None else out
 
 
-def _strata_of(cluster: IntArray, strata: IntArray) -> IntArray:
-    """Return the stratum of each cluster."""
-    home = np.empty(int(cluster.max()) + 1, np.int64)
-    home[cluster] = strata
-    split = np.flatnonzero(home[cluster] != strata)
-    if split.size:
+def _strata_of_clusters(cluster: IntArray, strata: IntArray) -> IntArray:
+    """Return the stratum of each cluster; raise InputError if a cluster spans two strata."""
+    stratum_of_cluster = np.empty(int(cluster.max()) + 1, np.int64)
+    stratum_of_cluster[cluster] = strata
+    inconsistent = np.flatnonzero(stratum_of_cluster[cluster] != strata)
+    if inconsistent.size:
         raise InputError(
-            "`cluster` must lie within `strata`, so that whole clusters can be drawn from one "
-            f"stratum; sample {split[0]} is in another stratum than the rest of its cluster"
+            "each `cluster` must lie in one of the `strata`, so that whole clusters can be drawn; "
+            f"sample {inconsistent[0]} is in another stratum than the other samples of its cluster"
         )
-    return home
+    return stratum_of_cluster
 
 
-def _shares(held: IntArray, size: int) -> IntArray:
-    """Split `size` in proportion, whole units, the largest remainders rounded up."""
-    exact: FloatArray = size * held / held.sum()
-    quota = np.floor(exact).astype(np.int64)
-    short = size - int(quota.sum())
-    quota[np.argsort(quota - exact, kind="stable")[:short]] += 1
-    return quota
+def _divide_in_proportion(total: int, sizes: IntArray) -> IntArray:
+    """Divide `total` in proportion to `sizes`; the largest remainders are rounded up."""
+    exact: FloatArray = total * sizes / sizes.sum()
+    shares = np.floor(exact).astype(np.int64)
+    n_missing = total - int(shares.sum())
+    by_remainder = np.argsort(shares - exact, kind="stable")
+    shares[by_remainder[:n_missing]] += 1
+    return shares

@@ -5,7 +5,7 @@ Inspect imports this when it reads such a name; pyproject.toml tells it to.
 
 from typing import Any, Final
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.integrations._inspect_scores import noting
 from abstain.integrations.language_models import inspect_metric
 from abstain.integrations.trackers import DEFAULTS
@@ -30,5 +30,5 @@ def register() -> None:
     scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULTS)], name="confident")(confident)
 
 
-if has("inspect_ai"):
+if is_installed("inspect_ai"):
     register()

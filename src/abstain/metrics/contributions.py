@@ -7,13 +7,18 @@ from functools import partial
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.frames import AnyFrame, Backend, of_rows
-from abstain._foundation.names import coded
-from abstain._foundation.order import descending
-from abstain._foundation.passed_rows import n_passed, of_samples, on_passed_rows
-from abstain._foundation.ranks import group_index
-from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
+from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
+from abstain._foundation.input_rows import expand_to_input_rows, n_input_rows, select_samples
+from abstain._foundation.names import encode_names
+from abstain._foundation.scored import (
+    Scored,
+    output_reference,
+    validate_samples,
+    validate_samples_on_host,
+)
+from abstain._foundation.sorting import descending_order
+from abstain._foundation.tie_groups import find_group_index
 from abstain.errors import ShapeError
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import METRICS
@@ -76,18 +81,20 @@ def sample_contributions(
     >>> ab.sample_contributions([1.0, 0.75, 0.75, 0.4], [0, 1, 0, 1], metric="cwsa@0.5").tolist()
     [0.25, -0.125, 0.125, 0.0]
     """
-    s = scored(confidence, loss, weight)
-    return like(on_passed_rows(s, contributions_of(s, metric)), kind_of(s, confidence))
+    s = validate_samples(confidence, loss, weight)
+    return as_array_like(
+        expand_to_input_rows(s, compute_contributions(s, metric)), output_reference(s, confidence)
+    )
 
 
-def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
+def compute_contributions(s: Scored, metric: str = "augrc") -> AnyArray:
     """Return what each sample adds to a metric that is a sum over samples."""
     return _contribution_function(metric)(s)
 
 
 def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
     """Return the function of the metric with this name; an error lists the possible names."""
-    by_number = (family.named(str(metric)) for family in FAMILIES)
+    by_number = (family.parse(str(metric)) for family in FAMILIES)
     functions: dict[str, Callable[[Scored], AnyArray]] = {}
     for entry in (*METRICS.values(), *filter(None, by_number)):
         if entry.measurement.rank_weight is not None:
@@ -100,20 +107,20 @@ def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
 def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     """Return phi(rank) x loss x weight / W of each sample."""
     if s.xp is not np:
-        return _of_every_sample(s, phi)
+        return _rank_weighted_in_any_library(s, phi)
     # Only failures contribute, and they are few: each has its group among those that hold some.
     wrong = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
-    wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
+    wrong = wrong[descending_order(s.confidence[wrong])] if wrong.size else wrong
     groups = s.merged_groups
-    place = group_index(groups, s.confidence[wrong])
-    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total
-    out = np.zeros(s.n)
+    place = find_group_index(groups, s.confidence[wrong])
+    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total_weight
+    out = np.zeros(s.n_rows)
     out[wrong] = share if s.weight is None else share * s.weight[wrong]
     return out
 
 
-def contribution_of_counts(
+def contribution_of_failures(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
     """Return what failures add to an area metric of a 0/1 loss, so many at each confidence."""
@@ -121,14 +128,14 @@ def contribution_of_counts(
     if phi is None or not confidence.size:
         return 0.0
     groups = s.merged_groups
-    place = group_index(groups, confidence.astype(groups.confidence.dtype))
-    return float(phi(groups)[place] @ count) / groups.total
+    place = find_group_index(groups, confidence.astype(groups.confidence.dtype))
+    return float(phi(groups)[place] @ count) / groups.total_weight
 
 
-def _of_every_sample(s: Scored, phi: RankWeight) -> AnyArray:
+def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
     """Compute the same in any library."""
-    xp, home = s.xp, s.home
-    share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total
+    xp, home = s.xp, s.group_index
+    share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total_weight
     return share if s.weight is None else share * s.weight
 
 
@@ -158,7 +165,9 @@ class GroupContributions:
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return one row a group."""
-        return of_rows({name: getattr(self, name) for name in self.__dataclass_fields__}, backend)
+        return frame_from_rows(
+            {name: getattr(self, name) for name in self.__dataclass_fields__}, backend
+        )
 
 
 def group_contributions(
@@ -212,23 +221,24 @@ def group_contributions(
     [0.15625, 0.03125]
     """
     # Names are objects of the host, so their sums are computed there.
-    s = scored_on_host(confidence, loss, weight)
+    s = validate_samples_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
-    if names.shape != (n_passed(s),):
+    if names.shape != (n_input_rows(s),):
         raise ShapeError(
-            f"`group` must have one entry for each of the {n_passed(s)} samples; got {names.shape}"
+            f"`group` must have one entry for each of the {n_input_rows(s)} samples; got "
+            f"{names.shape}"
         )
-    return contributions_by(s, of_samples(s, names), metric)
+    return contributions_by_group(s, select_samples(s, names), metric)
 
 
-def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupContributions:
+def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:
     """Sum the contributions over the samples of each name."""
-    kinds, codes = coded(names, "group")
+    kinds, codes = encode_names(group, "group")
     counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
-    parts = np.bincount(codes, contributions_of(s, metric), len(kinds)).astype(np.float64)
+    parts = np.bincount(codes, compute_contributions(s, metric), len(kinds)).astype(np.float64)
     total = float(parts.sum())
     part = parts / total if total != 0 else np.full(len(kinds), np.nan)
-    shown = np.empty(len(kinds), names.dtype)
+    shown = np.empty(len(kinds), group.dtype)
     shown[:] = kinds
     mass = np.bincount(codes, s.weight, len(kinds)).astype(np.float64)
-    return GroupContributions(shown, parts, part, counts, mass / s.total)
+    return GroupContributions(shown, parts, part, counts, mass / s.total_weight)

@@ -5,28 +5,32 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, namespace, to_numpy
-from abstain._foundation.foreign import double, home, is_foreign, numbers_beside
-from abstain._foundation.random import generator
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import scored
+from abstain._foundation.arrays import as_array_like, namespace, to_numpy
+from abstain._foundation.gradients import (
+    as_double,
+    as_double_like,
+    is_computed_by_own_library,
+)
+from abstain._foundation.random import as_generator
+from abstain._foundation.scored import validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import DomainError
 from abstain.metrics.areas.aurc import ESTIMATORS
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
-    own_threshold,
-    partial_hyperbolic,
-    rank_weight,
+    partial_hyperbolic_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
+    sample_threshold_weights,
 )
 from abstain.typing import AnyArray, FloatArray, Rng
 
 #: Random numbers held at a time.
-_AT_ONCE = 1 << 18
+_MAX_RANDOM_NUMBERS = 1 << 18
 
 #: The estimators with weights in closed form.
-_IN_CLOSED_FORM: dict[str, RankWeight] = {
+_CLOSED_FORM_WEIGHTS: dict[str, RankWeight] = {
     "plugin": ESTIMATORS["plugin"],
     "log": ESTIMATORS["log"],
     "sele": ESTIMATORS["sele"],
@@ -34,9 +38,9 @@ _IN_CLOSED_FORM: dict[str, RankWeight] = {
     "augrc": augrc_weight,
 }
 
-_FORMS: dict[str, RankWeight] = {
-    "reweighted": rank_weight(partial_hyperbolic(0.0, 1.0)),
-    "definition": rank_weight(own_threshold),
+_POPULATION_FORMS: dict[str, RankWeight] = {
+    "reweighted": rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)),
+    "definition": rank_weight_from_vertices(sample_threshold_weights),
 }
 
 
@@ -97,12 +101,12 @@ def rank_weights(
     [0.5, 1.0, 1.5, 2.0]
     """
     size = checks.positive_int(n, "n")
-    checks.one_of(estimator, "estimator", (*_IN_CLOSED_FORM, "monte-carlo"))
+    checks.one_of(estimator, "estimator", (*_CLOSED_FORM_WEIGHTS, "monte-carlo"))
     if estimator == "monte-carlo":
         return monte_carlo_weights(size, checks.positive_int(draws, "draws"), rng)[::-1].copy()
     ones = np.ones(size)
     groups = TieGroups(np.arange(size, 0.0, -1.0), ones, ones)
-    return np.array(_IN_CLOSED_FORM[estimator](groups)[::-1])
+    return np.array(_CLOSED_FORM_WEIGHTS[estimator](groups)[::-1])
 
 
 def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -> AnyArray:
@@ -145,16 +149,16 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     [0.0, 0.6931, 4.6052]
     """
     checks.one_of(area, "area", ("aurc", "augrc"))
-    u = double(rank) if is_foreign(rank) else _host(rank)
+    u = as_double(rank) if is_computed_by_own_library(rank) else _rank_on_host(rank)
     checks.finite(u, "rank")
     checks.unit_interval(u, "rank")
     xp = namespace(u)
     if bool(xp.any(u == 1)):
         raise DomainError("`rank` must be below 1, where the weight has no limit; got 1")
     found = u if area == "augrc" else -xp.log1p(-u)
-    if is_foreign(rank):
+    if is_computed_by_own_library(rank):
         return found
-    return float(found) if found.ndim == 0 else like(found, rank)
+    return float(found) if found.ndim == 0 else as_array_like(found, rank)
 
 
 def population_aurc(
@@ -215,11 +219,11 @@ def population_aurc(
     >>> round(ab.population_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.284238
     """
-    phi = _FORMS[checks.one_of(form, "form", tuple(_FORMS))]
-    return rank_weighted_risk(scored(confidence, loss, weight).groups, phi)
+    phi = _POPULATION_FORMS[checks.one_of(form, "form", tuple(_POPULATION_FORMS))]
+    return rank_weighted_risk(validate_samples(confidence, loss, weight).groups, phi)
 
 
-def _host(rank: AnyArray) -> FloatArray:
+def _rank_on_host(rank: AnyArray) -> FloatArray:
     found = to_numpy(rank, "rank")
     if found.dtype.kind not in "iuf":
         raise DomainError(f"`rank` must hold numbers; got {found.dtype}")
@@ -284,19 +288,19 @@ def monte_carlo_aurc(
     0.33
     """
     times = checks.positive_int(draws, "draws")
-    groups = scored(confidence, loss, weight).groups
+    groups = validate_samples(confidence, loss, weight).groups
 
     def phi(own: TieGroups) -> AnyArray:
-        return _over_ties(own, times, rng)
+        return _monte_carlo_weights_of_ties(own, times, rng)
 
     return rank_weighted_risk(groups, phi)
 
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     """Return the drawn weights of n distinct samples, most confident first, shape (n,)."""
-    random, total = generator(rng), np.zeros(n)
+    random, total = as_generator(rng), np.zeros(n)
     # Sorted uniforms are sums of exponentials over their sum with one more: nothing is sorted.
-    rows = max(1, _AT_ONCE // (n + 1))
+    rows = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
     for start in range(0, draws, rows):
         sums = random.standard_exponential((min(rows, draws - start), n + 1))
         np.cumsum(sums, axis=1, out=sums)
@@ -305,8 +309,8 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     return total / draws
 
 
-def _over_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
-    through = home(groups.through)
+def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
+    through = to_numpy(groups.cumulative_weight, "values")
     if np.any(through % 1):
         raise DomainError(
             "`weight` must be whole numbers for Monte-Carlo weights, which count samples; got a "
@@ -314,4 +318,4 @@ def _over_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
         )
     sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
     at = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
-    return numbers_beside(np.diff(at), groups.weight) / groups.weight
+    return as_double_like(np.diff(at), groups.weight) / groups.weight

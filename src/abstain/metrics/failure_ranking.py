@@ -5,40 +5,49 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import inner
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
-from abstain.metrics.areas.augrc import FROM_AUGRC, auroc_of, is_binary
-from abstain.metrics.blocks import sorted_within
+from abstain.metrics.areas.augrc import FROM_AUGRC, failure_auroc_of_resamples, is_binary
+from abstain.metrics.binned import limits_from_sorted_losses
 from abstain.metrics.entry import (
     DisplayOptions,
     Identity,
     Measurement,
     Metric,
     Need,
-    Resampled,
-    value_of,
+    ResampledFormula,
+    value_with_warning,
 )
-from abstain.metrics.influences import of_gradient, on_merged_rows, on_split_rows
-from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
+from abstain.metrics.influences import (
+    accepts_merged_rows,
+    accepts_split_rows,
+    make_influence_function,
+)
+from abstain.metrics.roc import (
+    area_under_roc,
+    average_precision,
+    reason_without_both_kinds,
+    success_and_failure_weights,
+)
 from abstain.typing import AnyArray, FloatArray
 
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 _HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
 
 # Rates of weights that are not integers may miss the rate that was asked for by their rounding.
-_ROUNDING = 1e-12
+_RATE_TOLERANCE = 1e-12
 
 
-def _binary(
+def _scored_with_binary_loss(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, needed_by: str
 ) -> Scored:
-    s = scored(confidence, loss, weight)
-    checks.binary_loss(s.loss, needed_by=needed_by)
+    s = validate_samples(confidence, loss, weight)
+    checks.binary_loss(s.loss, required_by=needed_by)
     return s
 
 
@@ -85,15 +94,16 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     >>> failure_auroc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.75
     """
-    s = _binary(confidence, loss, weight, "failure_auroc")
-    return value_of(_failure_auroc(s), "failure_auroc")
+    s = _scored_with_binary_loss(confidence, loss, weight, "failure_auroc")
+    return value_with_warning(compute_failure_auroc(s), "failure_auroc")
 
 
-def _failure_auroc(s: Scored) -> Measured:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(successes, failures):
+def compute_failure_auroc(s: Scored) -> MetricValue:
+    """Compute the failure AUROC, for the catalogue."""
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
-    return Measured(area_under_roc(successes, failures))
+    return MetricValue(area_under_roc(successes, failures))
 
 
 def failure_ap_success(
@@ -135,15 +145,15 @@ def failure_ap_success(
     >>> round(failure_ap_success([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 4)
     0.8333
     """
-    s = _binary(confidence, loss, weight, "failure_ap_success")
-    return value_of(_failure_ap_success(s), "failure_ap_success")
+    s = _scored_with_binary_loss(confidence, loss, weight, "failure_ap_success")
+    return value_with_warning(_compute_ap_success(s), "failure_ap_success")
 
 
-def _failure_ap_success(s: Scored) -> Measured:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(successes):
+def _compute_ap_success(s: Scored) -> MetricValue:
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures, s.merged_groups))
+    return MetricValue(average_precision(successes, failures, s.merged_groups))
 
 
 def failure_ap_error(
@@ -186,16 +196,16 @@ def failure_ap_error(
     >>> round(failure_ap_error([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 4)
     0.8333
     """
-    s = _binary(confidence, loss, weight, "failure_ap_error")
-    return value_of(_failure_ap_error(s), "failure_ap_error")
+    s = _scored_with_binary_loss(confidence, loss, weight, "failure_ap_error")
+    return value_with_warning(_compute_ap_error(s), "failure_ap_error")
 
 
-def _failure_ap_error(s: Scored) -> Measured:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(failures=failures):
+def _compute_ap_error(s: Scored) -> MetricValue:
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(failures=failures):
         return undefined(missing)
     flip = s.merged_groups.xp.flip
-    return Measured(average_precision(flip(failures), flip(successes)))
+    return MetricValue(average_precision(flip(failures), flip(successes)))
 
 
 def fpr_at_tpr(
@@ -244,54 +254,54 @@ def fpr_at_tpr(
     >>> fpr_at_tpr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.5
     """
-    s = _binary(confidence, loss, weight, "fpr_at_tpr")
-    return value_of(_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
+    s = _scored_with_binary_loss(confidence, loss, weight, "fpr_at_tpr")
+    return value_with_warning(_compute_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
 
 
-def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(successes, failures):
+def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
     xp, groups = s.xp, s.merged_groups
-    accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
-    first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
+    accepted, silent = (prepend_zero(xp.cumulative_sum(x)) for x in (successes, failures))
+    first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _RATE_TOLERANCE))
     count = int(xp.sum(groups.count[:first]))
     if first and groups.is_merged is not None and groups.is_merged[first - 1]:
         groups.check_ties_are_known()
         # Among merged successes the first that is enough.
         each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
-        count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
-    return Measured(float(silent[first] / silent[-1]), count)
+        count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
+    return MetricValue(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:
     """AUROC of failures: DeLong's placements. A sample of loss l is l failure, 1 - l success."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
-    beaten = tail_sums(failures) - failures / 2
-    ahead = np.cumsum(successes) - successes / 2
+    failures_below = tail_sums(failures) - failures / 2
+    successes_above = np.cumsum(successes) - successes / 2
     pairs = successes.sum() * failures.sum()
-    auroc = inner(failures, ahead) / pairs
-    on_success = beaten / pairs - auroc / successes.sum()
-    on_failure = ahead / pairs - auroc / failures.sum()
+    auroc = inner(failures, successes_above) / pairs
+    on_success = failures_below / pairs - auroc / successes.sum()
+    on_failure = successes_above / pairs - auroc / failures.sum()
     return Gradient(on_success, on_failure - on_success)
 
 
 def _precision_gradient(
-    found: FloatArray, other: FloatArray, groups: TieGroups | None = None
+    positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Average precision: derivatives with respect to both weights at each rank, first to last.
 
     In a merged group of m found ones, k = a + 1 to b, the precision is 1 - F/k, F others before.
     """
-    hits, taken = np.cumsum(found), np.cumsum(found + other)
+    hits, taken = np.cumsum(positive), np.cumsum(positive + negative)
     total = hits[-1]
     own = hits / taken
-    by_taken, by_found = found * own / taken, found / taken
+    by_taken, by_found = positive * own / taken, positive / taken
     is_merged = None if groups is None else groups.is_merged
     if is_merged is not None:
-        m, b, others = found[is_merged], taken[is_merged], (taken - hits)[is_merged]
+        m, b, others = positive[is_merged], taken[is_merged], (taken - hits)[is_merged]
         squares = inverse_squares_between(b - m, b)
         by_found[is_merged] = harmonic_between(b - m, b)
         by_taken[is_merged] = by_found[is_merged] - others * squares
@@ -299,7 +309,7 @@ def _precision_gradient(
         own[is_merged] = 1.0 - others * (b - m) * squares / m
         own[is_merged] += by_taken[is_merged] - by_found[is_merged]
     on_taken = -tail_sums(by_taken) / total
-    average = average_precision(found, other, groups)
+    average = average_precision(positive, negative, groups)
     on_found = (own + tail_sums(by_found)) / total + on_taken - average / total
     return on_found, on_taken
 
@@ -321,7 +331,7 @@ def _ap_error_gradient(groups: TieGroups) -> Gradient:
 
 
 _MEASUREMENT = Measurement(
-    compute=_failure_auroc, needs=frozenset({Need.BINARY_LOSS}), gradients=frozenset()
+    compute=compute_failure_auroc, needs=frozenset({Need.BINARY_LOSS}), gradients=frozenset()
 )
 
 FAILURE_AUROC = Metric(
@@ -338,11 +348,11 @@ FAILURE_AUROC = Metric(
     replace(
         _MEASUREMENT,
         averages_ties=True,
-        influence=on_merged_rows(of_gradient(_roc_gradient)),
+        influence=accepts_merged_rows(make_influence_function(_roc_gradient)),
         is_two_sample=True,
         from_auroc=lambda auroc, _: auroc,
-        resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
-        binned=sorted_within(_failure_auroc),
+        resampled=ResampledFormula(FROM_AUGRC, failure_auroc_of_resamples, is_binary),
+        binned=limits_from_sorted_losses(compute_failure_auroc),
     ),
     DisplayOptions(headline=5),
 )
@@ -362,8 +372,8 @@ ENTRIES = (
         ),
         replace(
             _MEASUREMENT,
-            compute=_failure_ap_success,
-            influence=on_split_rows(of_gradient(_ap_success_gradient)),
+            compute=_compute_ap_success,
+            influence=accepts_split_rows(make_influence_function(_ap_success_gradient)),
         ),
     ),
     Metric(
@@ -378,8 +388,8 @@ ENTRIES = (
         ),
         replace(
             _MEASUREMENT,
-            compute=_failure_ap_error,
-            influence=on_merged_rows(of_gradient(_ap_error_gradient)),
+            compute=_compute_ap_error,
+            influence=accepts_merged_rows(make_influence_function(_ap_error_gradient)),
         ),
     ),
     Metric(
@@ -395,7 +405,7 @@ ENTRIES = (
         ),
         replace(
             _MEASUREMENT,
-            compute=_fpr_at_tpr,
+            compute=_compute_fpr_at_tpr,
             no_influence_reason="it depends on how densely failures lie at one threshold",
         ),
     ),

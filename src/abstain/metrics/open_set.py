@@ -8,16 +8,26 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.foreign import double
-from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.arrays import as_array_like
+from abstain._foundation.gradients import as_double
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import covariance, error_of, shares, tail_sums
+from abstain.inference.influence import (
+    covariance,
+    standard_error_from_contributions,
+    tail_sums,
+    unit_contributions,
+)
 from abstain.inference.intervals import Interval, no_interval
-from abstain.inference.small_samples import Failures, warning
+from abstain.inference.small_samples import FailureCount, few_failures_warning
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.classes import joined, of_predictions, view_of, weighted_mean
+from abstain.metrics.classes import (
+    class_view_from_predictions,
+    get_class_view,
+    scored_with_classes,
+    weighted_mean,
+)
 from abstain.metrics.entry import (
     DisplayOptions,
     Family,
@@ -26,19 +36,19 @@ from abstain.metrics.entry import (
     Metric,
     Need,
     count_failures,
-    value_of,
+    value_with_warning,
 )
-from abstain.metrics.influences import weights_of
-from abstain.metrics.roc import area_under_roc, some
-from abstain.metrics.small_samples import auroc_interval, share_interval
-from abstain.metrics.working_points.entries import FAMILIES as POINTS
+from abstain.metrics.influences import sample_weights
+from abstain.metrics.roc import area_under_roc, has_nonzero
+from abstain.metrics.small_samples import auroc_interval, proportion_interval
+from abstain.metrics.working_points.entries import FAMILIES as WORKING_POINT_FAMILIES
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
 
 _DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
 _NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
-_NONE = "no sample is of no known class"
+_NO_UNKNOWN_SAMPLE = "no sample is of no known class"
 
 
 # ---------------------------------------------------------------------------------------- OSCR
@@ -97,71 +107,73 @@ def oscr(
     >>> oscr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], [0, -1, 0, 0])
     0.3333333333333333
     """
-    view = of_predictions(prediction, labels)
-    return value_of(_oscr(joined(confidence, view, weight)), "oscr")
+    view = class_view_from_predictions(prediction, labels)
+    return value_with_warning(_compute_oscr(scored_with_classes(confidence, view, weight)), "oscr")
 
 
-def _kinds(s: Scored) -> tuple[BoolArray, BoolArray]:
+def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
     """Tell which samples are of a known class and right, and which of none."""
-    view = view_of(s)
+    view = get_class_view(s)
     right, unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
     return (
         (right, unknown) if s.weight is None else (right & (s.weight > 0), unknown & (s.weight > 0))
     )
 
 
-def _oscr(s: Scored) -> Measured:
-    right, unknown = _kinds(s)
-    found, passed = (s.regrouped(double(x)).loss for x in (right, unknown))
-    if not some(passed):
-        return undefined(_NONE)
-    known = weighted_mean(double(~unknown), s.weight)
+def _compute_oscr(s: Scored) -> MetricValue:
+    right, unknown = _correct_and_unknown(s)
+    found, passed = (s.group_with_loss(as_double(x)).loss for x in (right, unknown))
+    if not has_nonzero(passed):
+        return undefined(_NO_UNKNOWN_SAMPLE)
+    known = weighted_mean(as_double(~unknown), s.weight)
     if not float(known) > 0:
         return undefined("no sample is of a known class")
-    if not some(found):
-        return Measured(0.0)
-    share = weighted_mean(double(right), s.weight) / known
-    return Measured(float(share) * area_under_roc(found, passed))
+    if not has_nonzero(found):
+        return MetricValue(0.0)
+    share = weighted_mean(as_double(right), s.weight) / known
+    return MetricValue(float(share) * area_under_roc(found, passed))
 
 
-def _n_unknown(s: Scored) -> int:
-    return int(np.count_nonzero(_kinds(s)[1]))
+def _count_unknown(s: Scored) -> int:
+    return int(np.count_nonzero(_correct_and_unknown(s)[1]))
 
 
-class _Factors(NamedTuple):
+class _OscrFactors(NamedTuple):
     """The two numbers whose product OSCR is, with their influences, shape (n,)."""
 
     #: Share of the known samples that is right.
     accuracy: float
     #: Of the right answers against the samples of no known class.
     auroc: float
-    of_accuracy: FloatArray
-    of_auroc: FloatArray
+    accuracy_influence: FloatArray
+    auroc_influence: FloatArray
 
 
-def _factors(s: Scored) -> _Factors:
-    right, unknown = _kinds(s)
-    w = weights_of(s)
+def _oscr_factors(s: Scored) -> _OscrFactors:
+    right, unknown = _correct_and_unknown(s)
+    w = sample_weights(s)
     n_known, n_right, n_unknown = (float(w[kind].sum()) for kind in (~unknown, right, unknown))
-    right_mass, unknown_mass = (s.regrouped(x.astype(np.float64)).loss for x in (right, unknown))
-    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.home)
-    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.home)
+    right_mass, unknown_mass = (
+        s.group_with_loss(x.astype(np.float64)).loss for x in (right, unknown)
+    )
+    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
+    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.group_index)
     accuracy = n_right / n_known
     if n_right == 0:
-        return _Factors(0.0, 0.0, np.zeros(s.n), np.zeros(s.n))
+        return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
     auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
     of_accuracy = ~unknown * (right - accuracy) / n_known
     of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
     of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
     has_weight = w > 0
-    scale = has_weight * s.total
-    return _Factors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
+    scale = has_weight * s.total_weight
+    return _OscrFactors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
     """Return the influence on a product."""
-    factors = _factors(s)
-    return factors.auroc * factors.of_accuracy + factors.accuracy * factors.of_auroc
+    factors = _oscr_factors(s)
+    return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
 
 def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interval:
@@ -169,24 +181,29 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
 
     Few samples of no known class bound the AUROC by the same rules as few failures do.
     """
-    right, unknown = _kinds(s)
-    factors, weight = _factors(s), weights_of(s)
+    right, unknown = _correct_and_unknown(s)
+    factors, weight = _oscr_factors(s), sample_weights(s)
     value = factors.accuracy * factors.auroc
     if value == 0:
         return no_interval(level, "no sample of a known class is right and above an unknown one")
     auroc = auroc_interval(
-        factors.auroc, factors.of_auroc, weight, (right, unknown), level=level, cluster=cluster
+        factors.auroc,
+        factors.auroc_influence,
+        weight,
+        (right, unknown),
+        level=level,
+        cluster=cluster,
     )
     if np.isnan(auroc.low):
         return auroc
-    accuracy = share_interval(
+    accuracy = proportion_interval(
         factors.accuracy,
-        factors.of_accuracy * (weight[~unknown].sum() / s.total),
+        factors.accuracy_influence * (weight[~unknown].sum() / s.total_weight),
         weight * ~unknown,
         level=level,
         cluster=cluster,
     )
-    influences = np.stack((factors.of_accuracy, factors.of_auroc), axis=1)
+    influences = np.stack((factors.accuracy_influence, factors.auroc_influence), axis=1)
     covariances = covariance(influences, weight=weight, cluster=cluster)
     product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
     correlation = float(covariances[0, 1]) / product if product > 0 else 0.0
@@ -195,14 +212,18 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
         reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
         ends.append(value * np.exp(np.copysign(reach, a + b)))
-    few_unknown = warning(Failures(_n_unknown(s), OSCR.failure_population), heavy=False)
+    few_unknown = few_failures_warning(
+        FailureCount(_count_unknown(s), OSCR.failure_population), heavy_tailed=False
+    )
     note = "; ".join(filter(None, (few_unknown, auroc.note)))
     return Interval(
         ends[0],
         min(ends[1], 1.0),
         level,
         "accuracy and AUROC, combined on the log scale",
-        error_of(shares(_oscr_influence(s), s.weight, cluster)),
+        standard_error_from_contributions(
+            unit_contributions(_oscr_influence(s), s.weight, cluster)
+        ),
         note,
     )
 
@@ -219,13 +240,13 @@ OSCR = Metric(
         function="oscr(confidence, prediction, labels)",
     ),
     Measurement(
-        compute=_oscr,
+        compute=_compute_oscr,
         needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES}),
         averages_ties=True,
         gradients=frozenset(),
         influence=_oscr_influence,
         interval=_oscr_interval,
-        n_failures=_n_unknown,
+        n_failures=_count_unknown,
     ),
 )
 
@@ -283,39 +304,39 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     cost = checks.fraction(outlier_cost, "outlier_cost")
     x = checks.unit_interval(checks.loss(loss), "loss")
     outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
-    checks.refuse("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
-    return like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
+    checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
+    return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
 
 
-def _costed(s: Scored, cost: float) -> Scored:
+def _with_scod_loss(s: Scored, cost: float) -> Scored:
     """Return the samples with the losses of these costs."""
-    plain, unknown = s.plain, view_of(s).labels < 0
-    loss = (1.0 - cost) * double(plain.loss)
+    plain, unknown = s.without_gradient, get_class_view(s).labels < 0
+    loss = (1.0 - cost) * as_double(plain.loss)
     loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
-    return Scored(plain.confidence, loss, s.weight, view=s.view)
+    return Scored(plain.confidence, loss, s.weight, class_view=s.class_view)
 
 
-def _on_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
+def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
     """Return a function of samples that is applied to the losses with these costs."""
     if function is None:
         return None
-    return lambda s, *options: function(_costed(s, cost), *options)
+    return lambda s, *options: function(_with_scod_loss(s, cost), *options)
 
 
-def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
+def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
     """Return a metric of risks, of the losses with these costs."""
     c = float(cost)
     if c > 1:
         return None
 
-    def compute(s: Scored) -> Measured:
-        if not s.xp.any(_kinds(s)[1]):
-            return undefined(_NONE)
-        return base.compute(_costed(s, c))
+    def compute(s: Scored) -> MetricValue:
+        if not s.xp.any(_correct_and_unknown(s)[1]):
+            return undefined(_NO_UNKNOWN_SAMPLE)
+        return base.compute(_with_scod_loss(s, c))
 
     n_failures = base.measurement.n_failures
     if n_failures is not count_failures:
-        n_failures = _on_costs(n_failures, c)
+        n_failures = _with_costs(n_failures, c)
     function = base.identity.function
     identity = replace(
         base.identity,
@@ -335,8 +356,8 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         monotone=False,
         duplication=base.measurement.duplication,
         gradients=frozenset(),
-        influence=_on_costs(base.measurement.influence, c),
-        open_thresholds=_on_costs(base.measurement.open_thresholds, c),
+        influence=_with_costs(base.measurement.influence, c),
+        plausible_thresholds=_with_costs(base.measurement.plausible_thresholds, c),
         at_coverage=base.measurement.at_coverage,
         n_failures=n_failures,
         heavy_tailed=base.measurement.heavy_tailed,
@@ -344,19 +365,19 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
     return Metric(identity, measurement, DisplayOptions(per_thousand=base.display.per_thousand))
 
 
-def _of_area(name: str, cost: str, *, base: Metric) -> Metric | None:
-    return _scod(
+def _scod_area(name: str, cost: str, *, base: Metric) -> Metric | None:
+    return _scod_metric(
         base,
         name,
         cost,
         title=f"SCOD {base.title}",
-        meaning=f"Averaged over all coverages, {_WHOM[base.name]} cost",
+        meaning=f"Averaged over all coverages, {_POPULATIONS[base.name]} cost",
     )
 
 
-def _at_coverage(name: str, percent: str, cost: str) -> Metric | None:
-    base = POINTS[0].named(f"selective_risk@{percent}cov")
-    return base and _scod(
+def _scod_risk_at_coverage(name: str, percent: str, cost: str) -> Metric | None:
+    base = WORKING_POINT_FAMILIES[0].parse(f"selective_risk@{percent}cov")
+    return base and _scod_metric(
         base,
         name,
         cost,
@@ -365,17 +386,17 @@ def _at_coverage(name: str, percent: str, cost: str) -> Metric | None:
     )
 
 
-_WHOM = {AURC.name: "the accepted", AUGRC.name: "the accepted, over all samples,"}
+_POPULATIONS = {AURC.name: "the accepted", AUGRC.name: "the accepted, over all samples,"}
 
 FAMILIES = (
-    Family("scod_aurc@{}cost", partial(_of_area, base=AURC), ("0.75",)),
-    Family("scod_augrc@{}cost", partial(_of_area, base=AUGRC), ("0.75",)),
-    Family("scod_risk@{}cov-{}cost", _at_coverage, ("80", "0.75")),
+    Family("scod_aurc@{}cost", partial(_scod_area, base=AURC), ("0.75",)),
+    Family("scod_augrc@{}cost", partial(_scod_area, base=AUGRC), ("0.75",)),
+    Family("scod_risk@{}cov-{}cost", _scod_risk_at_coverage, ("80", "0.75")),
 )
 
 _LISTED = ("scod_aurc@0.5cost", "scod_augrc@0.5cost", "scod_risk@80cov-0.5cost")
 
 ENTRIES = (
     OSCR,
-    *(entry for name in _LISTED for family in FAMILIES if (entry := family.named(name))),
+    *(entry for name in _LISTED for family in FAMILIES if (entry := family.parse(name))),
 )

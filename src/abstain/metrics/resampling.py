@@ -13,27 +13,32 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.passed_rows import cluster_of, n_passed
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import ClassView, Scored, scored_on_host
+from abstain._foundation.arrays import read_only
+from abstain._foundation.input_rows import cluster_codes, n_input_rows
+from abstain._foundation.scored import ClassView, Scored, validate_samples_on_host
+from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
     Scale,
     bca,
     bias_note,
-    debiased,
+    debiased_percentile,
     percentile,
     studentized,
-    told,
+    with_notes,
 )
 from abstain.inference.draws import Draws, bootstrap
-from abstain.inference.intervals import Interval, level_of
-from abstain.inference.replicates import Ordered, ordered, over, resampled_areas
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.intervals import Interval, check_level
+from abstain.inference.resampled_areas import (
+    SortedSamples,
+    map_in_threads,
+    resampled_areas,
+    sort_samples,
+)
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
-from abstain.metrics.intervals import bounds_of, influence_of, refuse_needs
+from abstain.metrics.intervals import check_needs, influence_of, value_bounds
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
 
@@ -50,38 +55,42 @@ def replicates(
     `threads` work at a time; the processors available, at most two, by default.
     """
     for s in scored_sets:
-        if s.n != draws.n:
+        if s.n_rows != draws.n:
             raise ShapeError(
-                f"every score needs the {draws.n} samples that are drawn from; got {s.n}"
+                f"every score needs the {draws.n} samples that are drawn from; got {s.n_rows}"
             )
-    presorted = over(lambda s: ordered(s.confidence, s.loss, s.weight), scored_sets, threads)
+    presorted = map_in_threads(
+        lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
+    )
     formulas = [metric.measurement.resampled for metric in metrics]
-    quick = np.array([[f is not None and f.holds(s) for s in scored_sets] for f in formulas])
+    quick = np.array([[f is not None and f.is_exact(s) for s in scored_sets] for f in formulas])
     out = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
     wanted = frozenset[str]().union(
         *(f.areas for m, f in enumerate(formulas) if f is not None and quick[m].any())
     )
     some = [int(i) for i in np.flatnonzero(quick.any(axis=0))]
     if some:
-        areas = resampled_areas([presorted[i] for i in some], draws, wanted, threads=threads)
+        areas = resampled_areas([presorted[i] for i in some], draws, wanted, n_threads=threads)
         for m, formula in enumerate(formulas):
             if formula is not None and quick[m].any():
-                out[m, quick[m]] = formula.value(areas)[quick[m, some]]
+                out[m, quick[m]] = formula.compute(areas)[quick[m, some]]
     for i, s in enumerate(scored_sets):
         rest = [m for m in range(len(metrics)) if not quick[m, i]]
         if rest:
-            out[rest, i] = _computed(s, presorted[i], [metrics[m] for m in rest], draws)
+            out[rest, i] = _replicates_by_counts(s, presorted[i], [metrics[m] for m in rest], draws)
     return out
 
 
-def _computed(s: Scored, presorted: Ordered, metrics: Sequence[Metric], draws: Draws) -> FloatArray:
+def _replicates_by_counts(
+    s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
+) -> FloatArray:
     """Compute metrics from the counts, one resample at a time, shape (metrics, resamples)."""
     whole = s.weight is None or not np.any(s.weight % 1)
 
     def of_block(counts: Array) -> FloatArray:
         values = np.full((len(metrics), counts.shape[1]), np.nan)
         for j, count in enumerate(counts.T):
-            again = weighted(s, presorted, count) if whole else _repeated(s, count)
+            again = weighted_resample(s, presorted, count) if whole else _repeated_rows(s, count)
             if again is not None:
                 values[:, j] = [metric.compute(again).value for metric in metrics]
         return values
@@ -89,19 +98,23 @@ def _computed(s: Scored, presorted: Ordered, metrics: Sequence[Metric], draws: D
     return bootstrap(of_block, draws)
 
 
-def weighted(s: Scored, presorted: Ordered, count: Array) -> Scored | None:
+def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
     """Return the resample as frequency weights; None if nothing of it has a weight."""
     weight = count.astype(np.float64)
     if s.weight is not None:
         weight *= s.weight
     if not weight.any():
         return None
-    return replace(s, weight=weight, precomputed_groups=_groups(s, presorted, weight, count))
+    return replace(
+        s, weight=weight, precomputed_groups=_groups_of_resample(s, presorted, weight, count)
+    )
 
 
-def _groups(s: Scored, presorted: Ordered, weight: FloatArray, count: Array) -> TieGroups:
+def _groups_of_resample(
+    s: Scored, presorted: SortedSamples, weight: FloatArray, count: Array
+) -> TieGroups:
     """Group the drawn samples without sorting them again."""
-    starts, order = presorted.starts, presorted.order
+    starts, order = presorted.group_starts, presorted.order
     ranked = weight[order]
     mass = np.add.reduceat(ranked, starts)
     held = mass > 0
@@ -114,9 +127,9 @@ def _groups(s: Scored, presorted: Ordered, weight: FloatArray, count: Array) -> 
     )
 
 
-def _repeated(s: Scored, count: Array) -> Scored | None:
+def _repeated_rows(s: Scored, count: Array) -> Scored | None:
     """Return the resample as rows: weights that are no integers are no repetitions."""
-    index = np.repeat(np.arange(s.n), count)
+    index = np.repeat(np.arange(s.n_rows), count)
     if s.weight is not None and not s.weight[index].any():
         return None
     same = s.probability is s.confidence
@@ -126,11 +139,11 @@ def _repeated(s: Scored, count: Array) -> Scored | None:
         s.loss[index],
         None if s.weight is None else s.weight[index],
         probability=confidence if same or s.probability is None else s.probability[index],
-        view=None if s.view is None else _taken(s.view, index),
+        class_view=None if s.class_view is None else _class_rows(s.class_view, index),
     )
 
 
-def _taken(view: ClassView, index: IntArray) -> ClassView:
+def _class_rows(view: ClassView, index: IntArray) -> ClassView:
     # A view may compute its probabilities when asked; rows of it are plain arrays.
     p, log_p = view.probabilities, view.log_probabilities
     return ClassView(
@@ -142,9 +155,9 @@ def _taken(view: ClassView, index: IntArray) -> ClassView:
     )
 
 
-Kind: TypeAlias = Literal["percentile", "bca", "studentized"]
+IntervalKind: TypeAlias = Literal["percentile", "bca", "studentized"]
 
-KINDS = ("percentile", "bca", "studentized")
+INTERVAL_KINDS = ("percentile", "bca", "studentized")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +195,7 @@ def metric_bootstrap(
     metric: str = "augrc",
     resamples: int | Draws = 1000,
     level: float = 0.95,
-    interval: Kind = "percentile",
+    interval: IntervalKind = "percentile",
     weight: AnyArray | None = None,
     group: AnyArray | None = None,
     rng: Rng = None,
@@ -253,36 +266,38 @@ def metric_bootstrap(
     >>> found.interval.method
     'bootstrap, percentile, 1000 resamples'
     """
-    checks.one_of(interval, "interval", KINDS)
-    chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
-    _applies(chosen, s, interval)
-    draws = _plan(s, resamples, group, rng)
-    level, value = level_of(level), float(chosen.compute(s).value)
+    checks.one_of(interval, "interval", INTERVAL_KINDS)
+    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
+    _check_metric(chosen, s, interval)
+    draws = _make_draws(s, resamples, group, rng)
+    level, value = check_level(level), float(chosen.compute(s).value)
     drawn = replicates([s], [chosen], draws)[0, 0]
     if interval == "percentile":
-        found = central(chosen, drawn, value, level=level)
+        found = percentile_interval(chosen, drawn, value, level=level)
     elif interval == "bca":
-        found = bca(drawn, value, _shares(chosen, s, draws.cluster), level=level)
+        found = bca(drawn, value, _influence_shares(chosen, s, draws.cluster), level=level)
     else:
-        found = _studentized(chosen, s, draws, drawn, level)
-    units = None if draws.cluster is None else draws.units
-    found = told(found, few_clusters(units), bounds=bounds_of(chosen, s))
+        found = _studentized_interval(chosen, s, draws, drawn, level)
+    units = None if draws.cluster is None else draws.n_units
+    found = with_notes(found, few_clusters_warning(units), bounds=value_bounds(chosen, s))
     kept = drawn[np.isfinite(drawn)]
     error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
     bias = float(kept.mean()) - value if kept.size else float("nan")
-    return BootstrapResult(value, sealed(drawn), found, error, bias, draws.seed)
+    return BootstrapResult(value, read_only(drawn), found, error, bias, draws.seed)
 
 
-def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
+def percentile_interval(
+    metric: Metric, drawn: FloatArray, value: float, *, level: float
+) -> Interval:
     """Return the central range of the replicates, less its bias for a sum of absolute values."""
     if metric.identity.family == "calibration" and metric.reason_without_interval:
-        return told(debiased(drawn, value, level=level), bias_note(drawn, value))
+        return with_notes(debiased_percentile(drawn, value, level=level), bias_note(drawn, value))
     found = percentile(drawn, level=level)
-    return told(found, bias_note(drawn, value)) if metric.reason_without_interval else found
+    return with_notes(found, bias_note(drawn, value)) if metric.reason_without_interval else found
 
 
-def _applies(metric: Metric, s: Scored, interval: str) -> None:
-    refuse_needs(metric, s)
+def _check_metric(metric: Metric, s: Scored, interval: str) -> None:
+    check_needs(metric, s)
     if interval != "percentile" and metric.reason_without_interval:
         raise InputError(
             f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
@@ -290,49 +305,55 @@ def _applies(metric: Metric, s: Scored, interval: str) -> None:
         )
 
 
-def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
+def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
     size = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(size, "resamples") < 2:
         raise InputError(
             f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
         )
     if isinstance(resamples, Draws):
-        if resamples.n != s.n:
+        if resamples.n != s.n_rows:
             raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are {s.n}"
-                f"{' of weight above 0' if s.n < n_passed(s) else ''}"
+                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}"
+                f"{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
             )
         if group is not None:
             raise InputError(
                 "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
             )
         return resamples
-    return Draws(s.n, resamples, rng=rng, cluster=cluster_of(s, group))
+    return Draws(s.n_rows, resamples, rng=rng, cluster=cluster_codes(s, group))
 
 
-def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
+def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     """Return what each unit that is drawn adds to the error of the metric, to first order."""
     influence = influence_of(metric, s)
     if influence is None:
         return np.zeros(0)
-    share = influence / s.total if s.weight is None else influence * s.weight / s.total
+    share = (
+        influence / s.total_weight if s.weight is None else influence * s.weight / s.total_weight
+    )
     if cluster is None:
         return share
     return np.bincount(cluster, weights=share).astype(np.float64)
 
 
-def _studentized(
+def _studentized_interval(
     metric: Metric, s: Scored, draws: Draws, drawn: FloatArray, level: float
 ) -> Interval:
-    presorted = ordered(s.confidence, s.loss, s.weight)
-    error = partial(_error, metric, s, draws.cluster)
-    own = error(s, np.ones(s.n))
-    errors = [error(weighted(s, presorted, count), count) for counts in draws for count in counts.T]
+    presorted = sort_samples(s.confidence, s.loss, s.weight)
+    error = partial(_standard_error_of_resample, metric, s, draws.cluster)
+    own = error(s, np.ones(s.n_rows))
+    errors = [
+        error(weighted_resample(s, presorted, count), count)
+        for counts in draws
+        for count in counts.T
+    ]
     value = float(metric.compute(s).value)
-    return studentized(drawn, errors, value, own, level=level, scale=_scale(metric))
+    return studentized(drawn, errors, value, own, level=level, scale=_interval_scale(metric))
 
 
-def _error(
+def _standard_error_of_resample(
     metric: Metric, s: Scored, cluster: IntArray | None, again: Scored | None, count: Array
 ) -> float:
     """Return the standard error of the metric in a resample `again` of `s`; NaN if undefined."""
@@ -341,7 +362,7 @@ def _error(
         influence = influence_of(metric, again)
     if again is None or influence is None:
         return float("nan")
-    share = influence / again.total
+    share = influence / again.total_weight
     if s.weight is not None:
         share = share * s.weight
     times = count.astype(np.float64)
@@ -355,7 +376,7 @@ def _error(
     return float(np.sqrt(np.sum(times * share**2) * units / (units - 1.0)))
 
 
-def _scale(metric: Metric) -> Scale:
+def _interval_scale(metric: Metric) -> Scale:
     if metric.measurement.low != 0.0:
         return "identity"
     if metric.lower_is_better:

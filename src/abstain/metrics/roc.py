@@ -3,10 +3,10 @@
 import numpy as np
 
 from abstain._foundation.arrays import namespace
-from abstain._foundation.foreign import without_gradient
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.gradients import without_gradient
 from abstain._foundation.scored import Scored
-from abstain.metrics.rank_weights import within_merged_groups
+from abstain._foundation.tie_groups import TieGroups
+from abstain.metrics.rank_weights import harmonic_sums_of_merged_groups
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -32,40 +32,44 @@ def average_precision(
     found = xp.cumulative_sum(positive)
     taken = xp.cumulative_sum(positive + negative)
     precise = positive * found / xp.where(taken > 0, taken, 1.0)
-    if groups is not None and groups.has_vertices_within is not None:
+    if groups is not None and groups.is_merged_without_unknown_ties is not None:
         # Rank k finds k - N, N the negatives before the group: 1 - N/k, summed over k.
-        here, before = np.flatnonzero(groups.has_vertices_within), taken - found
-        precise[here] = positive.take(here) - before.take(here) * within_merged_groups(groups)
+        here, before = np.flatnonzero(groups.is_merged_without_unknown_ties), taken - found
+        precise[here] = positive.take(here) - before.take(here) * harmonic_sums_of_merged_groups(
+            groups
+        )
     return float(xp.sum(precise)) / float(found[-1])
 
 
-def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
+def success_and_failure_weights(s: Scored) -> tuple[FloatArray, FloatArray]:
     """Return the weights of both of each merged group, most confident first.
 
     Counts of failures, so no gradient flows through them.
     """
     failures = without_gradient(s.merged_groups.loss)
-    return no_less_than_zero(s.merged_groups.weight - failures), failures
+    return clip_negative(s.merged_groups.weight - failures), failures
 
 
-def no_less_than_zero(x: FloatArray) -> AnyArray:
+def clip_negative(x: FloatArray) -> AnyArray:
     """Undo rounding: sums of weights that are no integers may differ in the last bit."""
     return namespace(x).clip(x, 0.0, None)
 
 
-def some(x: FloatArray) -> bool:
+def has_nonzero(x: FloatArray) -> bool:
     """Tell whether any entry is not zero."""
     return bool(namespace(x).any(x))
 
 
-def missing_kind(successes: FloatArray | None = None, failures: FloatArray | None = None) -> str:
+def reason_without_both_kinds(
+    successes: FloatArray | None = None, failures: FloatArray | None = None
+) -> str:
     """Return the reason that a metric is undefined where one of these is all zero, or nothing."""
-    if failures is not None and not some(failures):
+    if failures is not None and not has_nonzero(failures):
         return "there are no failures"
-    return "there are no successes" if successes is not None and not some(successes) else ""
+    return "there are no successes" if successes is not None and not has_nonzero(successes) else ""
 
 
-def hanley_mcneil(auroc: float, positives: float, negatives: float) -> float:
+def hanley_mcneil_variance(auroc: float, positives: float, negatives: float) -> float:
     """Return the variance of an AUROC in (0, 1) that exponential scores of this AUROC have.
 
     Hanley and McNeil (1982), equation 2, https://doi.org/10.1148/radiology.143.1.7063747, with

@@ -7,16 +7,16 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.names import distinct, in_order
-from abstain._foundation.weights import positive_rows
+from abstain._foundation.arrays import read_only
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.names import distinct_names, sort_names
+from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Normalize = Literal["true", "pred", "all"]
-_WAYS = ("true", "pred", "all")
+_NORMALIZERS = ("true", "pred", "all")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class SelectiveConfusion:
             },
             schema_overrides={"prediction": pl.String},
         )
-        return in_library(cells, backend)
+        return convert_frame(cells, backend)
 
 
 def selective_confusion_matrix(
@@ -148,20 +148,22 @@ def selective_confusion_matrix(
     [[1, 1, 0], [0, 1, 1]]
     """
     if normalize is not None:
-        checks.one_of(normalize, "normalize", _WAYS)
+        checks.one_of(normalize, "normalize", _NORMALIZERS)
     truth = names(labels, "labels")
-    guess = _as_long(names(prediction, "prediction"), truth.size)
-    taken = _mask(accepted, truth.size)
+    guess = _check_length(names(prediction, "prediction"), truth.size)
+    taken = _accepted_mask(accepted, truth.size)
     w = checks.weight(weight, length=truth.size)
-    rows = positive_rows(w)
+    rows = positive_weight_mask(w)
     if w is not None and rows is not None:
         w, truth, guess, taken = w[rows], truth[rows], guess[rows], taken[rows]
-    known = _union(truth, guess[taken]) if classes is None else class_names(classes)
-    counts = _counts(_codes(truth, known, "labels"), _columns(guess, taken, known), len(known), w)
-    return SelectiveConfusion(known, sealed(_normalized(counts, normalize)), normalize)
+    known = _observed_classes(truth, guess[taken]) if classes is None else class_names(classes)
+    counts = _counts(
+        _codes(truth, known, "labels"), _column_of_samples(guess, taken, known), len(known), w
+    )
+    return SelectiveConfusion(known, read_only(_normalized(counts, normalize)), normalize)
 
 
-def _as_long(prediction: Array, n: int) -> Array:
+def _check_length(prediction: Array, n: int) -> Array:
     if prediction.size != n:
         raise ShapeError(
             f"`prediction` must have one entry for each of the {n} entries of `labels`; "
@@ -170,31 +172,31 @@ def _as_long(prediction: Array, n: int) -> Array:
     return prediction
 
 
-def _mask(accepted: AnyArray, n: int) -> BoolArray:
+def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
     given = checks.vector(accepted, "accepted", length=n, like="labels")
-    checks.refuse("accepted", "must be True or False", given, (given != 0) & (given != 1))
+    checks.reject_entries("accepted", "must be True or False", given, (given != 0) & (given != 1))
     return given.astype(np.bool_)
 
 
-def _union(truth: Array, guess: Array) -> tuple[Hashable, ...]:
-    found = {*distinct(truth, "labels"), *distinct(guess, "prediction")}
+def _observed_classes(truth: Array, guess: Array) -> tuple[Hashable, ...]:
+    found = {*distinct_names(truth, "labels"), *distinct_names(guess, "prediction")}
     if len({isinstance(name, str) for name in found}) > 1:
         raise DomainError(
             "`labels` and `prediction` must name classes in the same way; got texts and "
             f"{type(next(name for name in found if not isinstance(name, str))).__name__}"
         )
-    return tuple(in_order(found))
+    return tuple(sort_names(found))
 
 
 def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
-    alien = [kind for kind in distinct(values, name) if kind not in classes]
+    alien = [kind for kind in distinct_names(values, name) if kind not in classes]
     if alien:
         known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
         raise DomainError(f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}")
     return encode(values, classes, name)
 
 
-def _columns(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:
+def _column_of_samples(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:
     """Return the column of each sample; that of abstentions comes last."""
     out = np.full(guess.size, len(classes), dtype=np.int64)
     if taken.any():

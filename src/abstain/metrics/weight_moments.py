@@ -7,45 +7,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 #: Bernstein's inequality keeps what is left out below exp(-60) of the whole.
 _EXPONENT = 60.0
 #: Values summed at a time.
-_AT_ONCE = 1 << 17
+_MAX_VALUES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
-class Trials:
+class BinomialRanks:
     """Samples that may each lie above one of known rank, one case for each entry."""
 
     #: Population rank u of the sample, in [0, 1), shape (k,).
     rank: FloatArray
     #: How many other samples there are, shape (k,).
-    count: FloatArray
+    n_others: FloatArray
     #: The n of the estimator: `count`, or one more, shape (k,).
     n: FloatArray
 
     @property
-    def chance(self) -> FloatArray:
+    def probability_above(self) -> FloatArray:
         """Chance of each to lie above."""
         return 1.0 - self.rank
 
     @property
-    def mean(self) -> FloatArray:
+    def mean_above(self) -> FloatArray:
         """Mean number above."""
-        return self.count * self.chance
+        return self.n_others * self.probability_above
 
     @property
     def target(self) -> FloatArray:
         """-ln(1 - u), exact for small ranks too."""
         return -np.log1p(-self.rank)
 
-    def of(self, rows: IntArray) -> "Trials":
+    def select(self, rows: IntArray) -> "BinomialRanks":
         """Return some of the cases, each a row for sums over its values."""
-        return Trials(*(x[rows, None] for x in (self.rank, self.count, self.n)))
+        return BinomialRanks(*(x[rows, None] for x in (self.rank, self.n_others, self.n)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +53,22 @@ class Window:
     """The numbers above that have a chance, one row for each case."""
 
     #: The cases, arrays of shape (k, 1).
-    trials: Trials
+    ranks: BinomialRanks
     #: Numbers of samples above, from 0 to the count, shape (k, w).
-    above: FloatArray
+    n_above: FloatArray
     #: The same less their mean, shape (k, w).
-    excess: FloatArray
+    deviation: FloatArray
     #: Each row sums to 1, shape (k, w).
     probability: FloatArray
 
-    def mean(self, values: FloatArray) -> FloatArray:
+    def expectation(self, values: FloatArray) -> FloatArray:
         """Return the expectation of a number that is known for each value, shape (k,)."""
         out: FloatArray = np.sum(self.probability * values, axis=1)
         return out
 
 
-def expected(
-    trials: Trials, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
+def expected_moments(
+    trials: BinomialRanks, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
 ) -> FloatArray:
     """Return moments of each case, shape (size, k); `moments` gets a window of some of them."""
     out = np.empty((size, trials.rank.size))
@@ -77,8 +77,8 @@ def expected(
     return out
 
 
-def _windows(trials: Trials) -> Iterator[tuple[IntArray, Window]]:
-    count, chance = trials.count, trials.chance
+def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
+    count, chance = trials.n_others, trials.probability_above
     center = np.minimum(np.floor((count + 1.0) * chance), count)
     variance = count * chance * trials.rank
     # x with exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT), and a step for the rounded center.
@@ -89,7 +89,7 @@ def _windows(trials: Trials) -> Iterator[tuple[IntArray, Window]]:
     for rows in _blocks(order, left, right):
         mode = int(left[rows].max())
         above = center[rows, None] + np.arange(-mode, right[rows].max() + 1.0)
-        yield rows, _window(trials.of(rows), above, mode)
+        yield rows, _window(trials.select(rows), above, mode)
 
 
 def _blocks(order: IntArray, left: FloatArray, right: FloatArray) -> Iterator[IntArray]:
@@ -98,26 +98,28 @@ def _blocks(order: IntArray, left: FloatArray, right: FloatArray) -> Iterator[In
     start = 0
     while start < order.size:
         rows = int(
-            np.count_nonzero(width[start:] * np.arange(1, order.size - start + 1) <= _AT_ONCE)
+            np.count_nonzero(width[start:] * np.arange(1, order.size - start + 1) <= _MAX_VALUES)
         )
         stop = start + max(rows, 1)
         yield order[start:stop]
         start = stop
 
 
-def _window(trials: Trials, above: FloatArray, mode: int) -> Window:
-    inside = (above >= 0) & (above <= trials.count)
+def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
+    inside = (above >= 0) & (above <= trials.n_others)
     probability = _probability(trials, above, inside, mode)
-    above = np.clip(above, 0.0, trials.count)
+    above = np.clip(above, 0.0, trials.n_others)
     # From the side where the mean is small, so that small ranks keep their digits.
     low = trials.rank < 0.5
-    below = trials.count * trials.rank - (trials.count - above)
-    return Window(trials, above, np.where(low, below, above - trials.mean), probability)
+    below = trials.n_others * trials.rank - (trials.n_others - above)
+    return Window(trials, above, np.where(low, below, above - trials.mean_above), probability)
 
 
-def _probability(trials: Trials, above: FloatArray, inside: BoolArray, mode: int) -> FloatArray:
+def _probability(
+    trials: BinomialRanks, above: FloatArray, inside: BoolArray, mode: int
+) -> FloatArray:
     """Return binomial probabilities from the ratios of neighbors, outward from the mode."""
-    u, v, count = trials.rank, trials.chance, trials.count
+    u, v, count = trials.rank, trials.probability_above, trials.n_others
     log_p = np.zeros_like(above)
     # Ratios of what cannot happen are 0, and so are its probabilities.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -139,28 +141,30 @@ class Moments(NamedTuple):
     mse: FloatArray
 
 
-def moments_of(trials: Trials, estimator: str, draws: int) -> Moments:
+def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
     """Return the moments of an estimator's error; `draws` are those of "monte-carlo"."""
     found = MOMENTS[estimator](trials)
     if estimator != "monte-carlo":
         return found
-    (spread,) = expected(trials, _spread_of_a_draw, 1) / draws
+    (spread,) = expected_moments(trials, _variance_of_one_draw, 1) / draws
     return Moments(found.bias, found.variance + spread, found.mse + spread)
 
 
-def _linear(trials: Trials, *, factor: float, shift: float, of_augrc: bool = False) -> Moments:
+def _moments_of_linear_weight(
+    trials: BinomialRanks, *, factor: float, shift: float, of_augrc: bool = False
+) -> Moments:
     """Moments of the weight factor x (r + shift)/n, in closed form."""
-    u, n, m = trials.rank, trials.n, trials.count
+    u, n, m = trials.rank, trials.n, trials.n_others
     # r - n u has this mean: the sample itself, where it counts, less its own share.
-    extra = (n - m) * trials.chance
+    extra = (n - m) * trials.probability_above
     bias = factor * (extra + shift) / n
     if not of_augrc:
-        bias = bias - (_above_linear(u) + (1.0 - factor) * u)
-    variance = factor**2 * m * u * trials.chance / n**2
+        bias = bias - (_log_minus_linear(u) + (1.0 - factor) * u)
+    variance = factor**2 * m * u * trials.probability_above / n**2
     return Moments(bias, variance, bias**2 + variance)
 
 
-def _above_linear(u: FloatArray) -> FloatArray:
+def _log_minus_linear(u: FloatArray) -> FloatArray:
     """-ln(1 - u) - u, from its series where the difference would cancel."""
     small = np.minimum(u, 0.05)
     series = np.zeros_like(small)
@@ -170,55 +174,59 @@ def _above_linear(u: FloatArray) -> FloatArray:
     return out
 
 
-def _curved(trials: Trials, error: Callable[[Window], FloatArray]) -> Moments:
+def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
     """Moments of a weight that is no straight line in r, summed over its values."""
-    return Moments(*expected(trials, partial(_summed, error), 3))
+    return Moments(*expected_moments(trials, partial(_moments_in_window, error), 3))
 
 
-def _summed(error: Callable[[Window], FloatArray], window: Window) -> tuple[FloatArray, ...]:
+def _moments_in_window(
+    error: Callable[[Window], FloatArray], window: Window
+) -> tuple[FloatArray, ...]:
     """Return bias, variance and mean squared error.
 
     The bias is that of what is left of the error without its slope at the mean, since the excess
     has mean 0: terms of one sign and of the size of the bias, not of the square root of it.
     """
     e = error(window)
-    slope = 1.0 / (window.trials.mean + 1.0)
-    bias = window.mean(e + slope * window.excess)
-    variance = window.mean(np.square(e - bias[:, None]))
-    return bias, variance, window.mean(np.square(e))
+    slope = 1.0 / (window.ranks.mean_above + 1.0)
+    bias = window.expectation(e + slope * window.deviation)
+    variance = window.expectation(np.square(e - bias[:, None]))
+    return bias, variance, window.expectation(np.square(e))
 
 
 def _log_error(window: Window) -> FloatArray:
     """ln((n + 1)/(above + 1)) + ln(1 - u), as the logarithm of a ratio near 1."""
-    t = window.trials
-    whole = (t.n + 1.0) * t.chance
-    rest = (t.n + 1.0 - t.count) * t.rank - (t.n - t.count)
-    out: FloatArray = -np.log1p((window.excess + rest) / whole)
+    t = window.ranks
+    whole = (t.n + 1.0) * t.probability_above
+    rest = (t.n + 1.0 - t.n_others) * t.rank - (t.n - t.n_others)
+    out: FloatArray = -np.log1p((window.deviation + rest) / whole)
     return out
 
 
 def _plugin_error(window: Window) -> FloatArray:
     """H_n - H_above + ln(1 - u), from the series of both where they are long."""
-    t = window.trials
-    few = np.minimum(window.above, SERIES_FROM)
+    t = window.ranks
+    few = np.minimum(window.n_above, SERIES_FROM)
     near: FloatArray = harmonic(t.n) - t.target - harmonic(few)
-    if not np.any(window.above >= SERIES_FROM):
+    if not np.any(window.n_above >= SERIES_FROM):
         return near
-    above = np.maximum(window.above, SERIES_FROM)
+    above = np.maximum(window.n_above, SERIES_FROM)
     n = np.maximum(t.n, SERIES_FROM)
-    many = window.above >= SERIES_FROM
-    ratio = (window.excess - (t.n - t.count) * t.chance) / (t.n * t.chance)
+    many = window.n_above >= SERIES_FROM
+    ratio = (window.deviation - (t.n - t.n_others) * t.probability_above) / (
+        t.n * t.probability_above
+    )
     logarithm = np.log1p(np.where(many, ratio, 0.0))
     far: FloatArray = harmonic_tail(n) - harmonic_tail(above) - logarithm
     return np.where(many, far, near)
 
 
-def _spread_of_a_draw(window: Window) -> tuple[FloatArray]:
+def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
     """Mean variance of one draw of -ln(1 - beta)."""
-    return (window.mean(inverse_squares(window.above, window.trials.n)),)
+    return (window.expectation(sum_of_inverse_squares(window.n_above, window.ranks.n)),)
 
 
-def inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
+def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
     """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
     near = special.polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - special.polygamma(
         1, n + 1.0
@@ -234,10 +242,10 @@ def _trigamma_tail(x: FloatArray) -> FloatArray:
     return -v / x * (1 / 12 - v * (7 / 240 - v * 31 / 1344))
 
 
-def _plugin(trials: Trials) -> Moments:
-    found = _curved(trials, _plugin_error)
+def _moments_of_plugin(trials: BinomialRanks) -> Moments:
+    found = _moments_by_summation(trials, _plugin_error)
     # H_n less the mean of H_above is a power series without its first terms.
-    exact = (trials.n - trials.count) / trials.n - log_series_tail(trials.rank, trials.count)
+    exact = (trials.n - trials.n_others) / trials.n - log_series_tail(trials.rank, trials.n_others)
     return found._replace(bias=exact)
 
 
@@ -262,23 +270,24 @@ def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
 
 
 #: By estimator. The target is u for "augrc", -ln(1 - u) for all others.
-MOMENTS: dict[str, Callable[[Trials], Moments]] = {
-    "plugin": _plugin,
-    "log": partial(_curved, error=_log_error),
-    "sele": partial(_linear, factor=1.0, shift=0.0),
-    "2sele": partial(_linear, factor=2.0, shift=0.0),
-    "augrc": partial(_linear, factor=1.0, shift=-0.5, of_augrc=True),
-    "monte-carlo": _plugin,
+MOMENTS: dict[str, Callable[[BinomialRanks], Moments]] = {
+    "plugin": _moments_of_plugin,
+    "log": partial(_moments_by_summation, error=_log_error),
+    "sele": partial(_moments_of_linear_weight, factor=1.0, shift=0.0),
+    "2sele": partial(_moments_of_linear_weight, factor=2.0, shift=0.0),
+    "augrc": partial(_moments_of_linear_weight, factor=1.0, shift=-0.5, of_augrc=True),
+    "monte-carlo": _moments_of_plugin,
 }
 
 
-def mse_of_position(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
+def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
     """Return the squared error of the weight of rank r among n, whose population rank is random.
 
-    That rank has the law Beta(r, n + 1 - r), under which -ln(1 - u) has mean H_n - H_{n-r}.
+    The population rank has the distribution Beta(r, n + 1 - r), under which -ln(1 - u) has mean
+    H_n - H_{n-r}.
     """
     above = n - r
-    mean, spread = harmonic(n) - harmonic(above), inverse_squares(above, n)
+    mean, spread = harmonic(n) - harmonic(above), sum_of_inverse_squares(above, n)
     if estimator == "monte-carlo":
         return spread * (1.0 + 1.0 / draws)
     if estimator == "augrc":

@@ -5,7 +5,7 @@
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 
 if TYPE_CHECKING:
     from abstain.monitoring.monitor import Monitor as Monitor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from abstain.monitoring.watches import Alarm as Alarm
     from abstain.monitoring.watches import Watch as Watch
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         monitor=("Monitor",),
         starting=("start",),

@@ -10,9 +10,16 @@ import numpy as np
 from msgspec import Meta
 
 from abstain._foundation import json_records, records
-from abstain._foundation.arrays import sealed
-from abstain._foundation.json_records import refuse, shown
-from abstain._foundation.records import Chance, Count, Fraction, Natural, NotNegative, Text
+from abstain._foundation.arrays import read_only
+from abstain._foundation.json_records import raise_error, short_repr
+from abstain._foundation.records import (
+    Fraction,
+    NonEmptyText,
+    NonNegative,
+    NonNegativeInt,
+    OpenFraction,
+    PositiveInt,
+)
 from abstain.errors import FileFormatError
 from abstain.inference.exchangeability import RankBlocks
 from abstain.monitoring.followed_file import FilePosition, Read
@@ -33,46 +40,48 @@ _FORMS: Final = (2, FORM)
 
 # ------------------------------------------------------------------------ rules of the fields
 _PLAN: Final[dict[str, Any]] = {
-    "delta": Chance,
+    "delta": OpenFraction,
     "scale": Scale,
     "coverage": tuple[Fraction, Fraction] | None,
     "uncertain": bool,
-    "max_risk": Chance | None,
+    "max_risk": OpenFraction | None,
     "kind": RiskKind,
-    "label_share": Chance | None,
-    "patience": Natural,
-    "remember": Natural,
+    "label_share": OpenFraction | None,
+    "patience": PositiveInt,
+    "remember": PositiveInt,
     # msgspec has no bound of 64 bits: that one is checked apart.
     "seed": Annotated[int, Meta(ge=0)],
 }
 _WATCH: Final[dict[str, Any]] = {
-    "n": Count,
-    "total": NotNegative,
+    "n": NonNegativeInt,
+    "total": NonNegative,
     "recent": Fraction,
     "alarmed": bool,
-    "since": Count,
-    "steps": Count,
+    "since": NonNegativeInt,
+    "steps": NonNegativeInt,
 }
 _ALARM: Final[dict[str, Any]] = {
     "watch": WatchName,
-    "at": Count,
-    "reason": Text,
+    "at": NonNegativeInt,
+    "reason": NonEmptyText,
     "acknowledged": bool,
 }
 _COUNTS: Final[dict[str, Any]] = dict.fromkeys(
-    ("replayed", "repeated", "abstained", "unasked"), Count
+    ("replayed", "repeated", "abstained", "unasked"), NonNegativeInt
 )
 _WHOLE: Final[dict[str, Any]] = {
-    "spread": NotNegative | None,
-    "first": Count,
-    "settled": tuple[Count, Count, Count],
-    "events": Count,
-    "stride": Natural,
+    "spread": NonNegative | None,
+    "first": NonNegativeInt,
+    "settled": tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt],
+    "events": NonNegativeInt,
+    "stride": PositiveInt,
     "read": list[list[Any]],
 }
 #: See `FilePosition`. Some file systems number files with all of 64 bits.
-_POSITION: Final = tuple[Text, Count, Count, Annotated[int, Meta(ge=0)], str]
-_POSITION_FORM_2: Final = tuple[Text, Count, Count]
+_POSITION: Final = tuple[
+    NonEmptyText, NonNegativeInt, NonNegativeInt, Annotated[int, Meta(ge=0)], str
+]
+_POSITION_FORM_2: Final = tuple[NonEmptyText, NonNegativeInt, NonNegativeInt]
 #: Of each array what it is made of, and how long its axes are: those of one name alike.
 _ARRAYS: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
     "keys": ("uint64", ("predictions",)),
@@ -99,14 +108,14 @@ def refuse_fields(plain: Mapping[str, Any]) -> None:
     _held(plain, _WHOLE, "")
     _held(plain["plan"], _PLAN, "plan.")
     if plain["plan"]["seed"] >= 2**64:
-        refuse(f"`plan.seed` must be below 2^64; got {shown(plain['plan']['seed'])}")
+        raise_error(f"`plan.seed` must be below 2^64; got {short_repr(plain['plan']['seed'])}")
     _held(plain["counts"], _COUNTS, "counts.")
     for i, position in enumerate(plain["read"]):
         # Three values in states of form 2.
         kind = _POSITION_FORM_2 if len(position) == 3 else _POSITION
-        records.value(position, kind, f"read[{i}]")
+        records.check_value(position, kind, f"read[{i}]")
     for name, kinds in (("watches", _WATCH), ("alarms", _ALARM)):
-        for i, part in enumerate(records.value(plain[name], list[Any], name)):
+        for i, part in enumerate(records.check_value(plain[name], list[Any], name)):
             _held(part, kinds, f"{name}[{i}].")
 
 
@@ -123,7 +132,9 @@ def refuse_arrays(arrays: Mapping[str, Array]) -> None:
         held = zip(axes, x.shape, strict=False)
         if not fits or any(n != _length(axis, n, lengths) for axis, n in held):
             said = ", ".join(str(lengths.get(str(axis), axis)) for axis in axes)
-            refuse(f"`{name}` must be {kind} of shape ({said}); got {x.dtype} of shape {x.shape}")
+            raise_error(
+                f"`{name}` must be {kind} of shape ({said}); got {x.dtype} of shape {x.shape}"
+            )
     for name in ("sums", "edges", "breaks"):
         _refuse(name, arrays, np.isfinite(arrays.get(name, 0.0)), "finite")
     for name in (f"held_{watch}" for watch in WATCHES):
@@ -173,11 +184,11 @@ def _refuse_reference(arrays: Mapping[str, Array]) -> None:
 def _held(found: Any, kinds: Mapping[str, Any], of: str) -> None:
     """Refuse a part without one of the fields, or with another value in it."""
     if not isinstance(found, Mapping):
-        refuse(f"`{of[:-1]}` must be an object with its fields; got {shown(found)}")
+        raise_error(f"`{of[:-1]}` must be an object with its fields; got {short_repr(found)}")
     for name, kind in kinds.items():
         if name not in found:
-            refuse(f"the field `{of}{name}` is missing")
-        records.value(found[name], kind, of + name)
+            raise_error(f"the field `{of}{name}` is missing")
+        records.check_value(found[name], kind, of + name)
 
 
 def _length(axis: str | int, n: int, lengths: dict[str, int]) -> int:
@@ -186,7 +197,7 @@ def _length(axis: str | int, n: int, lengths: dict[str, int]) -> int:
 
 def _refuse(name: str, arrays: Mapping[str, Array], good: Any, rule: str) -> None:
     if name in arrays and not np.all(good):
-        refuse(f"the values of `{name}` must be {rule}")
+        raise_error(f"the values of `{name}` must be {rule}")
 
 
 # ------------------------------------------------------------------------ writing and reading
@@ -230,10 +241,10 @@ def to_arrays(
         "early_label": np.array([label for _, (_, label) in seen.early], np.uint64),
         "history": np.array(seen.history, np.float64).reshape(len(seen.history), COLUMNS),
     }
-    arrays |= {f"held_{w.name}": w.wager.held for w in seen.watches if w.wager is not None}
+    arrays |= {f"held_{w.name}": w.wager.money for w in seen.watches if w.wager is not None}
     if plan.reference is not None and seen.urn is not None:
         blocks, risk = plan.reference.blocks, plan.reference.risk
-        arrays |= {"edges": blocks.edges, "breaks": blocks.breaks, "gaps": blocks.gaps}
+        arrays |= {"edges": blocks.edges, "breaks": blocks.tie_breakers, "gaps": blocks.n_gaps}
         arrays |= {"urn": seen.urn} | ({} if risk is None else {"risk": risk})
     return plain, arrays
 
@@ -248,8 +259,8 @@ def from_arrays(
     FileFormatError
         Another form, or a part that is missing or does not fit the others.
     """
-    json_records.take_version(dict(plain), "form", _FORMS)
-    with json_records.reading("state of a monitor"):
+    json_records.pop_version(dict(plain), "form", _FORMS)
+    with json_records.invalid_file_errors("state of a monitor"):
         try:
             refuse_fields(plain)
             refuse_arrays(arrays)
@@ -267,22 +278,22 @@ def _made(
     watches = zip(plan.begun(), plain["watches"], strict=True)
     owners, losses, labels = (arrays[f"early_{name}"] for name in ("keys", "loss", "label"))
     early = zip(owners.tolist(), zip(losses.tolist(), labels.tolist(), strict=True), strict=True)
-    keys, flags, answers = (sealed(arrays[name]) for name in ("keys", "flags", "answers"))
+    keys, flags, answers = (read_only(arrays[name]) for name in ("keys", "flags", "answers"))
     ledger = Ledger(keys, flags, answers, int(plain["first"]))
-    names = tuple(records.value(json.loads(arrays["names"].tobytes()), list[str], "names"))
+    names = tuple(records.check_value(json.loads(arrays["names"].tobytes()), list[str], "names"))
     if len(names) != len(arrays["items"]):
         raise FileFormatError(
             f"`names` must be one for each of {len(arrays['items'])} items; got {len(names)}"
         )
     requests = Requests(
-        sealed(arrays["items"]), names, sealed(arrays["sums"]), *map(int, plain["settled"])
+        read_only(arrays["items"]), names, read_only(arrays["sums"]), *map(int, plain["settled"])
     )
     seen = MonitorState(
         ledger=ledger,
         requests=requests,
         watches=tuple(_watch(watch, told, arrays) for watch, told in watches),
         counts=Counts(**plain["counts"]),
-        urn=sealed(arrays["urn"]) if "urn" in arrays else None,
+        urn=read_only(arrays["urn"]) if "urn" in arrays else None,
         early=tuple(early),
         history=tuple(map(tuple, arrays["history"].tolist())),
         events=plain["events"],
@@ -297,9 +308,9 @@ def _plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:
     told["coverage"] = None if told["coverage"] is None else tuple(told["coverage"])
     known = None
     if "edges" in arrays:
-        blocks = RankBlocks(*(sealed(arrays[name]) for name in ("edges", "breaks", "gaps")))
+        blocks = RankBlocks(*(read_only(arrays[name]) for name in ("edges", "breaks", "gaps")))
         spread = float("nan") if plain["spread"] is None else plain["spread"]
-        known = Reference(blocks, sealed(arrays["risk"]) if "risk" in arrays else None, spread)
+        known = Reference(blocks, read_only(arrays["risk"]) if "risk" in arrays else None, spread)
     rule = DecisionRule.from_json(json.dumps(plain["rule"]))
     return MonitorPlan(rule=rule, reference=known, **told)
 
@@ -308,15 +319,15 @@ def _watch(watch: Watch, told: Mapping[str, Any], arrays: Mapping[str, Array]) -
     wager = watch.wager
     if wager is not None:
         held = arrays[f"held_{watch.name}"]
-        if held.shape != wager.held.shape:
+        if held.shape != wager.money.shape:
             raise FileFormatError(f"the bets on the {watch.name} have the shape {held.shape}")
-        wager = replace(wager, held=sealed(held), steps=int(told["steps"]))
+        wager = replace(wager, money=read_only(held), n_values=int(told["steps"]))
     tally = WatchTally(told["n"], told["total"], told["recent"])
     return replace(watch, wager=wager, tally=tally, alarmed=told["alarmed"], since=told["since"])
 
 
 def _steps(watch: Watch) -> int:
-    return 0 if watch.wager is None else watch.wager.steps
+    return 0 if watch.wager is None else watch.wager.n_values
 
 
 def _or_none(value: float) -> float | None:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from abstain._foundation.input_files import refuse_absent
+from abstain._foundation.input_files import check_exists
 from abstain.errors import InputError
 from abstain.monitoring.followed_file import FilePosition, FollowedFile, Read
 from abstain.monitoring.lines import LineBatch
@@ -74,7 +74,7 @@ class Folder:
         return [name for name in names if self._files[name].has_more(listing[name])]
 
     def _list(self) -> Listing:
-        refuse_absent(self._folder)
+        check_exists(self._folder)
         if not self._folder.is_dir():
             raise InputError(
                 f"{self._folder.name} is a file: give the folder that it lies in, or send it "
@@ -87,7 +87,7 @@ class Folder:
             except FileNotFoundError:
                 # A link that leads nowhere; else it was deleted in this moment.
                 if path.is_symlink() and _is_followed(path.name):
-                    refuse_absent(path)
+                    check_exists(path)
                 continue
             if stat.S_ISREG(status.st_mode) or _is_followed(path.name):
                 listing[path.name] = status

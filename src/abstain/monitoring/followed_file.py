@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
-from abstain._foundation.input_files import opened
+from abstain._foundation.input_files import open_regular_file
 from abstain.monitoring.lines import MAX_LINE, LineBatch
 
 
@@ -79,7 +79,7 @@ class FollowedFile:
 
     def matches(self, path: Path) -> bool:
         """Return whether a file begins with the bytes that were read of this one."""
-        with opened(path) as file:
+        with open_regular_file(path) as file:
             if os.fstat(file.fileno()).st_size < self._size:
                 return False
             return self._matches_windows(file) if self._is_checked else self._matches_hash(file)
@@ -109,7 +109,7 @@ class FollowedFile:
         The position moves on when a batch is accepted. There are no lines if another file, or an
         emptied one, has taken the place of the one with this inode since it was found.
         """
-        with opened(path) as file:
+        with open_regular_file(path) as file:
             status = os.fstat(file.fileno())
             if status.st_ino != inode or not self._matches_windows(file):
                 return

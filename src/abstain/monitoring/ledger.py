@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.errors import DomainError
 from abstain.typing import Array, FloatArray, IntArray
 
@@ -72,7 +72,7 @@ class Ledger:
             return self
         cut = self.keys.size - count
         keys, flags, answers = (x[cut:].copy() for x in (self.keys, self.flags, self.answers))
-        return Ledger(sealed(keys), sealed(flags), sealed(answers), self.first + cut)
+        return Ledger(read_only(keys), read_only(flags), read_only(answers), self.first + cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class SortedKeys:
     def from_keys(cls, keys: Array) -> "SortedKeys":
         """Sort the keys; equal keys stay in order of arrival."""
         rows = np.argsort(keys, kind="stable")
-        return cls(sealed(keys[rows]), sealed(rows))
+        return cls(read_only(keys[rows]), read_only(rows))
 
     def find_rows(self, keys: Array) -> IntArray:
         """Return the row of each key, the last of equal ones; -1 if there is none."""
@@ -169,7 +169,7 @@ class LedgerWriter:
         """Return a ledger that does not change."""
         keys, flags, answers = (column[: self._n_rows] for column in self._columns)
         if not self._is_shared:
-            keys, flags, answers = (sealed(x.copy()) for x in (keys, flags, answers))
+            keys, flags, answers = (read_only(x.copy()) for x in (keys, flags, answers))
         return Ledger(keys, flags, answers, self._first, self._index)
 
     def _reserve(self) -> None:

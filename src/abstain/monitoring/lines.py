@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from abstain._foundation.json_records import parsed, shown
+from abstain._foundation.json_records import parse_object, short_repr
 from abstain.errors import FileFormatError, InputError
 
 #: The longest line that is read, in bytes; a longer one is a bad line.
@@ -127,7 +127,7 @@ def line_of(text: str | None, place: str, *, scale: str = "score") -> Line:
     if text is None:
         raise FileFormatError(f"{place}: the line is longer than {MAX_LINE:,} bytes")
     try:
-        return _said(parsed(text), place, scale)
+        return _said(parse_object(text), place, scale)
     except InputError as error:
         raise FileFormatError(f"{place}: {error}") from error
 
@@ -174,7 +174,7 @@ def parse_lines(
 def _name(found: dict[str, Any], field: str) -> str:
     value = found.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        said = shown(value) if field in found else "none"
+        said = short_repr(value) if field in found else "none"
         raise InputError(
             f"`{field}` must be a text that is not empty, or a whole number; got {said}"
         )
@@ -184,10 +184,10 @@ def _name(found: dict[str, Any], field: str) -> str:
 def _number(found: dict[str, Any], scale: str) -> float:
     value = found["confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise InputError(f"`confidence` must be a finite number; got {shown(value)}")
+        raise InputError(f"`confidence` must be a finite number; got {short_repr(value)}")
     if scale == "probability" and not 0 <= value <= 1:
         raise InputError(
-            f"`confidence` must lie in [0, 1] with scale 'probability'; got {shown(value)}"
+            f"`confidence` must lie in [0, 1] with scale 'probability'; got {short_repr(value)}"
         )
     return float(value)
 
@@ -198,7 +198,7 @@ def _truth(found: dict[str, Any], field: str) -> float:
     number = isinstance(value, bool | int | float) and _finite(value) and 0 <= value <= 1
     if not number:
         rule = "true, false or in [0, 1]" if field == "correct" else "a number in [0, 1]"
-        raise InputError(f"`{field}` must be {rule}; got {shown(value)}")
+        raise InputError(f"`{field}` must be {rule}; got {short_repr(value)}")
     return 1.0 - float(value) if field == "correct" else float(value)
 
 

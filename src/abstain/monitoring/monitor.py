@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain.errors import DomainError, FileFormatError, InputError
-from abstain.inference.powered_mean import PoweredMean, mean_of_sums
+from abstain.inference.prediction_powered_mean import PredictionPoweredMean, estimates_from_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays
 from abstain.monitoring.arrivals import ArrivedLabel, Prediction, labels_of, predictions_of
 from abstain.monitoring.followed_file import Read
@@ -26,7 +26,7 @@ _NAN: Final = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
-class Monitor(InNotebook):
+class Monitor(NotebookDisplay):
     """A decision rule in use: what is watched, what was seen, and which alarms were given.
 
     Made by `start`; `update`, `labels` and `reset` return another one.
@@ -218,7 +218,7 @@ class Monitor(InNotebook):
         waiting = (item for item in self.seen.requests.each() if item.waits)
         return [{"id": i.name, "chance": i.chance, "predicted": i.predicted} for i in waiting]
 
-    def estimate(self, *, level: float = 0.95) -> PoweredMean | None:
+    def estimate(self, *, level: float = 0.95) -> PredictionPoweredMean | None:
         """Return the risk by the labels that were asked for, with and without predictions.
 
         None where no labels are asked for, or none is settled. Where some never come, those that
@@ -227,7 +227,9 @@ class Monitor(InNotebook):
         found = self.seen.requests
         if self.plan.label_share is None or not found.n or (found.missing and not found.labeled):
             return None
-        return mean_of_sums(found.powered(), found.n + found.missing, found.labeled, level=level)
+        return estimates_from_sums(
+            found.powered(), found.n + found.missing, found.labeled, level=level
+        )
 
     def points(self) -> list[dict[str, float]]:
         """Return a row for each point of the history, and one for now."""
@@ -264,7 +266,7 @@ class Monitor(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
 
-json_records.ARCHIVES[KIND] = Monitor.from_arrays
+json_records.ARCHIVE_READERS[KIND] = Monitor.from_arrays

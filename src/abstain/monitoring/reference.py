@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.pools import rising_blocks
+from abstain._foundation.arrays import read_only
+from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain.errors import ShapeError
 from abstain.inference.exchangeability import RankBlocks, rank_blocks
 from abstain.typing import AnyArray, FloatArray
@@ -31,7 +31,7 @@ class Reference:
     --------
     >>> from abstain.monitoring import reference_of
     >>> known = reference_of([0.2, 0.5, 0.7, 0.9], [1, 1, 0, 0], threshold=0.6)
-    >>> known.blocks.gaps.tolist(), known.risk.round(2).tolist()
+    >>> known.blocks.n_gaps.tolist(), known.risk.round(2).tolist()
     ([1, 1, 1, 1, 1], [0.75, 0.67, 0.67, 0.25, 0.25])
     """
 
@@ -42,7 +42,7 @@ class Reference:
     @property
     def n(self) -> int:
         """How many calibration samples there were."""
-        return int(self.blocks.gaps.sum()) - 1
+        return int(self.blocks.n_gaps.sum()) - 1
 
 
 def reference_of(
@@ -91,9 +91,9 @@ def reference_of(
         chances = np.asarray(predicted, np.float64)
         return Reference(blocks, None, float(spread_of(chances[answered]).mean()))
     losses = checks.unit_interval(checks.loss(loss, length=values.size), "calibration loss")
-    home = blocks.home(values, np.full(values.size, 0.5))
-    risk = _falling(home, losses.astype(np.float64), blocks.gaps.size)
-    return Reference(blocks, sealed(risk), float(spread_of(risk[home[answered]]).mean()))
+    home = blocks.find_blocks(values, np.full(values.size, 0.5))
+    risk = _falling(home, losses.astype(np.float64), blocks.n_gaps.size)
+    return Reference(blocks, read_only(risk), float(spread_of(risk[home[answered]]).mean()))
 
 
 def spread_of(risk: FloatArray) -> FloatArray:
@@ -105,7 +105,7 @@ def _falling(home: AnyArray, loss: FloatArray, count: int) -> FloatArray:
     """Return the risk of each block, with one sample of the mean risk added to it."""
     weight: FloatArray = np.bincount(home, minlength=count).astype(np.float64) + 1
     mass: FloatArray = np.bincount(home, weights=loss, minlength=count) + loss.mean()
-    ends = rising_blocks(mass[::-1].copy(), weight[::-1].copy())
+    ends = isotonic_block_ends(mass[::-1].copy(), weight[::-1].copy())
     starts = np.concatenate([[0], ends[:-1] + 1])
     mean = np.add.reduceat(mass[::-1], starts) / np.add.reduceat(weight[::-1], starts)
     return np.repeat(mean, np.diff(np.concatenate([starts, [count]])))[::-1].copy()

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.errors import FileFormatError, InputError
 from abstain.inference.exchangeability import RankCounter
 from abstain.inference.wager import RunningWager
@@ -65,8 +65,8 @@ class RunningWatch:
         """Return the watch as a record."""
         wager = self.watch.wager
         if wager is not None and self._wager is not None:
-            held = sealed(self._wager.held.copy())
-            wager = replace(wager, held=held, steps=self._wager.steps)
+            held = read_only(self._wager.money.copy())
+            wager = replace(wager, money=held, n_values=self._wager.n_values)
         return replace(self.watch, wager=wager, tally=self.tally, alarmed=self.alarmed)
 
 
@@ -304,14 +304,14 @@ class RunningMonitor:
     def done(self) -> MonitorState:
         """Return what was seen by now."""
         items, names = rows_of([*self.items])
-        sums = sealed(np.array(self.sums, np.float64))
+        sums = read_only(np.array(self.sums, np.float64))
         settled = self.n_settled, self.n_labeled, self.n_missing
         return MonitorState(
             ledger=self.ledger.freeze(),
-            requests=Requests(sealed(items), names, sums, *settled),
+            requests=Requests(read_only(items), names, sums, *settled),
             watches=tuple(c.done() for c in (self.coverage, self.confidence, self.risk)),
             counts=Counts(**self.counts),
-            urn=None if self.ranks is None else sealed(np.array(self.ranks.counts, np.int64)),
+            urn=None if self.ranks is None else read_only(np.array(self.ranks.counts, np.int64)),
             early=tuple(self.early.items()),
             history=tuple(self.history),
             events=self.events,

@@ -6,11 +6,11 @@ from typing import Final, get_args
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
-from abstain._foundation.json_records import shown
+from abstain._foundation.json_records import short_repr
+from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
-from abstain.evaluation.rules.data import FURTHEST, data_of
+from abstain.evaluation.rules.data import MAX_LOG_ODDS, score_data
 from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.monitor import Monitor
 from abstain.monitoring.plan import RISKS, MonitorPlan, RiskKind, said_risk
@@ -261,7 +261,7 @@ def _seed(given: int) -> int:
     """Return a seed that fits into the key of the hash of the ids."""
     if type(given) is not int or not 0 <= given < 2**64:
         raise DomainError(
-            f"`seed` must be an integer of at least 0 and below 2^64; got {shown(given)}"
+            f"`seed` must be an integer of at least 0 and below 2^64; got {short_repr(given)}"
         )
     return given
 
@@ -275,19 +275,19 @@ def _chance(given: float, name: str) -> float:
 
 def reference_for(rule: DecisionRule, data: object, scale: Scale, seed: int = 0) -> Reference:
     """Return the calibration data on the scale of the stream."""
-    part = data_of(data, rule.score or None, None)
+    part = score_data(data, rule.score or None, None)
     if part.weight is not None:
         raise InputError(
             "`calibration` must have no weights: where a confidence stands among samples that "
             "count unevenly is not known surely"
         )
     values: FloatArray = np.asarray(part.values, np.float64)
-    computed = isinstance(part.scored, ConfidenceScore) and not part.scored.own
+    computed = isinstance(part.score, ConfidenceScore) and not part.score.own
     # A bare array is on the scale of the stream, a column on that of the rule.
-    own = scale if part.scored is None else part.scored.scale if computed else rule.scale
+    own = scale if part.score is None else part.score.scale if computed else rule.scale
     if {own, scale} == {"log-odds", "probability"}:
         turned = special.expit if own == "log-odds" else special.logit
-        values = np.clip(turned(values), -FURTHEST, FURTHEST)
+        values = np.clip(turned(values), -MAX_LOG_ODDS, MAX_LOG_ODDS)
     at = rule.threshold_on(scale)
     return reference_of(
         values,

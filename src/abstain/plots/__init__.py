@@ -9,7 +9,7 @@ Those of studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `Agreement
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 
 if TYPE_CHECKING:
     from abstain.plots.across import CriticalDifferenceDisplay as CriticalDifferenceDisplay
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
     from abstain.plots.verdict_grid import VerdictGridDisplay as VerdictGridDisplay
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         across=("CriticalDifferenceDisplay", "PerformanceProfileDisplay"),
         agreement=("AgreementDisplay", "Pair"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from abstain.errors import InputError
-from abstain.evaluation.comparison import AcrossData, Comparison, Profile
+from abstain.evaluation.comparison import Comparison, MeanRanks, Profile
 from abstain.plots import words
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, legend_height, name_the_curves, room, write
@@ -51,7 +51,7 @@ class CriticalDifferenceDisplay(Titled):
     [('pe', 1.2, '1'), ('msr', 1.9, '1, 2'), ('mls', 2.9, '2')]
     """
 
-    across: AcrossData
+    across: MeanRanks
     over: str = "data sets or runs"
 
     @classmethod
@@ -75,14 +75,14 @@ class CriticalDifferenceDisplay(Titled):
         InputError
             If there is only one data set and run.
         """
-        name = words.checked(comparison).metric_shown(metric)
-        across = comparison.across_of(name)
+        name = words.checked(comparison).metric_or_first(metric)
+        across = comparison.mean_ranks_of(name)
         if across is None:
             raise InputError(
                 "a critical difference needs several data sets or runs; the comparison has one "
                 "of each, for which SignificanceMapDisplay shows the differences"
             )
-        return cls(across, comparison.blocks)
+        return cls(across, comparison.block_kind)
 
     @property
     def title(self) -> str:
@@ -216,7 +216,7 @@ class PerformanceProfileDisplay(Titled):
         InputError
             If there is only one data set and run.
         """
-        name = words.checked(comparison).metric_shown(metric)
+        name = words.checked(comparison).metric_or_first(metric)
         found = tuple(p for p in comparison.profiles if p.metric == name)
         if not found:
             raise InputError(

@@ -125,7 +125,7 @@ class RiskCoverageBandDisplay(Titled):
         """
         if kind not in RISKS:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
-        split = words.checked(comparison).data_shown(data)
+        split = words.checked(comparison).data_or_only(data)
         wanted = comparison.methods if methods is None else methods
         found = {b.method: b for b in comparison.bands if b.data == split}
         # Only what is drawn is computed.

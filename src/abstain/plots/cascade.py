@@ -146,7 +146,7 @@ class CascadeDisplay(Titled):
         if f is not None:
             named += self._draw_chosen(axes, f)
         named += self._draw_data(axes)
-        wrong = "share of all answers that is wrong" if self.checks.binary else "mean loss"
+        wrong = "share of all answers that is wrong" if self.checks.is_binary else "mean loss"
         axes.set(xlabel=f"Risk ({wrong})", ylabel=self._cost_title())
         axes.set_ylim(bottom=0)
         finish(axes)

@@ -105,7 +105,7 @@ class DecisionRuleDisplay(Titled):
 
         rule = self.checks.rule
         rows = []
-        if (known := self.checks.on_calibration()) is not None:
+        if (known := self.checks.calibration_values()) is not None:
             chosen = _row("calibration", known["coverage"], known[self.number])
             rows.append({**chosen, "threshold": rule.threshold})
         for c in self.checks.checks:
@@ -147,7 +147,7 @@ class DecisionRuleDisplay(Titled):
 
     def _draw_chosen(self, ax: "Axes") -> list[tuple[Any, str]]:
         rule = self.checks.rule
-        known = self.checks.on_calibration()
+        known = self.checks.calibration_values()
         if not rule.attainable or known is None:
             return []
         x, y = known["coverage"], known[self.number]
@@ -210,7 +210,7 @@ class DecisionRuleDisplay(Titled):
             shown.append(float(curve.risk[curve.coverage >= _STEADY].max()))
         if rule.quantity in _LINES:
             shown += [value for value in (rule.target, rule.bound) if value is not None]
-        known = self.checks.on_calibration() or {}
+        known = self.checks.calibration_values() or {}
         shown += [known[n] for n in [self.number] if not math.isnan(known.get(n, math.nan))]
         base = max(shown, default=0.0)
         risks = [getattr(c, self.number) for c in self.checks.checks]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from abstain.evaluation.comparison import Comparison, Estimate, Footing, best_first
+from abstain.evaluation.comparison import Comparison, Estimate, RelationToBest, sort_best_first
 from abstain.plots import words
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_every, room, rule, rules, write
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Filled as long as the method is not found worse than the best.
-_MARKS: dict[Footing, dict[str, Any]] = {
+_MARKS: dict[RelationToBest, dict[str, Any]] = {
     "best": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
     "worse": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
 }
@@ -61,7 +61,7 @@ class ForestDisplay(Titled):
 
     metric: str
     groups: dict[Split, list[Estimate]]
-    footing: dict[tuple[Split, str], Footing]
+    footing: dict[tuple[Split, str], RelationToBest]
 
     @classmethod
     def from_comparison(
@@ -83,13 +83,13 @@ class ForestDisplay(Titled):
         ForestDisplay
             Call `plot` to draw it.
         """
-        name = words.checked(comparison).metric_shown(metric)
-        splits = comparison.data if data is None else [comparison.data_shown(data)]
+        name = words.checked(comparison).metric_or_first(metric)
+        splits = comparison.data if data is None else [comparison.data_or_only(data)]
         groups: dict[Split, list[Estimate]] = {}
-        footing: dict[tuple[Split, str], Footing] = {}
+        footing: dict[tuple[Split, str], RelationToBest] = {}
         for split in splits:
-            groups[split] = best_first(comparison.estimates_of(name, split))
-            stands = comparison.footing(name, split)
+            groups[split] = sort_best_first(comparison.estimates_of(name, split))
+            stands = comparison.relations_to_best(name, split)
             footing |= {(split, method): stand for method, stand in stands.items()}
         return cls(name, groups, footing)
 
@@ -142,7 +142,7 @@ class ForestDisplay(Titled):
     def _draw_rows(self, ax: "Axes", rows: dict[float, Estimate], kwargs: dict[str, Any]) -> None:
         """Draw the estimates by their places, those of one mark together."""
         across = ax.get_yaxis_transform()
-        marked: dict[Footing, list[float]] = {}
+        marked: dict[RelationToBest, list[float]] = {}
         for y, estimate in rows.items():
             if math.isnan(estimate.value):
                 note = f": {estimate.note}" if estimate.note else ""

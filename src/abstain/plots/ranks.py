@@ -88,7 +88,7 @@ class RankBlobDisplay(Titled):
         RankBlobDisplay
             Call `plot` to draw it.
         """
-        name = words.checked(comparison).metric_shown(metric)
+        name = words.checked(comparison).metric_or_first(metric)
         split = comparison.data_or_all(data)
         found = comparison.standings_of(name, split, source)
         return cls(tuple(found), comparison.level, comparison.is_adjusted)
@@ -117,7 +117,7 @@ class RankBlobDisplay(Titled):
                 "mean_rank": _mean(s),
                 "rank_low": s.rank_low,
                 "rank_high": s.rank_high,
-                **{f"rank_{i}": chance for i, chance in enumerate(s.chances, 1)},
+                **{f"rank_{i}": chance for i, chance in enumerate(s.rank_probabilities, 1)},
             }
             for s in self.standings
         ]
@@ -150,7 +150,12 @@ class RankBlobDisplay(Titled):
         """Draw the blobs of one size together: of a hundred methods there are thousands."""
         from matplotlib.collections import EllipseCollection
 
-        blobs = [(x, y, c) for y, s in ranked.items() for x, c in enumerate(s.chances, 1) if c > 0]
+        blobs = [
+            (x, y, c)
+            for y, s in ranked.items()
+            for x, c in enumerate(s.rank_probabilities, 1)
+            if c > 0
+        ]
         places = np.array(blobs).reshape(-1, 3)
         radii = _RADIUS * np.sqrt(places[:, 2])
         if radii.size > _MANY:
@@ -168,7 +173,7 @@ class RankBlobDisplay(Titled):
             ax.add_collection(EllipseCollection(wide, wide, [0], **around, **style), autolim=False)
 
     def _ranks(self) -> int:
-        return max((len(s.chances) for s in self.standings), default=1)
+        return max((len(s.rank_probabilities) for s in self.standings), default=1)
 
     def _size(self) -> tuple[float, float]:
         cell = 0.4 if len(self.standings) <= 10 else 0.3
@@ -181,10 +186,10 @@ def _mean(standing: Standing) -> float:
 
     Over all data sets `mean_rank` is another quantity: the mean of the ranks on each of them.
     """
-    if standing.data is not None or not standing.chances:
+    if standing.data is not None or not standing.rank_probabilities:
         return standing.mean_rank
-    drawn = sum(rank * chance for rank, chance in enumerate(standing.chances, 1))
-    return drawn / (sum(standing.chances) or math.nan)
+    drawn = sum(rank * chance for rank, chance in enumerate(standing.rank_probabilities, 1))
+    return drawn / (sum(standing.rank_probabilities) or math.nan)
 
 
 @dataclass(eq=False)
@@ -246,9 +251,9 @@ class RankingChangeDisplay(Titled):
         RankingChangeDisplay
             Call `plot` to draw it.
         """
-        one = words.checked(comparison).metric_shown(first, "first")
+        one = words.checked(comparison).metric_or_first(first, "first")
         others = [m for m in comparison.metrics if m != one]
-        two = comparison.metric_shown(others[0] if second is None and others else second)
+        two = comparison.metric_or_first(others[0] if second is None and others else second)
         split = comparison.data_or_all(data)
         left, right = (
             {s.method: s.rank for s in comparison.standings_of(metric, split)}

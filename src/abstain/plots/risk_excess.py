@@ -82,7 +82,7 @@ class RiskExcessDisplay(Titled):
     @property
     def _shown(self) -> list[RuleCheck]:
         """The data sets with their groups; of very many groups those surest to be worse."""
-        every = self.checks.every()
+        every = self.checks.all_checks()
         groups = sorted((c for c in every if c.group), key=_least_excess, reverse=True)
         left = {id(c) for c in groups[_MOST_GROUPS:]}
         return [c for c in every if id(c) not in left]

@@ -103,8 +103,8 @@ class SignificanceMapDisplay(Titled):
         SignificanceMapDisplay
             Call `plot` to draw it.
         """
-        name = words.checked(comparison).metric_shown(metric)
-        split = comparison.data_shown(data)
+        name = words.checked(comparison).metric_or_first(metric)
+        split = comparison.data_or_only(data)
         pairs = tuple(comparison.pairs_of(name, split, test))
         named = {method for pair in pairs for method in (pair.first, pair.second)}
         order = [s.method for s in comparison.standings_of(name, split)]
@@ -121,7 +121,7 @@ class SignificanceMapDisplay(Titled):
         doubt = "" if pair.valid else "; not a valid test"
         return (
             f"Row better than column by {words.metric_title(pair.metric)}{where}\n"
-            f"({pair.judged_by}{doubt}; blue: p < {1 - self.level:g})"
+            f"({pair.test_description}{doubt}; blue: p < {1 - self.level:g})"
         )
 
     def frame(self) -> "pl.DataFrame":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain.errors import ShapeError
 from abstain.plots._panels import Panels, grid, inner_labels_off, name_panel, split
 from abstain.plots.style import INK, MUTED, PAPER
@@ -60,7 +60,7 @@ class SurfaceDisplay(Panels):
             raise ShapeError(
                 "`surfaces` must hold at least one, over at least two numbers in each direction"
             )
-        self.surfaces = {name: sealed(surface) for name, surface in self.surfaces.items()}
+        self.surfaces = {name: read_only(surface) for name, surface in self.surfaces.items()}
         for name, surface in self.surfaces.items():
             if surface.shape != (self.y.size, self.x.size):
                 raise ShapeError(

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed, to_numpy
-from abstain._foundation.checks import refuse_swapped
-from abstain._foundation.names import distinct, in_order
-from abstain._foundation.option_words import option
+from abstain._foundation.arrays import read_only, to_numpy
+from abstain._foundation.checks import reject_swapped_arguments
+from abstain._foundation.names import distinct_names, sort_names
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions.classes import CodedNames, class_names, names
 from abstain.predictions.outputs import ClassScores, Permissions, class_scores
@@ -51,7 +51,7 @@ def losses(x: AnyArray, n: int, like: str) -> Array:
 def weights(x: AnyArray, n: int, like: str) -> FloatArray | None:
     """Validate sample weights; these may be a part of more samples, so all may be 0."""
     column = same_length(checks.vector(x, "weight"), "weight", n, like)
-    return checks.weight(column, length=n, part=True)
+    return checks.weight(column, length=n, is_batch=True)
 
 
 def features(x: AnyArray, n: int, like: str) -> Array:
@@ -85,7 +85,7 @@ def _indices(x: Array, n: int) -> Array:
         )
     if x.dtype.kind == "b":
         return np.flatnonzero(same_length(x, "selection", n, "the predictions"))
-    checks.refuse("selection", f"must index the {n} samples", x, (x < -n) | (x >= n))
+    checks.reject_entries("selection", f"must index the {n} samples", x, (x < -n) | (x >= n))
     return x.astype(np.int64)
 
 
@@ -126,16 +126,16 @@ def complete(given: dict[str, Any], accept: Permissions, *, lower_is_safer: bool
     outputs = _model_output(given, accept)
     out["notes"] = tuple(scores.note for scores in outputs.values() if scores.note)
     for name, scores in outputs.items():
-        out[name] = sealed(scores.values)
+        out[name] = read_only(scores.values)
     n, like = _samples(out)
     for name, check in _COLUMNS.items():
         if given[name] is not None:
             out[name] = check(given[name], n, like)
     for name in ARRAYS:
         if out[name] is not None:
-            out[name] = sealed(out[name])
+            out[name] = read_only(out[name])
     own = _own_confidence(out["confidence"], out["loss"], lower_is_safer=lower_is_safer)
-    out["confidence"] = own and {k: sealed(v) for k, v in own.items()}
+    out["confidence"] = own and {k: read_only(v) for k, v in own.items()}
     out["classes"] = _classes(out | kept)
     return out
 
@@ -153,7 +153,7 @@ def _own_confidence(
     if loss is not None:
         for values in confidence.values():
             # A file may be one of many, and its last batch be short.
-            refuse_swapped(values, loss, part=True)
+            reject_swapped_arguments(values, loss, is_batch=True)
     return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
 
 
@@ -252,8 +252,8 @@ def _refuse_decimals(fields: dict[str, Any]) -> None:
         raise DomainError(
             f"`{name}` must hold classes (whole numbers or text); got {values.dtype} values such "
             f"as {values[0]!s}. {codes}If they are amounts, give how wrong each prediction is as "
-            f"{option('loss')}, such as abs(prediction - label), and your own "
-            f"{option('confidence')}."
+            f"{format_option('loss')}, such as abs(prediction - label), and your own "
+            f"{format_option('confidence')}."
         )
 
 
@@ -266,8 +266,8 @@ def _union(
         found.discard(unknown)
     if prediction is not None:
         found.update(_kinds(prediction, "prediction"))
-    return tuple(in_order(found))
+    return tuple(sort_names(found))
 
 
 def _kinds(x: AnyArray, name: str) -> list[Hashable]:
-    return x.distinct() if isinstance(x, CodedNames) else distinct(names(x, name), name)
+    return x.distinct() if isinstance(x, CodedNames) else distinct_names(names(x, name), name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.names import coded
+from abstain._foundation.names import encode_names
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import AnyArray, Array, IntArray
 
@@ -38,7 +38,7 @@ class CodedNames:
 
     def __getitem__(self, rows: Array) -> "CodedNames":
         """Return some of the samples."""
-        kept, codes = coded(self.codes[rows], "rows")
+        kept, codes = encode_names(self.codes[rows], "rows")
         return CodedNames(codes, self.kinds[np.array(kept)])
 
     def distinct(self) -> list[Hashable]:
@@ -94,7 +94,7 @@ def encode(
     if isinstance(values, CodedNames):
         kinds, places = values.distinct(), values.codes
     else:
-        kinds, places = coded(values, name)
+        kinds, places = encode_names(values, name)
     known: IntArray = np.array([table.get(kind, -2) for kind in kinds], dtype=np.int64)
     codes = known[places]
     if known.min() == -2:

@@ -63,7 +63,7 @@ class CostMatrix:
         if costs.dtype.kind not in "biuf":
             raise DomainError(f"`costs` must hold numbers; got {costs.dtype}")
         costs = checks.finite(costs.astype(np.float64), "costs")
-        checks.refuse("costs", "must not be negative", costs, costs < 0)
+        checks.reject_entries("costs", "must not be negative", costs, costs < 0)
         costs.flags.writeable = False
         object.__setattr__(self, "costs", costs)
         if self.unknown is not None:
@@ -206,7 +206,7 @@ def _cross_entropy(predictions: Predictions) -> FloatArray:
     for rows in row_blocks(*scores.values.shape):
         logs = scores.log_probabilities(rows)
         out[rows] = -np.take_along_axis(logs, labels[rows, None], axis=1)[:, 0]
-    checks.refuse(
+    checks.reject_entries(
         "cross-entropy",
         "must be finite",
         out,
@@ -264,7 +264,7 @@ def _needed(predictions: Predictions, name: str) -> tuple[ClassScores, Array]:
 
 
 #: Every named loss.
-LOSSES: Catalogue[Loss] = Catalogue("loss", listed="list losses")
+LOSSES: Catalogue[Loss] = Catalogue("loss", list_command="list losses")
 
 for _loss in (
     Loss("zero_one", "0/1 error", _zero_one, 1.0, "1 when the predicted class is wrong", "-"),

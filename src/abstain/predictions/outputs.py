@@ -13,8 +13,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import is_torch, namespace, to_numpy
-from abstain._foundation.foreign import is_foreign
-from abstain._foundation.option_words import option
+from abstain._foundation.gradients import is_computed_by_own_library
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
@@ -97,7 +97,7 @@ def class_scores(
     given: AnyArray = logits if are_logits else probabilities
     name, check = (first, _logits) if are_logits else (second, _probabilities)
     axes = 3 if samples else 2
-    if not keep_library or not (is_foreign(given) or _is_wrapped(given)):
+    if not keep_library or not (is_computed_by_own_library(given) or _is_wrapped(given)):
         values, note = check(given, name, axes, accept)
         return ClassScores(values, are_logits, given if keep_library else None, note)
     _shape(given.shape, name, axes)
@@ -141,13 +141,13 @@ def _logits(x: AnyArray, name: str, axes: int, accept: Permissions) -> tuple[Arr
     out = _floats(x, name, axes)
     if not accept.masked:
         hint = (
-            f"If -inf masks a class, say so with {option('masked', value=True)}, or give it a "
-            "large negative logit (-1e4)."
+            f"If -inf masks a class, say so with {format_option('masked', value=True)}, or give it "
+            "a large negative logit (-1e4)."
         )
         return _finite(out, name, hint=hint), ""
     hidden = out == -np.inf
     bad = ~(np.isfinite(out) | hidden)
-    checks.refuse(name, "must be finite, or -inf for a masked class", out, bad)
+    checks.reject_entries(name, "must be finite, or -inf for a masked class", out, bad)
     nothing = hidden.all(axis=-1)
     if nothing.any():
         row = tuple(int(i) for i in np.argwhere(nothing)[0])
@@ -162,7 +162,7 @@ def _probabilities(x: AnyArray, name: str, axes: int, accept: Permissions) -> tu
     out = _finite(_floats(x, name, axes), name)
     if out.min() < 0:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."
-        checks.refuse(name, "must not be negative", out, out < 0, hint=hint)
+        checks.reject_entries(name, "must not be negative", out, out < 0, hint=hint)
     # The host copy of a bfloat16 array is float32, so the caller's dtype is asked.
     slack = storage_slack(getattr(x, "dtype", out.dtype), out.shape[-1])
     missed = np.abs(out.sum(axis=-1, dtype=np.float64) - 1)
@@ -185,7 +185,9 @@ def _no_distribution(x: Array, name: str, off: BoolArray, limit: float) -> str:
     """Say which row sums to something else than 1, and what can be done about it."""
     where = tuple(int(i) for i in np.argwhere(off)[0])
     total = float(x[where].sum(dtype=np.float64))
-    advice = f"if each row is to be divided by its sum, pass {option('renormalize', value=True)}."
+    advice = (
+        f"if each row is to be divided by its sum, pass {format_option('renormalize', value=True)}."
+    )
     if total == 0:
         advice = "a row of zeros is no answer: drop it, or give every class the same."
     return (

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
 from abstain.predictions._fields import ARRAYS, complete, rows_of
@@ -304,9 +304,9 @@ class Predictions:
         for own in fields(self):
             value = getattr(self, own.name)
             if own.name in ARRAYS and value is not None:
-                value = sealed(value[rows])
+                value = read_only(value[rows])
             elif own.name == "confidence" and value is not None:
-                value = {name: sealed(column[rows]) for name, column in value.items()}
+                value = {name: read_only(column[rows]) for name, column in value.items()}
             object.__setattr__(out, own.name, value)
         for codes in _CODES.values():
             if codes in self.__dict__:
@@ -336,10 +336,10 @@ class Predictions:
         >>> Predictions(prediction=[0, 1], labels=[0, 1]).weighted([2, 1]).weight.tolist()
         [2.0, 1.0]
         """
-        values = checks.weight(weight, length=self.n, part=True)
+        values = checks.weight(weight, length=self.n, is_batch=True)
         out = object.__new__(type(self))
         out.__dict__.update(self.__dict__)
-        object.__setattr__(out, "weight", None if values is None else sealed(values))
+        object.__setattr__(out, "weight", None if values is None else read_only(values))
         return out
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import beside
+from abstain._foundation.arrays import move_to_library_of
 from abstain.typing import AnyArray
 
 #: Entries held in float64 at a time on the host: 1 MiB, so a block and what is made of it stay in
@@ -94,7 +94,7 @@ def _rows(x: AnyArray) -> AnyArray:
 
 
 def _marked(xp: Any, x: AnyArray, at: AnyArray) -> AnyArray:
-    return xp.astype(beside(np.arange(x.shape[-1]), "classes", x), at.dtype) == at
+    return xp.astype(move_to_library_of(np.arange(x.shape[-1]), "classes", x), at.dtype) == at
 
 
 def log_softmax(scores: AnyArray, *, xp: Any = np) -> AnyArray:

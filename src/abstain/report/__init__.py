@@ -6,7 +6,7 @@ formatted.
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 
 # At once, since the package `report.render` has the same name.
 from abstain.report.render import render as render
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from abstain.report.tables import latex_table as latex_table
     from abstain.report.tables import markdown_table as markdown_table
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         output=(
             "PageSection",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from abstain._foundation import plugins
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.imports import later
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.report.document import Document, Format, Origin, Section
@@ -305,15 +305,17 @@ _OF = "abstain.report.subjects"
 
 def _with_pictures(name: str) -> Subject[Any]:
     own = f"{_OF}.{name}.document:{name}"
-    return Subject(later(f"{own}_document"), later(f"{own}_figures"), ("svg", "png"))
+    return Subject(
+        lazy_function(f"{own}_document"), lazy_function(f"{own}_figures"), ("svg", "png")
+    )
 
 
 EVALUATION: Subject["Evaluation"] = Subject(
-    later(f"{_OF}.evaluation.document:evaluation_document"), options=frozenset({"pictures"})
+    lazy_function(f"{_OF}.evaluation.document:evaluation_document"), options=frozenset({"pictures"})
 )
 COMPARISON: Subject["Comparison"] = Subject(
-    later(f"{_OF}.comparison.document:comparison_document"),
-    later(f"{_OF}.comparison.figures:comparison_figures"),
+    lazy_function(f"{_OF}.comparison.document:comparison_document"),
+    lazy_function(f"{_OF}.comparison.figures:comparison_figures"),
 )
 RULE: Subject["RuleChecks"] = _with_pictures("rule")
 CASCADE: Subject["CascadeChecks"] = _with_pictures("cascade")

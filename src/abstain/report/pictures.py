@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final
 
-from abstain._foundation.input_files import opened, size_of
+from abstain._foundation.input_files import file_size, open_regular_file
 from abstain.errors import AbstainError, InputError
 from abstain.evaluation import Evaluation
 
@@ -127,16 +127,16 @@ def sample_pictures(evaluation: Evaluation, folder: str | Path) -> Pictures:
 def _names(evaluation: Evaluation) -> Iterator[str]:
     """Yield the names of samples that are worth looking at, failures of all scores first."""
     for kind in ("overconfident", "underconfident"):
-        samples = chain.from_iterable(getattr(case, kind) for case in evaluation.cases)
+        samples = chain.from_iterable(getattr(case, kind) for case in evaluation.curves)
         yield from (one.id for one in samples if one.id.lower().endswith(_SUFFIXES))
 
 
 def _small(name: str, folder: Path) -> str:
     path = _inside(name, folder)
-    if size_of(path) > _MOST_OF_FILE:
+    if file_size(path) > _MOST_OF_FILE:
         raise InputError(f"{name!r} has more than {_MOST_OF_FILE >> 20} MB")
     try:
-        with opened(path) as file:
+        with open_regular_file(path) as file:
             return address(_upright(file, name))
     except AbstainError:
         raise

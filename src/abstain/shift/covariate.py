@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.shift.ratios import DensityRatios, density_ratios
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
@@ -188,7 +188,7 @@ def _out_of_fold(x: FloatArray, is_new: BoolArray, model: Any, folds: int, rng: 
     """Return the chance of each row to be a deployed one, by models not fitted on it."""
     from sklearn.base import clone
 
-    random = named_generator(seed_of(rng), "folds")
+    random = named_generator(as_seed(rng), "folds")
     fold = np.empty(len(x), dtype=np.int64)
     for own in (is_new, ~is_new):
         fold[own] = random.permutation(np.arange(int(own.sum())) % folds)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.scored import scored_on_host
+from abstain._foundation.scored import validate_samples_on_host
 from abstain.calibration import fit_isotonic
 from abstain.shift.ratios import DensityRatios, ratios_of
 from abstain.typing import AnyArray, Array, FloatArray
@@ -126,8 +126,8 @@ def unlabeled_risk(
     >>> bool(abs(found.mean_confidence - truth) < 0.01), bool(found.calibration_risk < truth)
     (True, True)
     """
-    s = scored_on_host(confidence, loss)
-    checks.binary_loss(s.loss, needed_by="unlabeled_risk")
+    s = validate_samples_on_host(confidence, loss)
+    checks.binary_loss(s.loss, required_by="unlabeled_risk")
     new = checks.confidence(deployed, "deployed")
     at = None if threshold is None else checks.number(threshold, "threshold")
     inside, wrong = _reaches(s.confidence, at), s.loss.astype(np.float64)

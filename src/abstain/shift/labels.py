@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed, to_numpy
-from abstain._foundation.imports import special
-from abstain._foundation.names import coded
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.arrays import read_only, to_numpy
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.names import encode_names
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import DomainError, InputError
 from abstain.shift.ratios import DensityRatios
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
@@ -91,7 +91,7 @@ class LabelShift:
         """
         codes = _codes(labels, "labels", {name: i for i, name in enumerate(self.classes)})
         error = float(self.standard_error.max())
-        values = sealed(self.ratio[codes])
+        values = read_only(self.ratio[codes])
         return DensityRatios(
             values, float(self.ratio.max()), "labels", bounded=True, standard_error=error
         )
@@ -170,7 +170,7 @@ def label_shift(
     size = len(names)
     whole = _matrix(seen, y, size)
     shares = np.bincount(new, minlength=size) / new.size
-    random = named_generator(seed_of(rng), "label shift")
+    random = named_generator(as_seed(rng), "label shift")
     solved, moved = [], []
     count = checks.positive_int(resamples, "resamples")
     if count < 2:
@@ -184,9 +184,9 @@ def label_shift(
     least, noise = float(np.linalg.svd(whole)[1][-1]), float(np.quantile(moved, _LEVEL))
     _refuse_singular(whole, names, least, noise, y.size)
     raw = np.linalg.solve(whole, shares)
-    spread = [sealed(np.std(x, axis=0, ddof=1)) for x in (np.maximum(solved, 0.0), solved)]
+    spread = [read_only(np.std(x, axis=0, ddof=1)) for x in (np.maximum(solved, 0.0), solved)]
     return LabelShift(
-        names, sealed(np.maximum(raw, 0.0)), spread[0], sealed(raw), spread[1], least, noise
+        names, read_only(np.maximum(raw, 0.0)), spread[0], read_only(raw), spread[1], least, noise
     )
 
 
@@ -202,8 +202,8 @@ def _named(x: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
     if values.ndim != 1 or values.size == 0:
         checks.vector(np.zeros(values.shape), name)
     missing = np.array([own is None or _is_nan(own) for own in values.tolist()])
-    checks.refuse(name, "must name a class for every sample", values, missing)
-    return coded(values, name)
+    checks.reject_entries(name, "must name a class for every sample", values, missing)
+    return encode_names(values, name)
 
 
 def _is_nan(own: object) -> bool:

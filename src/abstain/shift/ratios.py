@@ -6,8 +6,8 @@ from typing import Final, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import sealed
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.arrays import read_only
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import DomainError, InputError
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
@@ -73,7 +73,7 @@ class DensityRatios:
         top = checks.positive(self.largest, "largest")
         if top < values.max():
             _refuse_above(values, top)
-        object.__setattr__(self, "values", sealed(values))
+        object.__setattr__(self, "values", read_only(values))
 
     @property
     def n(self) -> int:
@@ -123,7 +123,7 @@ class DensityRatios:
         [True, False, True]
         """
         # A stream of its own: a seed that drew the data too must not draw the same numbers again.
-        own = named_generator(seed_of(rng), "density ratios")
+        own = named_generator(as_seed(rng), "density ratios")
         out: BoolArray = own.random(self.n) * self.largest < self.values
         return out
 
@@ -252,8 +252,8 @@ def _refuse_above(values: FloatArray, bound: float) -> None:
 
 def _validated(ratio: AnyArray) -> FloatArray:
     values = checks.finite(checks.vector(ratio, "ratio"), "ratio").astype(np.float64)
-    checks.refuse("ratio", "must not be negative", values, values < 0)
-    checks.summable(values, "ratio")
+    checks.reject_entries("ratio", "must not be negative", values, values < 0)
+    checks.finite_sum(values, "ratio")
     if not values.any():
         raise DomainError("`ratio` must not be zero everywhere: no sample is like the data to come")
     return values

@@ -102,15 +102,15 @@ def _blocks(
         checks.finite(checks.vector(x, part, length=starts.size, like="low"), part).astype(float)
         for x, part in ((high, "high"), (mass, "mass"), (risk, "risk"))
     )
-    checks.refuse("high", "must lie above `low`", ends, ends <= starts)
-    checks.refuse("mass", "must be above 0", shares, shares <= 0)
+    checks.reject_entries("high", "must lie above `low`", ends, ends <= starts)
+    checks.reject_entries("mass", "must be above 0", shares, shares <= 0)
     checks.unit_interval(risks, "risk")
     if abs(shares.sum() - 1) > 1e-9:
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
     within = np.append(False, starts[1:] < ends[:-1])
-    checks.refuse("low", "must not lie within another interval", starts, within)
+    checks.reject_entries("low", "must not lie within another interval", starts, within)
     return BlockScores(starts, ends, shares[order] / shares.sum(), risks[order], name)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import SERIES_FROM, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
 from abstain.simulate.risk_curve import RiskCurve, over_line

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import InputError
 from abstain.simulate.gaussians import two_class_logits
 from abstain.simulate.population import Population
@@ -89,7 +89,7 @@ class LogitPopulation:
 
     def sample_logits(self, n: int, *, rng: Rng = None) -> LabeledLogits:
         """Draw n samples: their logits (n, K) and labels (n,)."""
-        features, labels = self._draw(checks.positive_int(n, "n"), generator(rng))
+        features, labels = self._draw(checks.positive_int(n, "n"), as_generator(rng))
         return LabeledLogits(self._logits(features), labels)
 
     def two_class(self) -> Population:
@@ -148,7 +148,7 @@ class LogitPopulation:
             raise InputError(
                 f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
             )
-        features, _ = self._draw(size, generator(rng))
+        features, _ = self._draw(size, as_generator(rng))
         confidence = np.empty(size)
         mean_loss = np.empty(size)
         for rows in np.array_split(np.arange(size), parts):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, InputError, suggest
 from abstain.simulate.risk_curve import TIES, RiskCurve
 from abstain.typing import AnyArray, FloatArray, Rng
@@ -235,7 +235,7 @@ class Population(ABC):
         Sample
             (confidence, loss), each of shape (n,).
         """
-        return self._draw(checks.positive_int(n, "n"), generator(rng))
+        return self._draw(checks.positive_int(n, "n"), as_generator(rng))
 
     # ------------------------------------------------------------------------------- inner works
     def _risk(self) -> float:
@@ -361,7 +361,7 @@ def _numbers(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
 def _known(x: AnyArray, name: str) -> FloatArray:
     """Refuse NaN; a threshold may be infinite, which accepts all or nothing."""
     values, shape = _numbers(x, name)
-    checks.refuse(name, "must not be NaN", values, np.isnan(values))
+    checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)
 
 

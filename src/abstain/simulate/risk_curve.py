@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.errors import InputError
 from abstain.typing import FloatArray
 

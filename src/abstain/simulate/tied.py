@@ -177,7 +177,7 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     """
     _without_ties(population)
     values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds").astype(float)
-    checks.refuse("thresholds", "must ascend", values[1:], np.diff(values) <= 0)
+    checks.reject_entries("thresholds", "must ascend", values[1:], np.diff(values) <= 0)
     return Cut(population, values)
 
 
@@ -324,13 +324,13 @@ def discrete_scores(
         checks.finite(checks.vector(x, name, length=levels.size, like="confidence"), name)
         for x, name in ((mass, "mass"), (risk, "risk"))
     )
-    checks.refuse("mass", "must be above 0", shares, shares <= 0)
+    checks.reject_entries("mass", "must be above 0", shares, shares <= 0)
     checks.unit_interval(risks, "risk")
     if abs(shares.sum() - 1) > 1e-9:
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(levels)
     again = np.append(np.diff(levels[order]) == 0, False)
-    checks.refuse("confidence", "must hold each level once", levels[order], again)
+    checks.reject_entries("confidence", "must hold each level once", levels[order], again)
     ascending = levels[order].astype(np.float64)
     return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order].astype(np.float64))
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 from abstain._foundation.names import split_name as split_name
 from abstain.typing import Split as Split
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from abstain.tables.state_files import load as load
     from abstain.tables.state_files import save as save
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         _reading=("Reading",),
         read=("read_predictions",),

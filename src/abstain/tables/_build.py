@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
@@ -178,13 +178,15 @@ def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
         if not builder.missing.is_chunk and not (column.values > 1).any():
             builder.add_note(
                 f"no value of {name!r} exceeds 1, so the column seems to contain fractions (texts "
-                f"such as '90%' are read as fractions); if so, omit {option('percent', name)}"
+                "such as '90%' are read as fractions); if so, omit "
+                f"{format_option('percent', name)}"
             )
         column = _to_fractions(column, builder.table.source)
     elif not builder.missing.is_chunk and look_like_percentages(column.values):
         builder.add_note(
             f"{name!r} has values from 0 to 100; if it is a percentage, pass "
-            f"{option('percent', name)} to divide it by 100, because ECE and CWSA require fractions"
+            f"{format_option('percent', name)} to divide it by 100, because ECE and CWSA "
+            "require fractions"
         )
     confidence_name = name
     if name in builder.selection.negated:
@@ -202,7 +204,8 @@ def _to_fractions(column: DataColumn, source: str) -> DataColumn:
         row = int(np.flatnonzero(is_outside)[0])
         raise DomainError(
             f"{source}: column {column.name!r} must contain percentages from 0 to 100, because of "
-            f"{option('percent')}; got {column.format_entry(row)} in row {row}, counted from 0"
+            f"{format_option('percent')}; got {column.format_entry(row)} in row {row}, counted "
+            "from 0"
         )
     return replace(column, values=values / 100)
 
@@ -255,8 +258,8 @@ def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: 
     has_small_splits = n_splits > _MAX_SMALL_SPLITS and 2 * n_splits > n_rows and not is_chunk
     if n_splits > _MAX_SPLITS or has_small_splits:
         raise InputError(
-            f"{builder.table.source}: {option('by')} = {', '.join(builder.selection.by)} makes "
-            f"{n_splits:,} splits of {n_rows:,} rows; name columns with few values"
+            f"{builder.table.source}: {format_option('by')} = {', '.join(builder.selection.by)} "
+            f"makes {n_splits:,} splits of {n_rows:,} rows; name columns with few values"
         )
 
 
@@ -292,7 +295,7 @@ def _notes_on_correctness(converted: _ConvertedTable) -> list[Note]:
         return []
     text = (
         f"have a {name!r} that disagrees with {builder.selection.label!r} == "
-        f"{builder.selection.prediction!r}; pass {option('correct', name)} to use the column"
+        f"{builder.selection.prediction!r}; pass {format_option('correct', name)} to use the column"
     )
     return [Note(READING, text, rows=count_rows(differs))]
 
@@ -337,7 +340,7 @@ def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
     )
     text = (
         f"labels that are never predicted, so always wrong: {label_list}, {rows}; if {condition} "
-        f"samples of unknown classes, pass {option('unknown_label', unknown_label)}"
+        f"samples of unknown classes, pass {format_option('unknown_label', unknown_label)}"
     )
     return [Note(READING, text)]
 
@@ -373,7 +376,7 @@ def _warnings_on_pooled_columns(converted: _ConvertedTable) -> list[str]:
             value_list = ", ".join(map(str, values[:4])) + (", ..." if len(values) > 4 else "")
             warnings.append(
                 f"column {name!r} has {len(values):,} values ({value_list}), which are evaluated "
-                f"together; pass {option('by', name)} to evaluate them separately"
+                f"together; pass {format_option('by', name)} to evaluate them separately"
             )
     return warnings
 
@@ -418,6 +421,6 @@ def _warn_of_repeated_ids(splits: Mapping[Split, Predictions], id_column: str | 
     warning = (
         f"{n_repeated:,} of {n_rows:,} rows have the same {id_column!r} as another row. Repeated "
         "rows count twice, and several rows of one subject are not independent: name the subject "
-        f"with {option('group', id_column)} and use clustered intervals"
+        f"with {format_option('group', id_column)} and use clustered intervals"
     )
     return [warning]

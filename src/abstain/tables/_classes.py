@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError
 from abstain.predictions.classes import CodedNames
 from abstain.tables import _conversion
@@ -122,8 +122,8 @@ def _convert_unknown_label(unknown_label: Hashable, label: DataColumn) -> Hashab
         return int(str(unknown_label))
     except ValueError:
         raise InputError(
-            f"{option('unknown_label')} must be a number, because column {label.name!r} contains "
-            f"numbers; got {unknown_label!r}"
+            f"{format_option('unknown_label')} must be a number, because column {label.name!r} "
+            f"contains numbers; got {unknown_label!r}"
         ) from None
 
 
@@ -138,7 +138,7 @@ def _merge_unknown_labels(
     builder.arguments["unknown_label"] = unknown_labels[0]
     if not is_unknown.any():
         names = ", ".join(map(repr, unknown_labels))
-        builder.add_note(f"no sample has the label {names} (from {option('unknown_label')})")
+        builder.add_note(f"no sample has the label {names} (from {format_option('unknown_label')})")
         return values
     text = "have a label of an unknown class, so their predictions are always wrong"
     builder.notes.append(Note(READING, text, rows=count_rows(is_unknown)))
@@ -255,7 +255,7 @@ def _unknown_labels_message(
     return (
         f"{builder.table.source}: {values} of {label.name!r} {verb} no column of class scores: "
         f"{labels}. The classes are {class_list}. If the model lacks these classes, pass "
-        f"{option('unknown_label', unknown_label)}: their samples count as always wrong"
+        f"{format_option('unknown_label', unknown_label)}: their samples count as always wrong"
     )
 
 

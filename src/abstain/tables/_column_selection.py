@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from abstain._foundation.notes import COLUMNS, READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
 from abstain.tables._reading import ALL_CONFIDENCES, ReadingOptions
 from abstain.tables.table import DataTable
@@ -112,7 +112,7 @@ def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
     if len(table.names) > _MAX_LISTED_COLUMNS:
         listed += ", ..."
     return (
-        f"{table.source} has no {noun} {name!r} (requested by {option(role)})."
+        f"{table.source} has no {noun} {name!r} (requested by {format_option(role)})."
         f"{suggest(name, table.names)} Its {noun}s: {listed}"
     )
 
@@ -238,7 +238,7 @@ def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
     if table.grade_columns:
         return (
             f"{table.source} holds several grades of its answers "
-            f"({', '.join(table.grade_columns)}); select one with {option('correct')}"
+            f"({', '.join(table.grade_columns)}); select one with {format_option('correct')}"
         )
     missing_roles = []
     if not selection.label:
@@ -246,7 +246,7 @@ def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
     if not (selection.prediction or _has_class_scores(selection)):
         missing_roles.append(("prediction", "the predicted class"))
     missing = " or ".join(
-        f"{description} ({option(role)}; default names: {', '.join(DEFAULT_NAMES[role])})"
+        f"{description} ({format_option(role)}; default names: {', '.join(DEFAULT_NAMES[role])})"
         for role, description in missing_roles
     )
     noun = "key" if table.has_keys else "column"
@@ -284,7 +284,7 @@ def _select_confidences(
         raise MissingInputError(
             f"{table.source} has no column with a default name for the confidence "
             f"({', '.join(DEFAULT_NAMES['confidence'])}); name the column with "
-            f"{option('confidence')}. Its columns: "
+            f"{format_option('confidence')}. Its columns: "
             f"{', '.join(table.names[:_MAX_LISTED_COLUMNS])}."
             f"{_class_scores_hint(table, selection)}{notes_on_file}"
         )
@@ -304,8 +304,8 @@ def _confidences_named_by(
         return frozenset()
     if not selection.confidence:
         raise InputError(
-            f"{table.source}: {option(role)} requires a column of confidence, and none is "
-            f"selected; name it with {option('confidence')}"
+            f"{table.source}: {format_option(role)} requires a column of confidence, and none is "
+            f"selected; name it with {format_option('confidence')}"
         )
     if requested == ALL_CONFIDENCES:
         return frozenset(selection.confidence)
@@ -313,8 +313,8 @@ def _confidences_named_by(
     for name in names:
         if name not in selection.confidence:
             raise InputError(
-                f"{table.source}: {option(role)} names {name!r}, which is not read as a "
-                f"confidence; name it with {option('confidence')} too"
+                f"{table.source}: {format_option(role)} names {name!r}, which is not read as a "
+                f"confidence; name it with {format_option('confidence')} too"
             )
     return frozenset(names)
 
@@ -356,7 +356,7 @@ def _add_unused_notes(
         if name is not None:
             text = (
                 f"column {name!r} is not used: the prediction is the class with the largest "
-                f"score; pass {option('prediction', name)} to use the column"
+                f"score; pass {format_option('prediction', name)} to use the column"
             )
             selection.notes.append(Note(READING, text))
     hint = "" if selection.class_scores else _class_scores_hint(table, selection)
@@ -380,8 +380,8 @@ def _class_scores_hint(table: DataTable, selection: ColumnSelection) -> str:
     other_patterns = [p for p in patterns if p != logit_pattern] or [logit_pattern]
     return (
         f" Columns {ranges} look like class scores and were not used; pass "
-        f"{option('probabilities', other_patterns[0])} or {option('logits', logit_pattern)}, "
-        "depending on their kind."
+        f"{format_option('probabilities', other_patterns[0])} or "
+        f"{format_option('logits', logit_pattern)}, depending on their kind."
     )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from abstain._foundation.checks import EXACT
-from abstain._foundation.option_words import option
+from abstain._foundation.checks import FIRST_INEXACT_INTEGER
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
@@ -47,7 +47,7 @@ def _text_column_message(column: DataColumn, role: str, source: str, *, is_untyp
     if has_only_numbers:
         hint = " These are numbers saved as text: convert the column to a numeric type and save it."
     elif "," in value and _is_number(value.strip("'").replace(",", ".")):
-        hint = f" If the comma is the decimal mark, pass {option('decimal', ',')}."
+        hint = f" If the comma is the decimal mark, pass {format_option('decimal', ',')}."
     elif is_untyped:
         hint = " Leave missing entries empty."
     return (
@@ -115,10 +115,10 @@ def class_column(column: DataColumn) -> DataColumn:
         raise DomainError(
             f"column {column.name!r} must contain classes (text or whole numbers); "
             f"got {column.format_entry(row)} in row {row}, counted from 0. For regression, pass a "
-            f"column with the loss of each prediction: {option('loss')}"
+            f"column with the loss of each prediction: {format_option('loss')}"
         )
     values = np.where(np.isnan(column.values), 0, column.values)
-    if np.abs(values).max(initial=0) >= EXACT:
+    if np.abs(values).max(initial=0) >= FIRST_INEXACT_INTEGER:
         row = int(np.argmax(np.abs(values)))
         raise DomainError(
             f"column {column.name!r} has classes as floats that are too large to be exact; got "

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstain._foundation.input_files import HEADER, opened
-from abstain._foundation.json_records import parsed, replace_lone_surrogates
+from abstain._foundation.input_files import MAX_HEADER_BYTES, open_regular_file
+from abstain._foundation.json_records import parse_object, replace_lone_surrogates
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 
@@ -30,7 +30,9 @@ _BLOCK_BYTES = 1 << 20
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_lines(file: IO[bytes], source: str, max_bytes: int | None = HEADER) -> Iterator[str]:
+def read_lines(
+    file: IO[bytes], source: str, max_bytes: int | None = MAX_HEADER_BYTES
+) -> Iterator[str]:
     """Yield the lines of a text; raise an error after `max_bytes` bytes unless it is None.
 
     As in JSON and CSV, characters such as U+2028 do not end a line.
@@ -64,7 +66,7 @@ def read_lines(file: IO[bytes], source: str, max_bytes: int | None = HEADER) -> 
 
 def check_encoding(path: Path) -> None:
     """Raise an error that names the probable encoding of a text file that is not UTF-8."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         for _ in read_lines(file, path.name, None):
             pass
 
@@ -85,7 +87,7 @@ def read_header(path: Path) -> tuple[list[str], str, str]:
 
     The header is one record: a quoted name may contain separators, quotes and line ends.
     """
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         lines = read_lines(file, path.name)
         header_lines = _read_first_record(lines)
         separator, note = _find_separator("".join(header_lines), path)
@@ -136,7 +138,7 @@ def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
     """
     n_rows = -1  # The header is not a row.
     remainder = b""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         while block := file.read(_SEARCH_BYTES):
             lines, line_end, remainder = (remainder + block).rpartition(b"\n")
             n_lines = _count_simple_lines(lines + line_end, n_columns, separator)
@@ -168,7 +170,7 @@ def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | No
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
     """Return the keys of the first line; empty if it is not JSON, which raises an error later."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         line = next((line for line in read_lines(file, path.name) if line.strip()), "")
     try:
         row = json.loads(line)
@@ -212,7 +214,7 @@ def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            yield parsed(line, finite=False)
+            yield parse_object(line, finite=False)
         except InputError as error:
             raise FileFormatError(
                 f"{source}: line {line_number} is not a JSON object such as {{'label': 1}}: {error}"

@@ -7,7 +7,7 @@ from typing import Any
 from abstain._foundation.checks import one_of
 from abstain._foundation.names import split_name
 from abstain._foundation.notes import Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, UnknownNameError
 from abstain.predictions import Predictions
 from abstain.typing import Split
@@ -61,16 +61,17 @@ def make_options(**values: Any) -> ReadingOptions:
     for name in _COLUMNS:
         column = values.get(name)
         if column is not None and not isinstance(column, str):
-            raise InputError(f"{option(name)} must be the name of a column; got {column!r}")
+            raise InputError(f"{format_option(name)} must be the name of a column; got {column!r}")
     values["unknown_label"] = _as_tuple(values["unknown_label"])
     if values["logits"] and values["probabilities"]:
         raise InputError(
-            f"{option('logits')} and {option('probabilities')} exclude each other: probabilities "
-            "are computed from logits"
+            f"{format_option('logits')} and {format_option('probabilities')} exclude each "
+            "other: probabilities are computed from logits"
         )
     if values["correct"] and values["loss"]:
         raise InputError(
-            f"{option('correct')} and {option('loss')} exclude each other: the loss is 1 - correct"
+            f"{format_option('correct')} and {format_option('loss')} exclude each other: the "
+            "loss is 1 - correct"
         )
     return ReadingOptions(**values)
 
@@ -89,7 +90,9 @@ def _column_names(names: ColumnNames | bool | None, option_name: str) -> tuple[s
     entries: tuple[Any, ...] = (names,) if isinstance(names, str | bool) else tuple(names)
     for entry in entries:
         if not isinstance(entry, str):
-            raise InputError(f"{option(option_name)} must be names of columns; got {entry!r}")
+            raise InputError(
+                f"{format_option(option_name)} must be names of columns; got {entry!r}"
+            )
     return tuple(dict.fromkeys(entries))
 
 

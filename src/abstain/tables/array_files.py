@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from abstain._foundation.archives import array_of
+from abstain._foundation.archives import read_npy
 from abstain.errors import InputError, ShapeError
 from abstain.tables.table import DataTable, from_arrays
 
@@ -13,7 +13,7 @@ SUFFIX: Final = ".npy"
 
 def open_array(path: Path) -> DataTable:
     """Open a file with one array as a table; the column has the name of the file."""
-    return from_arrays({path.stem: array_of(path)}, path.name)
+    return from_arrays({path.stem: read_npy(path)}, path.name)
 
 
 def are_arrays(paths: Sequence[Path]) -> bool:
@@ -34,7 +34,7 @@ def open_arrays(paths: Sequence[Path]) -> DataTable:
     for path in paths:
         if path.stem in arrays:
             raise InputError(f"two files contain an array named {path.stem!r}; names must differ")
-        arrays[path.stem] = array_of(path)
+        arrays[path.stem] = read_npy(path)
     source = ", ".join(path.name for path in paths)
     lengths = {name: array.shape[:1] for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:

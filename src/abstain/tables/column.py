@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstain._foundation.checks import EXACT, refuse_tied
+from abstain._foundation.checks import FIRST_INEXACT_INTEGER, reject_rounding_ties
 from abstain._foundation.notes import DROPPED, READING, Note, RowCount
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables.number_formats import parse_numbers
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
@@ -238,10 +238,10 @@ def to_number(column: DataColumn) -> DataColumn:
 
 def _check_distinct_as_float64(texts: list[str], numbers: FloatArray, name: str) -> None:
     """Raise an error if different integers in a text file have the same value as float64."""
-    is_large = np.abs(numbers) >= EXACT
+    is_large = np.abs(numbers) >= FIRST_INEXACT_INTEGER
     large = [i for i in np.flatnonzero(is_large) if texts[i].lstrip("+-").isdigit()]
     exact = np.array([int(texts[i]) for i in large], dtype=object)
-    refuse_tied(exact, numbers[large], name)
+    reject_rounding_ties(exact, numbers[large], name)
 
 
 # --------------------------------------------------------------------------- missing entries
@@ -357,11 +357,11 @@ class MissingEntries:
         self, name: str, is_missing: BoolArray, role: str, *, can_reject: bool = True
     ) -> str:
         row = int(np.flatnonzero(is_missing)[0])
-        remedies = f"{option('missing', 'drop')} removes these rows"
+        remedies = f"{format_option('missing', 'drop')} removes these rows"
         if can_reject and not self.is_chunk:
             remedies += (
-                f"; {option('missing', 'reject')} counts them as abstentions with the lowest "
-                "confidence"
+                f"; {format_option('missing', 'reject')} counts them as abstentions with the "
+                "lowest confidence"
             )
         return (
             f"{self.source}: {count_rows(is_missing)} have no {role} in {name!r}, the first in row "

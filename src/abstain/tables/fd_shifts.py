@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.notes import COLUMNS, EXTERNAL_CONFIDENCE, READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
@@ -105,12 +105,12 @@ def _check_options(options: ReadingOptions, path: Path) -> None:
     unsupported = [name for name in options.non_default if name not in _SUPPORTED_OPTIONS]
     if unsupported:
         raise InputError(
-            f"{option(unsupported[0])} does not apply to {path.name}: FD-Shifts files have no "
-            "named columns"
+            f"{format_option(unsupported[0])} does not apply to {path.name}: FD-Shifts files "
+            "have no named columns"
         )
     if options.by not in {(), ("dataset",)}:
         raise InputError(
-            f"{option('by')} can only be 'dataset' for FD-Shifts results; "
+            f"{format_option('by')} can only be 'dataset' for FD-Shifts results; "
             f"got {', '.join(options.by)}"
         )
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from abstain._foundation import input_files
 from abstain._foundation.archives import Archive
-from abstain._foundation.checks import EXACT
+from abstain._foundation.checks import FIRST_INEXACT_INTEGER
 from abstain._foundation.input_files import (
-    opened,
-    refuse_absent,
-    refuse_beyond_memory,
-    size_of,
+    check_exists,
+    check_fits_memory,
+    file_size,
+    open_regular_file,
 )
 from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
@@ -73,11 +73,11 @@ _MAX_COLUMNS = 200_000
 
 def open_table(path: Path) -> DataTable:
     """Open one file by its suffix."""
-    refuse_absent(path)
+    check_exists(path)
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         raise FileFormatError(_unknown_suffix_message(path))
-    if size_of(path) == 0:
+    if file_size(path) == 0:
         raise FileFormatError(f"{path.name} is empty (0 bytes)")
     return opener(path)
 
@@ -102,9 +102,9 @@ def _open_csv(path: Path) -> DataTable:
     names, separator, note = read_header(path)
     _check_number_of_columns(len(names), path.name)
     check_unique_names(names, path.name)
-    refuse_beyond_memory(size_of(path), path.name, "its text")
+    check_fits_memory(file_size(path), path.name, "its text")
     table = None
-    if size_of(path) >= _LARGE_CSV_BYTES:
+    if file_size(path) >= _LARGE_CSV_BYTES:
         n_rows = count_simple_rows(path, len(names), separator)
         if n_rows is not None:
             table = _open_columns(path, names, separator, n_rows)
@@ -117,7 +117,7 @@ def _open_csv(path: Path) -> DataTable:
 def _csv_errors(path: Path) -> Iterator[None]:
     """Raise FileFormatError if polars cannot read a text; name its encoding if it is not UTF-8."""
     try:
-        with plain_words(path.name, _format(path)):
+        with polars_errors_as_format_errors(path.name, _format(path)):
             yield
     except FileFormatError as error:
         if "utf-8" in str(error):
@@ -161,7 +161,7 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
     def read_as_text(name: str) -> DataColumn:
         return from_series(read((name,), infer_schema=False)[name])
 
-    with opened(path) as file, _csv_errors(path):
+    with open_regular_file(path) as file, _csv_errors(path):
         first_lines = b"".join(islice(file, 1 + _INFERENCE_ROWS))
         first_rows = pl.read_csv(first_lines, separator=separator, infer_schema_length=None)
         first_rows.columns = names
@@ -175,7 +175,7 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
 def _has_inexact_integers(frame: "pl.DataFrame") -> bool:
     """Return whether a column of floats has numbers too large to be exact if they are integers."""
     floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
-    return any((np.abs(column.to_numpy()) >= EXACT).any() for column in floats)
+    return any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats)
 
 
 def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
@@ -237,8 +237,8 @@ def _format(path: Path) -> str:
 
 def _open_jsonl(path: Path) -> DataTable:
     _check_number_of_columns(len(first_keys(path)), path.name)
-    refuse_beyond_memory(size_of(path), path.name, "its text")
-    with opened(path) as file:
+    check_fits_memory(file_size(path), path.name, "its text")
+    with open_regular_file(path) as file:
         if is_log(path):
             return lm_eval.make_table(json_rows(file, path.name), path.name)
         return read_json_lines(file, path.name)
@@ -268,7 +268,7 @@ def read_json_lines(file: IO[bytes], source: str) -> DataTable:
         file.seek(0)
         rows = list(json_rows(file, source))
         if frame is None:
-            with plain_words(source, source.rpartition(".")[2]):
+            with polars_errors_as_format_errors(source, source.rpartition(".")[2]):
                 frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     check_columns(frame.width, source)
     return from_polars(frame, source)
@@ -298,7 +298,7 @@ def _open_scan(
     """
     import polars as pl
 
-    with plain_words(path.name, _format(path)):
+    with polars_errors_as_format_errors(path.name, _format(path)):
         lazy_frame = scan()
         schema = lazy_frame.collect_schema()
         n_rows = int(lazy_frame.select(pl.len()).collect().item())
@@ -306,9 +306,9 @@ def _open_scan(
 
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
         n_bytes = sum(n_rows * _min_bytes_per_entry(schema[name]) for name in names)
-        refuse_beyond_memory(n_bytes, path.name, f"a table of {n_rows:,} rows")
+        check_fits_memory(n_bytes, path.name, f"a table of {n_rows:,} rows")
         check(names)
-        with plain_words(path.name, _format(path)):
+        with polars_errors_as_format_errors(path.name, _format(path)):
             return lazy_frame.select(names).collect()
 
     return from_scan(schema, n_rows, read, path.name)
@@ -337,10 +337,10 @@ def _open_ipc(path: Path) -> DataTable:
     import polars as pl
 
     # The suffix .arrow is used for two layouts, files and streams; only files begin with a mark.
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         if file.read(6) == b"ARROW1":
             return _open_scan(path, lambda: pl.scan_ipc(path, glob=False))
-    with opened(path) as file, plain_words(path.name, _format(path)):
+    with open_regular_file(path) as file, polars_errors_as_format_errors(path.name, _format(path)):
         frame = pl.read_ipc_stream(file)
     check_columns(frame.width, path.name)
     return from_polars(frame, path.name)
@@ -371,9 +371,11 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
 }
 
 
-def plain_words(source: str, format_name: str) -> AbstractContextManager[None]:
+def polars_errors_as_format_errors(source: str, format_name: str) -> AbstractContextManager[None]:
     """Convert the errors that polars raises for a damaged file to a FileFormatError."""
     import polars as pl
 
     # A panic of polars is not a subclass of Exception.
-    return input_files.plain_words(source, format_name, (pl.exceptions.PanicException,))
+    return input_files.library_errors_as_format_errors(
+        source, format_name, (pl.exceptions.PanicException,)
+    )

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from abstain._foundation.input_files import content, opened
-from abstain._foundation.json_records import parsed
+from abstain._foundation.input_files import open_regular_file, read_bytes
+from abstain._foundation.json_records import parse_object
 from abstain.errors import FileFormatError, InputError
-from abstain.tables.files import check_columns, plain_words
+from abstain.tables.files import check_columns, polars_errors_as_format_errors
 from abstain.tables.table import DataTable, from_frame, from_polars
 
 #: File with the list of files of a data set, and file with the list of its splits.
@@ -72,9 +72,12 @@ def _open_saved_dataset(folder: Path) -> DataTable:
         _raise_format_error(folder, f"{_DATASET_FILE} must list its files")
     frames = []
     for name in map(str, names):
-        with opened(folder / name) as file, plain_words(f"{folder.name}/{name}", "arrow"):
+        with (
+            open_regular_file(folder / name) as file,
+            polars_errors_as_format_errors(f"{folder.name}/{name}", "arrow"),
+        ):
             frames.append(pl.read_ipc_stream(file))
-    with plain_words(folder.name, "arrow"):
+    with polars_errors_as_format_errors(folder.name, "arrow"):
         frame = pl.concat(frames)
     check_columns(frame.width, folder.name)
     return from_polars(frame, folder.name)
@@ -87,7 +90,7 @@ def _is_plain_name(name: object) -> bool:
 
 def _read_fields(folder: Path, file: str) -> dict[str, Any]:
     try:
-        return parsed(content(folder / file).decode())
+        return parse_object(read_bytes(folder / file).decode())
     except (UnicodeDecodeError, InputError) as error:
         raise FileFormatError(f"{folder.name}/{file} cannot be read: {error}") from None
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError, suggest
 from abstain.tables._reading import ReadingOptions
 from abstain.tables.column import DataColumn
@@ -45,8 +45,8 @@ def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, 
     kind, requested_scores = _class_scores_option(options)
     if options.id is None:
         raise MissingInputError(
-            f"{option('long')} requires the column with the name of each sample; pass it with "
-            f"{option('id')}"
+            f"{format_option('long')} requires the column with the name of each sample; pass it "
+            f"with {format_option('id')}"
         )
     id_column = _find_column(table, options.id)
     class_column = _find_column(table, options.long)
@@ -76,8 +76,8 @@ def _class_scores_option(options: ReadingOptions) -> tuple[str, str]:
         if len(names) == 1:
             return kind, names[0]
     raise InputError(
-        f"{option('long')} requires the one column of class scores; name it with "
-        f"{option('probabilities')} or {option('logits')}"
+        f"{format_option('long')} requires the one column of class scores; name it with "
+        f"{format_option('probabilities')} or {format_option('logits')}"
     )
 
 
@@ -126,7 +126,7 @@ def _index_rows(samples: _Samples, class_codes: IntArray, class_names: list[str]
         raise DomainError(
             f"the sample {samples.format_name(row)} has two rows for the class "
             f"{class_names[class_codes[row]]!r}; drop one, or name the column that distinguishes "
-            f"them with {option('by')}"
+            f"them with {format_option('by')}"
         )
     missing_pairs = np.argwhere(row_index < 0)
     if missing_pairs.size:

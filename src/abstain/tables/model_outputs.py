@@ -16,17 +16,22 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from abstain._foundation.archives import verify_archive
-from abstain._foundation.extras import has
-from abstain._foundation.imports import Deferred
-from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
-from abstain._foundation.json_records import value_of
+from abstain._foundation.input_files import (
+    check_fits_memory,
+    file_size,
+    library_errors_as_format_errors,
+    read_bytes,
+)
+from abstain._foundation.json_records import parse_value
+from abstain._foundation.lazy_imports import LazyModule
 from abstain._foundation.notes import READING, Note
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables.logs import inspect_ai
 from abstain.tables.table import DataTable, from_arrays, from_polars
 from abstain.typing import Array
 
-torch = Deferred("torch")
+torch = LazyModule("torch")
 
 #: Maximum size of a JSON text in bytes.
 _MAX_JSON_BYTES: Final = 1 << 30
@@ -53,10 +58,10 @@ _TORCH_HINT: Final = 'save the outputs with torch.save({"logits": ..., "labels":
 
 def open_json(path: Path) -> DataTable:
     """Open a JSON text with arrays by key, or with a list of rows."""
-    n_bytes = _MEMORY_PER_JSON_BYTE * size_of(path)
-    refuse_beyond_memory(n_bytes, path.name, "its text with all numbers")
+    n_bytes = _MEMORY_PER_JSON_BYTE * file_size(path)
+    check_fits_memory(n_bytes, path.name, "its text with all numbers")
     try:
-        contents = value_of(content(path, _MAX_JSON_BYTES).decode(), finite=False)
+        contents = parse_value(read_bytes(path, _MAX_JSON_BYTES).decode(), finite=False)
     except UnicodeDecodeError:
         _raise_format_error(path, "is not text in UTF-8", _JSON_HINT)
     except InputError as error:
@@ -81,7 +86,7 @@ def _table_from_rows(path: Path, rows: list[Any]) -> DataTable:
 
     if not rows or not all(isinstance(row, dict) for row in rows):
         _raise_format_error(path, "contains a list whose entries are not objects", _JSON_HINT)
-    with plain_words(path.name, "json"):
+    with library_errors_as_format_errors(path.name, "json"):
         frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     if frame.width == 0:
         _raise_format_error(path, "contains objects without fields", _JSON_HINT)
@@ -102,7 +107,7 @@ def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
 def open_torch(path: Path) -> DataTable:
     """Open a dictionary of tensors that `torch.save` wrote."""
     _check_archive(path)
-    if not has("torch"):
+    if not is_installed("torch"):
         raise MissingInputError(f"{path.name} is read with torch: pip install 'abstain[torch]'")
     contents = _load_torch(path)
     if not isinstance(contents, Mapping) or not all(isinstance(name, str) for name in contents):
@@ -141,15 +146,18 @@ def _array_from_list(path: Path, name: str, values: list[Any]) -> Array:
 # ------------------------------------------------------------------------------------ torch
 def _check_archive(path: Path) -> None:
     """Raise an error for old formats of `torch.save` (before 2020) and for wrong sizes."""
-    with plain_words(path.name, _TORCH_FORMAT):
+    with library_errors_as_format_errors(path.name, _TORCH_FORMAT):
         is_archive = zipfile.is_zipfile(path)
     if not is_archive:
         _raise_format_error(path, "is not an archive of tensors", _TORCH_HINT)
-    with plain_words(path.name, _TORCH_FORMAT), zipfile.ZipFile(path) as archive:
+    with (
+        library_errors_as_format_errors(path.name, _TORCH_FORMAT),
+        zipfile.ZipFile(path) as archive,
+    ):
         members = archive.infolist()
     if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
         _raise_format_error(path, "is compressed, which `torch.save` never does", _TORCH_HINT)
-    refuse_beyond_memory(sum(m.file_size for m in members), path.name, "its tensors")
+    check_fits_memory(sum(m.file_size for m in members), path.name, "its tensors")
     verify_archive(path, _TORCH_FORMAT)
 
 
@@ -190,7 +198,7 @@ def _to_array(path: Path, name: str, value: Any) -> Array:
     if isinstance(value, list | tuple):
         return _array_from_list(path, name, list(value))
     size = math.prod(value.shape) * value.dtype.itemsize
-    refuse_beyond_memory(size, path.name, f"the array {name!r}")
+    check_fits_memory(size, path.name, f"the array {name!r}")
     if isinstance(value, np.ndarray):
         return value
     if value.layout != torch.strided or value.is_quantized:

@@ -14,7 +14,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final
 
-from abstain._foundation.input_files import opened, refuse_beyond_memory
+from abstain._foundation.input_files import check_fits_memory, open_regular_file
 from abstain.errors import FileFormatError
 
 #: First and last bytes of a file; the last 8 bytes are the length of the footer and this mark.
@@ -78,7 +78,7 @@ def read_footer(path: Path) -> tuple[RowGroup, ...]:
 def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...]:
     """Read the footer once for all chunks of a file; `state` is a part of the cache key."""
     del state
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         length = file.seek(0, os.SEEK_END)
         file.seek(max(length - _TAIL_BYTES, 0))
         tail = file.read(_TAIL_BYTES)
@@ -150,7 +150,7 @@ def check_pages(
     """
     groups = _groups_in_range(read_footer(path), start, stop)
     chunks = [chunk for group in groups for chunk in group.chunks if chunk.path[0] in columns]
-    with opened(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+    with open_regular_file(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         for chunk in chunks:
             _check_chunk(content, source, chunk)
 
@@ -189,7 +189,7 @@ def _check_chunk(content: mmap, source: str, chunk: ColumnChunk) -> None:
         raise FileFormatError(
             f"{source} cannot be read as parquet: the column {chunk.path[0]!r} is damaged"
         ) from error
-    refuse_beyond_memory(n_bytes, source, f"the column {chunk.path[0]!r}")
+    check_fits_memory(n_bytes, source, f"the column {chunk.path[0]!r}")
 
 
 def _read_page_header(content: mmap, start: int, end: int) -> tuple[Mapping[int, Any], int]:

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.frames import are_rows
-from abstain._foundation.input_files import refuse_absent
+from abstain._foundation.frames import is_list_of_rows
+from abstain._foundation.input_files import check_exists
 from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -180,7 +180,7 @@ def read_predictions(
     )
     if isinstance(source, str | Path):
         return _read_path(Path(source), options)
-    if are_rows(source) and source:
+    if is_list_of_rows(source) and source:
         return _read_table(from_rows(source, "the list of rows"), options)
     if isinstance(source, list | tuple):
         return _read_files(source, options)
@@ -209,7 +209,7 @@ def _open_object(source: Any) -> DataTable:
 
 
 def _read_path(path: Path, options: ReadingOptions) -> Reading:
-    refuse_absent(path)
+    check_exists(path)
     if path.is_dir() and hugging_face.is_saved(path):
         return _read_tables(hugging_face.saved_tables(path), hugging_face.SPLIT, options)
     if path.is_dir():

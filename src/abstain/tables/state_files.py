@@ -13,10 +13,10 @@ import numpy as np
 from abstain._foundation import json_records
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
-from abstain._foundation.frames import InNotebook
-from abstain._foundation.imports import later
-from abstain._foundation.input_files import TEXT, content, opened
-from abstain._foundation.json_records import ARCHIVES, READERS, Written
+from abstain._foundation.frames import NotebookDisplay
+from abstain._foundation.input_files import MAX_TEXT_BYTES, open_regular_file, read_bytes
+from abstain._foundation.json_records import ARCHIVE_READERS, READERS, JsonRecord
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
@@ -36,7 +36,7 @@ class Stored(Protocol):
 
 
 #: Objects that `save` writes and `load` reads.
-Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Written | Stored
+Saved: TypeAlias = DecisionRule | Calibration | FittedScore | JsonRecord | Stored
 
 #: Version of archives; JSON texts have their own versions.
 _VERSION = 1
@@ -60,12 +60,15 @@ def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., An
 
 
 _register_reader("abstain.evaluation.calibration", "calibrated_score", READERS)
-_register_reader("abstain.evaluation.calibration", "calibrated_score", ARCHIVES)
-_register_reader("abstain.monitoring.monitor", "monitor", ARCHIVES)
+_register_reader("abstain.evaluation.calibration", "calibrated_score", ARCHIVE_READERS)
+_register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
 #: Suffixes of the page and of the table of a result.
 _PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
 # The report is a higher layer, so it is imported when a page is written.
-_as_said, _written = later("abstain.report.notebook:as_said"), later("abstain.report.output:write")
+_as_said, _written = (
+    lazy_function("abstain.report.notebook:as_said"),
+    lazy_function("abstain.report.output:write"),
+)
 #: Types of class names that JSON preserves.
 _CLASS_NAME_TYPES = (str, int, float, bool)
 
@@ -115,7 +118,7 @@ def save(obj: Saved, path: str | Path) -> Path:
     1
     """
     path = _to_path(path)
-    if isinstance(obj, InNotebook) and path.suffix in {*_PAGE_SUFFIXES, *_TABLE_SUFFIXES}:
+    if isinstance(obj, NotebookDisplay) and path.suffix in {*_PAGE_SUFFIXES, *_TABLE_SUFFIXES}:
         return _save_result(obj, path)
     if _has_arrays(obj):
         _check_suffix(path, ".npz", "a fitted score" if hasattr(obj, "score") else "a monitor")
@@ -140,10 +143,10 @@ def _save_result(result: object, path: Path) -> Path:
 def json_file(obj: Saved) -> bytes:
     """Return the content of the JSON file of a rule or a calibration."""
     text = (_to_json(obj).rstrip("\n") + "\n").encode()
-    if len(text) > TEXT:
+    if len(text) > MAX_TEXT_BYTES:
         raise InputError(
-            f"the JSON file would exceed {TEXT >> 20} MB, the limit of `load`; bin the calibration "
-            "first"
+            f"the JSON file would exceed {MAX_TEXT_BYTES >> 20} MB, the limit of `load`; bin "
+            "the calibration first"
         )
     return text
 
@@ -181,7 +184,7 @@ def load(path: str | Path) -> Saved:
     True
     """
     path = _to_path(path)
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         start = file.read(4)
     if start == b"PK\x03\x04" or path.suffix == ".npz":
         return _load_archive(path)
@@ -226,8 +229,8 @@ def _load_archive(path: Path) -> Saved:
     fields = _parse_object(path, _read_json_entry(path, archive))
     arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
     try:
-        json_records.take_version(fields, "version", (_VERSION,))
-        read: Callable[..., Saved] = ARCHIVES.get(str(fields.get("kind")), from_arrays)
+        json_records.pop_version(fields, "version", (_VERSION,))
+        read: Callable[..., Saved] = ARCHIVE_READERS.get(str(fields.get("kind")), from_arrays)
         return read(fields, arrays)
     except InputError as error:
         _raise_format_error(path, str(error), error)
@@ -241,17 +244,17 @@ def _read_json_entry(path: Path, archive: Archive) -> str:
         _raise_format_error(
             path, f"it has no entry {_JSON_ENTRY!r}, so it was not written by `save`"
         )
-    if header.size > TEXT:
-        _raise_format_error(path, f"the entry {_JSON_ENTRY!r} exceeds {TEXT >> 20} MB")
+    if header.n_bytes > MAX_TEXT_BYTES:
+        _raise_format_error(path, f"the entry {_JSON_ENTRY!r} exceeds {MAX_TEXT_BYTES >> 20} MB")
     return _decode(path, archive[_JSON_ENTRY].tobytes())
 
 
 # --------------------------------------------------------------------------------- JSON
 def _load_json(path: Path) -> Saved:
-    text = _decode(path, content(path))
+    text = _decode(path, read_bytes(path))
     fields = _parse_object(path, text)
     try:
-        return READERS[json_records.take_kind(fields, READERS)](text)
+        return READERS[json_records.pop_kind(fields, READERS)](text)
     except (InputError, FileFormatError) as error:
         _raise_format_error(path, str(error), error)
 
@@ -266,7 +269,7 @@ def _decode(path: Path, content: bytes) -> str:
 def _parse_object(path: Path, text: str) -> dict[str, Any]:
     """Return the fields of a JSON object."""
     try:
-        return json_records.parsed(text)
+        return json_records.parse_object(text)
     except InputError as error:
         _raise_format_error(path, str(error), error)
 
@@ -293,7 +296,7 @@ def _to_json(obj: object) -> str:
         text = str(to_json())
         if json.loads(text).get("kind") in READERS:
             return text
-    if isinstance(obj, InNotebook):
+    if isinstance(obj, NotebookDisplay):
         suffixes = ", ".join((*_PAGE_SUFFIXES, *_TABLE_SUFFIXES))
         hint = f"; a result is saved to a file with the suffix {suffixes}"
     elif isinstance(getattr(obj, "state", None), FittedScore):

@@ -9,10 +9,10 @@ import numpy as np
 
 from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.extras import has
 from abstain._foundation.frames import is_arrow_table
-from abstain._foundation.input_files import plain_words
+from abstain._foundation.input_files import library_errors_as_format_errors
 from abstain._foundation.notes import Note
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError, MissingInputError
 from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array
@@ -243,7 +243,9 @@ def _from_arrow(native: Any, source: str) -> DataTable:
     """Wrap Arrow data, such as a RecordBatch of pyarrow or a reader of batches."""
     import polars as pl
 
-    with plain_words(source, "an Arrow stream", (pl.exceptions.PanicException,)):
+    with library_errors_as_format_errors(
+        source, "an Arrow stream", (pl.exceptions.PanicException,)
+    ):
         frame = pl.DataFrame(native)
     return from_polars(frame, source)
 
@@ -252,7 +254,7 @@ def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
     """Wrap a list of mappings, one per row."""
     import polars as pl
 
-    with plain_words(source, "rows", (pl.exceptions.PanicException,)):
+    with library_errors_as_format_errors(source, "rows", (pl.exceptions.PanicException,)):
         frame = pl.DataFrame([dict(row) for row in rows], infer_schema_length=None, strict=False)
     return from_polars(frame, source)
 
@@ -261,7 +263,7 @@ def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
     """Convert a polars dataframe to pandas or pyarrow."""
     import narwhals as nw
 
-    if not has(backend):
+    if not is_installed(backend):
         raise MissingInputError(
             f"`backend` is {backend!r}, which is not installed: pip install {backend}"
         )

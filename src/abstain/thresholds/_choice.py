@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.scored import Scored, scored_on_host
+from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.errors import DomainError, InputError
 from abstain.thresholds.entry import Guarantee
 from abstain.thresholds.rule import DecisionRule
@@ -47,7 +47,7 @@ def chosen(
     samples is given.
     """
     groups = s.groups
-    weight, wrong = float(groups.through[index]), float(groups.loss_through[index])
+    weight, wrong = float(groups.cumulative_weight[index]), float(groups.cumulative_loss[index])
     at = float(groups.confidence[index]) if threshold is None else threshold
     return DecisionRule(
         aim.method,
@@ -57,10 +57,10 @@ def chosen(
         aim.target,
         aim.delta,
         bound,
-        groups.n,
-        int(groups.count_through[index]),
+        groups.n_samples,
+        int(groups.cumulative_count[index]),
         _failures(s, at) if has_losses else None,
-        min(weight / groups.total, 1.0),
+        min(weight / groups.total_weight, 1.0),
         wrong / weight if has_losses else None,
         promised_for=aim.promised_for,
     )
@@ -77,7 +77,7 @@ def unattainable(s: Scored, aim: Aim, reason: str, *, has_losses: bool = True) -
         aim.target,
         aim.delta,
         None,
-        s.groups.n if known else 0,
+        s.groups.n_samples if known else 0,
         0,
         0 if has_losses else None,
         0.0 if known else None,
@@ -96,7 +96,7 @@ def _failures(s: Scored, threshold: float) -> int:
 def without_loss(confidence: AnyArray, weight: AnyArray | None = None) -> Scored:
     """Validate confidences for a rule that needs no loss."""
     values = checks.confidence(confidence)
-    return scored_on_host(values, np.zeros(values.size, dtype=np.bool_), weight)
+    return validate_samples_on_host(values, np.zeros(values.size, dtype=np.bool_), weight)
 
 
 def guaranteed(
@@ -104,7 +104,7 @@ def guaranteed(
 ) -> Scored:
     """Validate the data of a rule with a guarantee: independent samples of equal weight."""
     refuse_weights(weight, method=method)
-    return scored_on_host(confidence, loss)
+    return validate_samples_on_host(confidence, loss)
 
 
 def refuse_weights(weight: AnyArray | None, *, method: str) -> None:

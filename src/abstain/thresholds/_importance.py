@@ -10,7 +10,7 @@ By the inequality of Markov that mean reaches 1 / alpha with chance at most alph
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
@@ -64,7 +64,7 @@ def refuted(s: Scored, aim: Aim, alpha: float, among: BoolArray | None = None) -
     share = _shares(s, aim)
     share = share if among is None else np.where(among, share, 0.0)
     order = np.argsort(-s.confidence.astype(np.float64), kind="stable")
-    ends = s.groups.count_through - 1
+    ends = s.groups.cumulative_count - 1
     moved = (share * (s.loss.astype(np.float64) - aim.target))[order]
     wealth = np.empty((bets.size, ends.size))
     for i, bet in enumerate(bets):

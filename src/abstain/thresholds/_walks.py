@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
 from abstain.thresholds._importance import few_drawn, refuted
@@ -80,7 +80,7 @@ def start_of(groups: TieGroups, rank: int) -> int:
     One past the end, when all n samples are in the start. A walk whose first group holds its start
     too begins with that group: there is nothing above it.
     """
-    return int(np.searchsorted(groups.count_through, rank, side="right"))
+    return int(np.searchsorted(groups.cumulative_count, rank, side="right"))
 
 
 # ------------------------------------------------------------------------------------ rules
@@ -98,11 +98,11 @@ def passes(s: Scored, aim: Aim, alpha: float, index: IntArray | slice = slice(No
     groups = s.groups
     if aim.largest is not None:
         return refuted(s, aim, alpha)[index]
-    counts = groups.count_through[index]
+    counts = groups.cumulative_count[index]
     if aim.guarantee == "generalized risk":
-        counts = np.full_like(counts, groups.n)
-    p_value = binomial_p if s.binary else hoeffding_bentkus_p
-    out: BoolArray = p_value(counts, groups.loss_through[index], aim.target) <= alpha
+        counts = np.full_like(counts, groups.n_samples)
+    p_value = binomial_p if s.is_binary else hoeffding_bentkus_p
+    out: BoolArray = p_value(counts, groups.cumulative_loss[index], aim.target) <= alpha
     return out
 
 
@@ -110,9 +110,11 @@ def walked(s: Scored, aim: Aim, coverages: tuple[float, ...], other_rule: str = 
     """Walk from starts at these coverages; `other_rule` ends the reason if nothing is certified."""
     delta = aim.delta or 0.0
     least = least_count(aim.target, delta)
-    if s.n < least:
+    if s.n_rows < least:
         return too_few(s, aim, least)
-    ranks = [rank for rank in ranks_of(coverages, s.n, aim.target, delta) if rank <= s.n] or [least]
+    ranks = [
+        rank for rank in ranks_of(coverages, s.n_rows, aim.target, delta) if rank <= s.n_rows
+    ] or [least]
     found = furthest(s.groups, ranks, lambda alpha: passes(s, aim, alpha), delta)
     if found.last < 0:
         return none_certified(s, aim, delta / len(ranks), other_rule)
@@ -140,7 +142,7 @@ def just_above(groups: TieGroups, found: Reach) -> float | None:
 
 def too_few(s: Scored, aim: Aim, least: int) -> DecisionRule:
     reason = (
-        f"{s.n} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with delta "
+        f"{s.n_rows} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with delta "
         f"{aim.delta:g}, which takes {_choice.counted(least)} accepted without a failure"
     )
     return _choice.unattainable(s, aim, reason + few_drawn(aim))
@@ -150,8 +152,8 @@ def none_certified(s: Scored, aim: Aim, alpha: float, other_rule: str = "") -> D
     """Say what the data came closest with, among the thresholds that accept enough to be tested."""
     groups = s.groups
     least, whole = least_count(aim.target, alpha), aim.guarantee == "generalized risk"
-    mean = groups.loss_through / (groups.total if whole else groups.through)
-    enough = (groups.count_through >= least) | whole
+    mean = groups.cumulative_loss / (groups.total_weight if whole else groups.cumulative_weight)
+    enough = (groups.cumulative_count >= least) | whole
     shared = "" if alpha == aim.delta else f" ({alpha:.3g} for each test)"
     reason = (
         f"no threshold that was tried certifies a {aim.guarantee} of at most {aim.target:g} with "
@@ -163,11 +165,10 @@ def none_certified(s: Scored, aim: Aim, alpha: float, other_rule: str = "") -> D
             "" if whole else f" among thresholds that accept the {_choice.counted(least)} needed"
         )
         reason += (
-            f"; the least seen on these {s.n} samples{among} is {mean[at]:.4g}, with "
-            f"{int(groups.count_through[at])} accepted"
+            f"; the least seen on these {s.n_rows} samples{among} is {mean[at]:.4g}, with "
+            f"{int(groups.cumulative_count[at])} accepted"
         )
     else:
-        reason += (
-            f", which takes at least {_choice.counted(least)} accepted; there are {s.n} samples"
-        )
+        n_needed = _choice.counted(least)
+        reason += f", which takes at least {n_needed} accepted; there are {s.n_rows} samples"
     return _choice.unattainable(s, aim, reason + other_rule)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.thresholds._choice import COUNTABLE, delta_of
 from abstain.typing import Array, FloatArray
@@ -61,8 +61,10 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
         raise ShapeError(
             f"`m` and `k` must go together; got shapes {samples.shape} and {failures.shape}"
         ) from None
-    checks.refuse("m", "must be at least 1", samples, samples < 1)
-    checks.refuse("k", "must lie in [0, m]", failures, (failures < 0) | (failures > samples))
+    checks.reject_entries("m", "must be at least 1", samples, samples < 1)
+    checks.reject_entries(
+        "k", "must lie in [0, m]", failures, (failures < 0) | (failures > samples)
+    )
     out = upper(samples, failures, delta_of(float(delta)))
     return float(out) if out.ndim == 0 else out
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.thresholds import certified, conformal, empirical, limits
 from abstain.thresholds.entry import RULES, Rule
@@ -47,10 +47,12 @@ def default_rule(options: Collection[str]) -> str:
     """
     targets = [name for name in DEFAULT_RULES if name in options]
     if len(targets) != 1:
-        first, *others, last = map(option, DEFAULT_RULES)
+        first, *others, last = map(format_option, DEFAULT_RULES)
         choices = f"{', '.join((first, *others))} and {last}"
-        values = ", ".join(map(option, targets)) or "none of them"
-        msg = f"name the rule with {option('method')}, or give one of {choices}; got {values}"
+        values = ", ".join(map(format_option, targets)) or "none of them"
+        msg = (
+            f"name the rule with {format_option('method')}, or give one of {choices}; got {values}"
+        )
         raise MissingInputError(msg) if not targets else InputError(msg)
     if "ratio" in options and targets == ["max_risk"]:
         return _FOR_SHIFTED_RISK
@@ -132,11 +134,11 @@ def _needed(entry: Rule, x: AnyArray | None, name: str) -> AnyArray:
 def _check_options(entry: Rule, options: dict[str, Any]) -> None:
     for name in options:
         if name not in entry.options:
-            needs = ", ".join(map(option, entry.required)) or "no option"
+            needs = ", ".join(map(format_option, entry.required)) or "no option"
             near = suggest(name, entry.options)
             raise InputError(
-                f"the rule {entry.name!r} takes no {option(name)}; it needs {needs}.{near}"
+                f"the rule {entry.name!r} takes no {format_option(name)}; it needs {needs}.{near}"
             )
     for name in entry.required:
         if name not in options:
-            raise MissingInputError(f"the rule {entry.name!r} needs {option(name)}")
+            raise MissingInputError(f"the rule {entry.name!r} needs {format_option(name)}")

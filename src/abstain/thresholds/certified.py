@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.shift import DensityRatios
 from abstain.thresholds import _choice, _walks
 from abstain.thresholds._choice import Aim
@@ -123,12 +123,12 @@ def sgr(
     """
     checks.one_of(search, "search", ("sequences", "binary"))
     s = _choice.guaranteed(confidence, loss, weight, method="sgr")
-    checks.binary_loss(s.loss, needed_by="sgr; learn_then_test takes losses in [0, 1]")
+    checks.binary_loss(s.loss, required_by="sgr; learn_then_test takes losses in [0, 1]")
     s, aim = drawn(s, aimed("sgr", "selective risk", max_risk, delta), ratio, rng)
-    if search == "binary" and s.n:
+    if search == "binary" and s.n_rows:
         return _binary(s, aim)
-    starts = _walks.halvings(s.n, aim.target, delta)
-    return walked(s, aim, starts, _other_rule(s.n, aim, starts))
+    starts = _walks.halvings(s.n_rows, aim.target, delta)
+    return walked(s, aim, starts, _other_rule(s.n_rows, aim, starts))
 
 
 def _other_rule(n: int, aim: Aim, starts: tuple[float, ...]) -> str:
@@ -149,13 +149,13 @@ def _other_rule(n: int, aim: Aim, starts: tuple[float, ...]) -> str:
 def _binary(s: Scored, aim: Aim) -> DecisionRule:
     """Search as Algorithm 1 does, over the distinct confidences; return the best certified."""
     groups = s.groups
-    size, accepted = groups.confidence.size, groups.count_through
+    size, accepted = groups.confidence.size, groups.cumulative_count
     steps = max(1, int(np.ceil(np.log2(size))))
     alpha = (aim.delta or 0.0) / steps
     low, high, best = 0, size - 1, (-1, 1.0)
     for _ in range(steps):
         middle = (low + high) // 2
-        wrong = int(np.rint(groups.loss_through[middle]))
+        wrong = int(np.rint(groups.cumulative_loss[middle]))
         bound = float(upper(np.asarray(accepted[middle]), np.asarray(wrong), alpha))
         if bound <= aim.target:
             best, low = (middle, bound), middle + 1
@@ -165,7 +165,7 @@ def _binary(s: Scored, aim: Aim) -> DecisionRule:
             break
     if best[0] < 0:
         least = least_count(aim.target, alpha)
-        return too_few(s, aim, least) if s.n < least else none_certified(s, aim, alpha)
+        return too_few(s, aim, least) if s.n_rows < least else none_certified(s, aim, alpha)
     return _choice.chosen(s, best[0], aim, bound=best[1])
 
 
@@ -293,14 +293,14 @@ def learn_then_test(
 def coverages_of(starts: Sequence[float]) -> tuple[float, ...]:
     """Validate coverages at which walks start."""
     values = checks.finite(checks.vector(starts, "starts"), "starts").astype(np.float64)
-    checks.refuse("starts", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
+    checks.reject_entries("starts", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
     return tuple(float(x) for x in np.unique(values))
 
 
 def _downhill(s: Scored, aim: Aim) -> DecisionRule:
     """Walk from accepting nothing, which is safe for the generalized risk."""
     least = least_count(aim.target, aim.delta or 0.0)
-    if s.n < least:
+    if s.n_rows < least:
         return too_few(s, aim, least)
     last = int(_walks.next_failing(passes(s, aim, aim.delta or 0.0))[0]) - 1
     if last < 0:
@@ -311,7 +311,7 @@ def _downhill(s: Scored, aim: Aim) -> DecisionRule:
 def _on_grid(s: Scored, aim: Aim, thresholds: AnyArray) -> DecisionRule:
     """Walk down thresholds that were fixed before the data."""
     grid = np.unique(checks.confidence(thresholds, "thresholds"))[::-1].astype(np.float64)
-    index = np.asarray(reached(s.groups, grid)) - 1
+    index = np.asarray(n_accepted_groups(s.groups, grid)) - 1
     if aim.guarantee == "generalized risk":
         # What accepts nothing loses nothing: it passes whenever anything can.
         grid, index = grid[index >= 0], index[index >= 0]

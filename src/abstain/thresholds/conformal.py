@@ -3,7 +3,7 @@
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
 from abstain.thresholds import _choice
@@ -92,13 +92,13 @@ def conformal_risk_control(
     s = _choice.guaranteed(confidence, loss, weight, method="conformal_risk_control")
     largest = _choice.inside(max_loss, "max_loss", high=float("inf"))
     above = s.loss > largest
-    checks.refuse("loss", f"must be at most max_loss = {largest:g}", s.loss, above)
+    checks.reject_entries("loss", f"must be at most max_loss = {largest:g}", s.loss, above)
     target = _choice.inside(max_risk, "max_risk", high=float("inf"))
     _choice.refuse_percent(target, largest)
     aim = Aim("conformal_risk_control", target, "generalized risk", in_expectation=True)
     s, aim = weighted(s, aim, ratio)
     unit = aim.largest or 1.0
-    corrected = (s.groups.loss_through / unit + largest) / (s.groups.total / unit + 1)
+    corrected = (s.groups.cumulative_loss / unit + largest) / (s.groups.total_weight / unit + 1)
     last = _choice.last_with(corrected <= target * (1 + ROUNDING))
     if last >= 0:
         return _choice.chosen(s, last, aim, bound=target)
@@ -107,18 +107,18 @@ def conformal_risk_control(
 
 def _uncontrolled(s: Scored, aim: Aim, largest: float) -> str:
     """Say why no threshold controls the risk: too few samples, or the first are wrong too often."""
-    target, worth = aim.target, s.groups.total / (aim.largest or 1.0)
+    target, worth = aim.target, s.groups.total_weight / (aim.largest or 1.0)
     if largest > target * (worth + 1):
         least = _choice.counted(largest / target - 1)
         few = f", worth {worth:.4g} of the largest ratio," if aim.largest is not None else ""
         return (
-            f"{s.n} samples{few} cannot control a generalized risk of {target:g}, which takes at "
-            f"least {least}"
+            f"{s.n_rows} samples{few} cannot control a generalized risk of {target:g}, which takes "
+            f"at least {least}"
         )
-    wrong, size = float(s.groups.loss_through[0]), int(s.groups.count_through[0])
+    wrong, size = float(s.groups.cumulative_loss[0]), int(s.groups.cumulative_count[0])
     return (
-        f"accepting the {size} most confident of {s.n} samples alone, with a loss of {wrong:g} in "
-        f"all, exceeds a generalized risk of {target:g}"
+        f"accepting the {size} most confident of {s.n_rows} samples alone, with a loss of "
+        f"{wrong:g} in all, exceeds a generalized risk of {target:g}"
     )
 
 
@@ -190,16 +190,16 @@ def coverage_guarantee(
     s, aim = drawn(
         s, Aim("coverage_guarantee", share, "coverage", _choice.delta_of(delta)), ratio, rng
     )
-    rank = _least_rank(s.n, share, delta)
-    if rank > s.n:
+    rank = _least_rank(s.n_rows, share, delta)
+    if rank > s.n_rows:
         least = _choice.counted(np.log(delta) / np.log(share))
         reason = (
-            f"{s.n} samples cannot guarantee a coverage of {share:g} with delta {delta:g}, which "
-            f"takes at least {least}{few_drawn(aim)}"
+            f"{s.n_rows} samples cannot guarantee a coverage of {share:g} with delta {delta:g}, "
+            f"which takes at least {least}{few_drawn(aim)}"
         )
         return _choice.unattainable(s, aim, reason, has_losses=False)
-    index = int(np.searchsorted(s.groups.count_through, rank))
-    bound = max(lower(s.n, rank, delta), share)
+    index = int(np.searchsorted(s.groups.cumulative_count, rank))
+    bound = max(lower(s.n_rows, rank, delta), share)
     return _choice.chosen(s, index, aim, bound=bound, has_losses=False)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.scored import scored_on_host
+from abstain._foundation.scored import validate_samples_on_host
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
 from abstain.thresholds.entry import Rule
@@ -57,8 +57,8 @@ def for_coverage(
     share = checks.fraction(coverage, "coverage")
     if share == 0:
         share = _choice.inside(coverage, "coverage", hint="A rule that accepts nothing needs none.")
-    through = s.groups.through
-    needed = share * s.groups.total * (1 - ROUNDING)
+    through = s.groups.cumulative_weight
+    needed = share * s.groups.total_weight * (1 - ROUNDING)
     index = min(int(np.searchsorted(through, needed)), through.size - 1)
     return _choice.chosen(s, index, Aim("coverage", share), has_losses=False)
 
@@ -106,17 +106,17 @@ def for_risk(
     >>> rule.threshold, rule.risk
     (0.6, 0.25)
     """
-    s = scored_on_host(confidence, loss, weight)
+    s = validate_samples_on_host(confidence, loss, weight)
     target = checks.fraction(max_risk, "max_risk", high=float("inf"))
     _choice.refuse_percent(target, float(s.loss.max()))
     # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
-    risk = s.groups.loss_through / s.groups.through
+    risk = s.groups.cumulative_loss / s.groups.cumulative_weight
     index = _choice.last_with(risk <= target * (1 + ROUNDING))
     aim = Aim("risk", target)
     if index < 0:
         reason = (
-            f"no threshold has a selective risk of at most {target:g} on these {s.groups.n} "
-            f"samples; the least is {risk.min():.4g}"
+            f"no threshold has a selective risk of at most {target:g} on these "
+            f"{s.groups.n_samples} samples; the least is {risk.min():.4g}"
         )
         return _choice.unattainable(s, aim, reason)
     return _choice.chosen(s, index, aim)
@@ -174,20 +174,20 @@ def for_cost(
     >>> rule.threshold, rule.coverage
     (0.8, 0.5)
     """
-    s = scored_on_host(confidence, loss, weight)
+    s = validate_samples_on_host(confidence, loss, weight)
     cost = checks.fraction(abstention_cost, "abstention_cost", high=float("inf"))
     groups = s.groups
     # Against abstaining on everything, in units of weight.
-    change = groups.loss_through - cost * groups.through
-    slack = ROUNDING * (float(groups.loss_through[-1]) + cost * groups.total)
+    change = groups.cumulative_loss - cost * groups.cumulative_weight
+    slack = ROUNDING * (float(groups.cumulative_loss[-1]) + cost * groups.total_weight)
     least = min(float(change.min()), 0.0)
     index = _choice.last_with(change <= least + slack)
     aim = Aim("cost", cost)
     if index < 0:
-        best = float(change.min()) / groups.total
+        best = float(change.min()) / groups.total_weight
         reason = (
-            f"abstaining on everything is cheaper than any threshold on these {groups.n} samples, "
-            f"by at least {best:.4g} a sample"
+            f"abstaining on everything is cheaper than any threshold on these {groups.n_samples} "
+            f"samples, by at least {best:.4g} a sample"
         )
         return _choice.unattainable(s, aim, reason)
     return _choice.chosen(s, index, aim)

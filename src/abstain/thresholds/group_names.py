@@ -6,7 +6,7 @@ from datetime import datetime, time
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.names import coded
+from abstain._foundation.names import encode_names
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array, IntArray
@@ -22,7 +22,7 @@ def grouped(group: AnyArray, n: int, name: str = "group") -> tuple[list[str], In
     if values.dtype.kind == "M":
         # NumPy hands out finer ones as bare counts.
         values = values.astype("datetime64[us]")
-    kinds, codes = coded(values, name)
+    kinds, codes = encode_names(values, name)
     names = [_text(kind, name) for kind in kinds]
     place = {text: at for at, text in enumerate(dict.fromkeys(names))}
     return list(place), np.array([place[text] for text in names], dtype=np.int64)[codes]

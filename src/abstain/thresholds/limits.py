@@ -8,9 +8,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.option_words import option
-from abstain._foundation.ranks import home_in
+from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import tie_group_index
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
@@ -142,7 +142,7 @@ def several_risks(
     """
     s = _choice.guaranteed(confidence, loss, None, method="several_risks")
     checks.unit_interval(s.loss, "loss", hint="Divide by the largest loss possible.")
-    masks = {limit.name: _mask(limit, s.n) for limit in limits}
+    masks = {limit.name: _mask(limit, s.n_rows) for limit in limits}
     s, masks, there = _elsewhere(s, masks, ratio)
     asked = [_Tested.of(s, limit, masks[limit.name], delta, there) for limit in limits]
     if not asked or len({t.name for t in asked}) < len(asked):
@@ -189,7 +189,7 @@ class _Tested:
             limit.max_risk,
             delta,
         )._replace(promised_for=there.promised_for, largest=there.largest)
-        home, size = home_in(s.groups, s.confidence, None)[inside], s.groups.confidence.size
+        home, size = tie_group_index(s.groups, s.confidence, None)[inside], s.groups.confidence.size
         loss = s.loss[inside].astype(np.float64)
         weight = np.ones(loss.size) if s.weight is None else s.weight[inside]
         return cls(
@@ -217,7 +217,7 @@ class _Tested:
         if self.aim.largest is not None:
             return refuted(self.s, self.aim, alpha, self.inside)
         counts = np.full_like(self.count, self.n) if self.whole else self.count
-        p_value = binomial_p if self.s.binary else hoeffding_bentkus_p
+        p_value = binomial_p if self.s.is_binary else hoeffding_bentkus_p
         some = counts > 0
         out: BoolArray = some & (
             p_value(np.maximum(counts, 1), self.total, self.aim.target) <= alpha
@@ -277,8 +277,8 @@ class _Walk:
             return cls(s, None, delta)
         least = max(least_count(t.aim.target, delta) for t in own)
         strictest = min(t.aim.target for t in own)
-        ranks = [r for r in ranks_of(coverages, s.n, strictest, delta) if r <= s.n]
-        return cls(s, ranks or [min(least, s.n)], delta)
+        ranks = [r for r in ranks_of(coverages, s.n_rows, strictest, delta) if r <= s.n_rows]
+        return cls(s, ranks or [min(least, s.n_rows)], delta)
 
     @property
     def alpha(self) -> float:
@@ -310,7 +310,7 @@ def _elsewhere(
     aim = Aim(METHOD, 0.0)
     if ratio is None:
         return s, masks, aim
-    ratios = ratios_of(ratio, s.n)
+    ratios = ratios_of(ratio, s.n_rows)
     one, aim = weighted(s, aim, ratios)
     kept = {name: inside[ratios.values > 0] for name, inside in masks.items()}
     for name, inside in kept.items():
@@ -363,12 +363,12 @@ def _why(t: _Tested, walk: _Walk) -> str:
     mean = t.total / (t.weight[-1] if t.whole else np.where(t.count > 0, t.weight, 1.0))
     at = int(np.argmin(np.where(enough, mean, np.inf)))
     starts = [] if walk.ranks is None else walk.ranks
-    first = [int(t.count[np.searchsorted(walk.s.groups.count_through, r)]) for r in starts]
+    first = [int(t.count[np.searchsorted(walk.s.groups.cumulative_count, r)]) for r in starts]
     seen = f"the least seen is {mean[at]:.4g}, with {int(t.count[at])} of {t.n} accepted"
     if first and max(first) < least:
         return (
             f"no walk could certify {sure}: where they start at most {max(first)} of these samples "
             f"are accepted, and {_choice.counted(least)} without a failure are needed; start at a "
-            f"larger coverage ({option('starts')}) or take more samples"
+            f"larger coverage ({format_option('starts')}) or take more samples"
         )
     return f"no threshold that was tried certifies {sure}; {seen}"

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records, records
-from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.frames import InNotebook
-from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
+from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.frames import NotebookDisplay
+from abstain._foundation.records import Fraction, NonNegative, NonNegativeInt, Number, OpenFraction
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
@@ -56,11 +56,11 @@ class RulePart:
 
     def __post_init__(self) -> None:
         """Validate every field."""
-        records.check(self, of="a part of a decision rule")
+        records.check(self, owner="a part of a decision rule")
 
 
 @dataclass(frozen=True)
-class DecisionRule(InNotebook):
+class DecisionRule(NotebookDisplay):
     """When to answer: accept a sample whose confidence is at least `threshold`.
 
     A rule without a threshold gives the reason in `reason` and accepts nothing. A rule may have
@@ -135,14 +135,14 @@ class DecisionRule(InNotebook):
     threshold: Number | None
     guarantee: Guarantee = "none"
     in_expectation: bool = False
-    target: NotNegative | None = None
-    delta: Chance | None = None
-    bound: NotNegative | None = None
-    n: Count = 0
-    accepted: Count = 0
-    failures: Count | None = None
+    target: NonNegative | None = None
+    delta: OpenFraction | None = None
+    bound: NonNegative | None = None
+    n: NonNegativeInt = 0
+    accepted: NonNegativeInt = 0
+    failures: NonNegativeInt | None = None
     coverage: Fraction | None = None
-    risk: NotNegative | None = None
+    risk: NonNegative | None = None
     score: str = ""
     reason: str = ""
     scale: RuleScale = UNKNOWN
@@ -153,7 +153,7 @@ class DecisionRule(InNotebook):
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
-        records.check(self, of="a decision rule")
+        records.check(self, owner="a decision rule")
         if self.parts:
             check_parts(self)
             return
@@ -161,7 +161,7 @@ class DecisionRule(InNotebook):
             raise InputError(f"`per` of a decision rule without parts must be ''; got {self.per!r}")
         if self.method not in {*RULES, GIVEN}:
             names = ", ".join(map(repr, (*RULES, GIVEN)))
-            value = json_records.shown(self.method)
+            value = json_records.short_repr(self.method)
             raise InputError(f"`method` of a decision rule must be one of {names}; got {value}")
         refuse_contradictions(self)
 
@@ -217,9 +217,7 @@ class DecisionRule(InNotebook):
     @property
     def attainable(self) -> bool:
         """Whether there is a threshold, for any group."""
-        if self.parts:
-            return any(part.rule.attainable for part in self.parts)
-        return self.threshold is not None
+        return self.threshold is not None or any(part.rule.attainable for part in self.parts)
 
     @property
     def quantity(self) -> str:
@@ -442,7 +440,7 @@ class DecisionRule(InNotebook):
             accepted = np.zeros(values.size, dtype=np.bool_)
         else:
             accepted = scales.reached(values, self.threshold, self.scale, value_scale)
-        return like(accepted, device_array)
+        return as_array_like(accepted, device_array)
 
     def _accept_by_group(
         self, values: Array, group: AnyArray | None, value_scale: str | None
@@ -532,13 +530,13 @@ class DecisionRule(InNotebook):
         >>> DecisionRule.from_json(DecisionRule("given", 0.5).to_json()).threshold
         0.5
         """
-        with json_records.reading("decision rule"):
-            fields = json_records.parsed(text)
-            kind = json_records.take_kind(fields, (KIND, KIND_OF_PARTS))
+        with json_records.invalid_file_errors("decision rule"):
+            fields = json_records.parse_object(text)
+            kind = json_records.pop_kind(fields, (KIND, KIND_OF_PARTS))
             if kind == KIND_OF_PARTS:
-                json_records.take_version(fields, "version", (1,))
+                json_records.pop_version(fields, "version", (1,))
                 return _read_parts(fields)
-            version = json_records.take_version(fields, "version", (*_LATER, VERSION))
+            version = json_records.pop_version(fields, "version", (*_LATER, VERSION))
             return _read_rule(_LATER.get(version, {}) | fields, "a decision rule")
 
     def __str__(self) -> str:
@@ -583,18 +581,19 @@ def _read_rule(fields: object, description: str) -> DecisionRule:
     """Read a rule without parts."""
     if isinstance(fields, dict):
         fields = {"per": "", "joint": False, "parts": (), **fields}
-    return records.part(DecisionRule, fields, description)
+    return records.from_nested_fields(DecisionRule, fields, description)
 
 
 def _read_parts(fields: dict[str, Any]) -> DecisionRule:
     """Read a rule with parts, from which all fields follow that the text does not have."""
     names = ("per", "parts", "joint", "delta")
-    records.refuse_other_fields(fields, names, "a decision rule with parts")
+    records.check_field_names(fields, names, "a decision rule with parts")
     entries = fields.pop("parts")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        json_records.refuse("the field `parts` must be a list, each with a name and a rule")
+        json_records.raise_error("the field `parts` must be a list, each with a name and a rule")
     parts = []
     for entry in entries:
         rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`")
-        parts.append(records.read(RulePart, {**entry, "rule": rule}, "a part of a decision rule"))
+        part_fields = {**entry, "rule": rule}
+        parts.append(records.from_fields(RulePart, part_fields, "a part of a decision rule"))
     return DecisionRule.of_parts(parts=tuple(parts), **fields)

@@ -7,15 +7,15 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.weights import counted
+from abstain._foundation.weights import drop_zero_weights
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.inference.influence import standard_error
 from abstain.inference.intervals import (
     Interval,
     clopper_pearson,
-    effective_count,
-    interval_from,
+    effective_sample_size,
+    interval_from_influence,
     no_interval,
 )
 from abstain.thresholds.rule import DecisionRule
@@ -64,12 +64,12 @@ def sample(
     """Validate losses (None without labels) and weights of samples with known decisions."""
     w = checks.weight(weight, length=accepted.size)
     if loss is None:
-        rows, w, accepted = counted(w, accepted)
+        rows, w, accepted = drop_zero_weights(w, accepted)
         return AcceptedLosses(None, accepted, w, level, is_binary=True, from_rows=rows)
     x = checks.loss(loss, length=accepted.size).astype(np.float64)
-    rows, w, x, accepted = counted(w, x, accepted)
+    rows, w, x, accepted = drop_zero_weights(w, x, accepted)
     if w is not None:
-        checks.summable(w * x, "weight * loss")
+        checks.finite_sum(w * x, "weight * loss")
     return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
 
 
@@ -85,7 +85,7 @@ def share(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
     size = float(s.weight.sum() ** 2 / (s.weight @ s.weight))
     if 0 < count < s.n:
         error = standard_error((x - value).astype(np.float64), weight=s.weight)
-        size = min(effective_count(value, error), float(s.n)) if error > 0 else size
+        size = min(effective_sample_size(value, error), float(s.n)) if error > 0 else size
     return value, clopper_pearson(value * size, size, level=s.level)
 
 
@@ -93,7 +93,9 @@ def mean(s: AcceptedLosses, x: FloatArray, *, signed: bool = False) -> tuple[flo
     """Return the mean of `x` with the Student interval of its influence function."""
     value = s.mean(x)
     low = -_INFINITY if signed else 0.0
-    found = interval_from(value, x - value, level=s.level, bounds=(low, _INFINITY), weight=s.weight)
+    found = interval_from_influence(
+        value, x - value, level=s.level, bounds=(low, _INFINITY), weight=s.weight
+    )
     return value, found
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore, ScoreState, score
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from abstain._foundation import checks
-from abstain._foundation.device import weights_beside
+from abstain._foundation.device import validate_weight_like
 from abstain.errors import InputError, ShapeError
 from abstain.training._processes import Batch, gathered
 from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups, on_host
@@ -275,4 +275,4 @@ def _same_length(name: str, x: Any, confidence: Tensor) -> None:
 def _weights_of(weight: Any, confidence: Tensor) -> Tensor:
     if confidence.shape[0] == 0:
         return torch.zeros_like(confidence)
-    return torch.as_tensor(weights_beside(weight, confidence)).to(confidence)
+    return torch.as_tensor(validate_weight_like(weight, confidence)).to(confidence)

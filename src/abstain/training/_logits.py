@@ -86,7 +86,9 @@ def _class_codes(labels: Tensor, logits: Tensor) -> Tensor:
         if codes.min() < 0 or codes.max() >= classes:
             rule = f"must be class codes from 0 to {classes - 1}"
             hint = "Rows to ignore are left out first: loss(logits[keep], labels[keep])."
-            checks.refuse("labels", rule, codes, (codes < 0) | (codes >= classes), hint=hint)
+            checks.reject_entries(
+                "labels", rule, codes, (codes < 0) | (codes >= classes), hint=hint
+            )
     return labels.long()
 
 

@@ -21,17 +21,17 @@ from torch import Tensor
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.ranks import TieGroups, group_ties, home_in
 from abstain._foundation.special import harmonic
+from abstain._foundation.tie_groups import TieGroups, group_ties, tie_group_index
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError, suggest
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
     log_weight,
-    partial_generalized,
-    partial_selective,
+    partial_generalized_weights,
+    partial_trapezoid_weights,
     plugin_weight,
-    rank_weight,
+    rank_weight_from_vertices,
     sele_weight,
 )
 from abstain.typing import BoolArray, FloatArray
@@ -108,12 +108,12 @@ def by_tie_groups(confidence: Tensor, weight: Tensor | None, phi: RankWeight) ->
     own, others = on_host(c), None if w is None else on_host(w)
     if own is not None and (others is None) == (w is None) and np.isfinite(own).all():
         tied = group_ties(own, np.zeros_like(own), others)
-        at = home_in(tied, own, others)
+        at = tie_group_index(tied, own, others)
         found = np.where(at < 0, 0.0, np.asarray(phi(tied))[np.maximum(at, 0)])
         return torch.from_numpy(found).to(confidence)
     none: Any = torch.zeros_like(c)
     groups = group_ties(c, none, w)
-    home = torch.as_tensor(home_in(groups, c, w))
+    home = torch.as_tensor(tie_group_index(groups, c, w))
     of_group = torch.as_tensor(phi(groups))
     each = torch.where(home < 0, 0.0, of_group[home.clamp(min=0)])
     return each.to(confidence)
@@ -209,7 +209,7 @@ def _interpolated(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
 
 #: Every named weighting, in the order the documentation shows them.
-RANK_WEIGHTS: Catalogue[RankWeights] = Catalogue("rank weights", listed="list rank-weights")
+RANK_WEIGHTS: Catalogue[RankWeights] = Catalogue("rank weights", list_command="list rank-weights")
 
 for _entry in (
     RankWeights(
@@ -248,7 +248,7 @@ for _entry in (
         "partial-aurc",
         "Partial AURC",
         "partial_aurc(low=, high=)",
-        lambda between: rank_weight(partial_selective(*between)),
+        lambda between: rank_weight_from_vertices(partial_trapezoid_weights(*between)),
         _interpolated,
         "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
         partial=True,
@@ -258,7 +258,7 @@ for _entry in (
         "partial-augrc",
         "Partial AUGRC",
         "partial_augrc(low=, high=)",
-        lambda between: rank_weight(partial_generalized(*between)),
+        lambda between: rank_weight_from_vertices(partial_generalized_weights(*between)),
         _ramp,
         "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032",
         partial=True,

@@ -48,7 +48,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.training.heads import Head, Output, checked_output, seeded, sizes, wide
 from abstain.training.network import CLASSIFIER, Phase, planned
@@ -105,7 +105,7 @@ class Objective(nn.Module, ABC):
     def __init__(self, *, rng: Rng = None) -> None:
         super().__init__()
         # NumPy takes seeds of any size, torch of 64 bits.
-        self._seed = seed_of(rng) % 2**64
+        self._seed = as_seed(rng) % 2**64
         self._current = 0
 
     # ------------------------------------------------------------------ what a subclass says

@@ -14,7 +14,7 @@ from abstain.plots.words import visible
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from abstain_bench.runs.jobs import Outcome, Step
+    from abstain_bench.runs.jobs import JobProgress, Outcome
 
 #: Seconds between two looks at the jobs in progress: for lines of a bar.
 _BAR: Final = 1.0
@@ -22,10 +22,10 @@ _BAR: Final = 1.0
 _LINES: Final = 30.0
 
 
-def step_said(step: "Step") -> str:
+def step_said(step: "JobProgress") -> str:
     """Say how far a job is, and how long the rest may take."""
-    left = f", about {time_said(step.left)} left" if isfinite(step.left) else ""
-    return f"{step.said}{left}"
+    left = f", about {time_said(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
+    return f"{step.description}{left}"
 
 
 class JobLines:
@@ -67,9 +67,9 @@ class JobLines:
 
     def look(self) -> None:
         """Say how far the jobs in progress are."""
-        from abstain_bench.runs.jobs import steps_in
+        from abstain_bench.runs.jobs import read_job_progress
 
-        steps = [] if self.folder is None else steps_in(self.folder)
+        steps = [] if self.folder is None else read_job_progress(self.folder)
         if self.progress is None:
             for step in steps:
                 said = visible(f"{step.name}: {step_said(step)}")

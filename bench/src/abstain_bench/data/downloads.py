@@ -125,7 +125,7 @@ class DownloadSource:
 CHECKS = ("sha256", "md5", "size", "archive")
 
 #: Every published data set by name, as downloads.toml has it.
-SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", listed="data list")
+SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", list_command="data list")
 
 for _name, _entry in tomllib.loads(
     (resources.files(__package__) / "downloads.toml").read_text(encoding="utf-8")
@@ -211,11 +211,11 @@ class Layout:
 
 
 def refuse_labels(what: str, labels: Array, wrong: Array, rule: str, *, first: int = 0) -> None:
-    """Refuse a file in which the labels of some pictures are wrong; name the first of them."""
+    """Refuse a file in which the labels of some images are wrong; name the first of them."""
     rows = np.flatnonzero(wrong)
     if rows.size:
         raise FileFormatError(
-            f"{what}: picture {first + rows[0]:,} has the label {labels[rows[0]]}, {rule}"
+            f"{what}: image {first + rows[0]:,} has the label {labels[rows[0]]}, {rule}"
         )
 
 

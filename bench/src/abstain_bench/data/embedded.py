@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import InputError
 from abstain.typing import Array, FloatArray, Rng
 from abstain_bench.data.entry import DataSet
@@ -25,7 +25,7 @@ def digits() -> Images:
     Returns
     -------
     Images
-        Gray pictures (one channel), sorted by class; `split` draws from them.
+        Gray images (one channel), sorted by class; `split` draws from them.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def digits8() -> Images:
     Returns
     -------
     Images
-        Gray pictures (one channel); their 17 levels are spread over 0 to 255.
+        Gray images (one channel); their 17 levels are spread over 0 to 255.
 
     References
     ----------
@@ -155,7 +155,7 @@ _MAKERS: Final[tuple[_Make, ...]] = (
 def textures(
     n: int, *, side: int = 48, channels: int = 1, classes: Sequence[str] = ("none",), rng: Rng = 0
 ) -> Images:
-    """Draw pictures of no class: stripes, checks, rings, dots, cells, clouds and grain.
+    """Draw images of no class: stripes, checks, rings, dots, cells, clouds and grain.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def textures(
     side : int, default=48
         Height and width.
     channels : int, default=1
-        1 for gray; with more the pictures are tinted.
+        1 for gray; with more the images are tinted.
     classes : sequence of str
-        The classes that the pictures belong to none of.
+        The classes that the images belong to none of.
     rng : int, numpy.random.Generator or None, default=0
         A seed, a generator, or None for fresh entropy.
 
@@ -183,7 +183,7 @@ def textures(
     ((1, 48, 48), {-1})
     """
     count, width = checks.positive_int(n, "n"), checks.positive_int(side, "side")
-    planes, draw = checks.positive_int(channels, "channels"), generator(rng)
+    planes, draw = checks.positive_int(channels, "channels"), as_generator(rng)
     line = (np.arange(width) + 0.5) / width * 2 - 1
     y, x = np.meshgrid(line, line, indexing="ij")
     pixels = np.empty((count, planes, width, width), np.uint8)

@@ -10,10 +10,10 @@ from abstain.typing import Rng
 from abstain_bench.data.downloads import SOURCES, DownloadSource
 from abstain_bench.data.images import Images, Splits, split
 
-#: What pictures of another data set are to a classifier.
+#: What images of another data set are to a classifier.
 NewClass = Literal["new-class", "far-new-class"]
 
-#: Training and test pictures; the second is None where a source has no official split.
+#: Training and test images; the second is None where a source has no official split.
 Loaded = tuple[Images, Images | None]
 
 
@@ -32,20 +32,20 @@ class DataSet:
     source : str
         Where it comes from.
     load : callable
-        From the folder and the pictures of a file (None for those of the official version) to
-        training and test pictures.
+        From the folder and the images of a file (None for those of the official version) to
+        training and test images.
     needs_folder : bool
         Whether the user must have the files.
     fetched : str
         The name in `abstain_bench.data.fetching.SOURCES`, where it is another.
     new : mapping from str to str
-        Data sets whose pictures are of new classes to this one: "new-class" where they look alike
+        Data sets whose images are of new classes to this one: "new-class" where they look alike
         and differ in meaning only, else "far-new-class".
     tested : callable, optional
-        Reads the test pictures alone, where that spares much: from folder, pictures of a file, and
+        Reads the test images alone, where that spares much: from folder, images of a file, and
         height and width.
     corrupted : callable, optional
-        Reads the official corruptions of the test pictures, which are fetched under the name of
+        Reads the official corruptions of the test images, which are fetched under the name of
         the data set with "-c": from folder, corruption, severity and ``records``.
     """
 
@@ -66,14 +66,14 @@ class DataSet:
         return SOURCES[self.fetched or self.name]
 
     def official(self, folder: Path, records: int | None = None) -> tuple[Images, Images]:
-        """Return the training and test pictures of the authors, who must have split it."""
+        """Return the training and test images of the authors, who must have split it."""
         train, test = self.load(folder, records)
         if test is None:
             raise InputError(f"{self.title} has no official test set")
         return train, test
 
     def outliers(self, folder: Path, records: int | None, side: int) -> Images:
-        """Return the test pictures, to be those of new classes for another data set."""
+        """Return the test images, to be those of new classes for another data set."""
         if self.tested is None:
             return self.official(folder, records)[1]
         return self.tested(folder, records, side)
@@ -95,20 +95,20 @@ class DataSet:
         folder : str or Path, optional
             Where the files are, for data sets that need them.
         train : int, optional
-            Pictures to learn from; by default all that are left.
+            Images to learn from; by default all that are left.
         validation : int, default=0
-            Pictures to choose on; 0 for none.
+            Images to choose on; 0 for none.
         test : int, optional
-            Pictures to test on, where the source has no official split; there all are taken.
+            Images to test on, where the source has no official split; there all are taken.
         records : int, optional
-            Pictures in a file, where they are not those of the official version.
+            Images in a file, where they are not those of the official version.
         rng : int, Generator or None, default=0
             The seed of the drawing.
 
         Returns
         -------
         Splits
-            Parts without a common picture.
+            Parts without a common image.
         """
         if self.needs_folder and folder is None:
             raise MissingInputError(
@@ -119,7 +119,7 @@ class DataSet:
             raise InputError(f"{self.title} has an official test set; leave `test` out, got {test}")
         if official is None and test is None:
             raise MissingInputError(
-                f"{self.title} has no official test set: `test` must say how many pictures to keep "
+                f"{self.title} has no official test set: `test` must say how many images to keep "
                 "for it"
             )
         wanted = ([] if test is None else [test]) + ([validation] if validation else [])

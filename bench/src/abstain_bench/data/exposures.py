@@ -29,20 +29,20 @@ class Exposure:
     kind : {"iid", "corruption", "sub-class", "new-class", "far-new-class"}
         Where failures come from.
     load : callable
-        Returns the pictures; those of no known class have the label -1.
+        Returns the images; those of no known class have the label -1.
     corruption : str
-        The name of a corruption that the pictures get, after the variation that belongs to the
+        The name of a corruption that the images get, after the variation that belongs to the
         task; empty for none.
     severity : int
         Of the corruption, 1 to 5; 0 without one.
     ready : bool
-        Whether `load` returns pictures that are corrupted already, by the authors of the data set;
+        Whether `load` returns images that are corrupted already, by the authors of the data set;
         otherwise our own version of the corruption is applied to them.
 
     Raises
     ------
     InputError
-        If the kind is unknown, corruption and severity do not go together, or pictures are ready
+        If the kind is unknown, corruption and severity do not go together, or images are ready
         that have no corruption.
 
     Examples
@@ -77,7 +77,7 @@ class Exposure:
     def key(self) -> str:
         """The name files use, the severity of a corruption in it, and whose corruption it is."""
         told = f"{self.name}-{self.severity}" if self.severity else self.name
-        # Results on other pictures must not be taken for those.
+        # Results on other images must not be taken for those.
         return f"{told}-official" if self.ready else told
 
     @property
@@ -88,5 +88,5 @@ class Exposure:
 
     @property
     def new_classes(self) -> bool:
-        """Whether its pictures are of no known class, so that accepting one is a failure."""
+        """Whether its images are of no known class, so that accepting one is a failure."""
         return self.kind in {"new-class", "far-new-class"}

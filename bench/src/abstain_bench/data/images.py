@@ -1,4 +1,4 @@
-"""`Images`: pictures with labels, how they are split, and how classes are held out of them."""
+"""`Images`: images with labels, how they are split, and how classes are held out of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import Array, IntArray, Rng
 
@@ -20,17 +20,17 @@ class Images:
     pixels : uint8 ndarray of shape (n, channels, height, width)
         0 is black, 255 is white.
     labels : int64 ndarray of shape (n,)
-        The number of the class, from 0; -1 for a picture of no known class, which no answer is
+        The number of the class, from 0; -1 for an image of no known class, which no answer is
         right for.
     classes : tuple of str
         The names of the classes.
     rows : int64 ndarray of shape (n,), optional
-        Which pictures of the whole source these are; by default all in their order.
+        Which images of the whole source these are; by default all in their order.
 
     Raises
     ------
     ShapeError
-        The pixels have other axes, or there is not one label for each picture.
+        The pixels have other axes, or there is not one label for each image.
     DomainError
         A label names no class, or the pixels are no bytes.
 
@@ -72,7 +72,7 @@ class Images:
 
     @property
     def n(self) -> int:
-        """Number of pictures."""
+        """Number of images."""
         return len(self.pixels)
 
     @property
@@ -88,11 +88,11 @@ class Images:
 
     @property
     def places(self) -> IntArray:
-        """Which pictures of the whole source these are."""
+        """Which images of the whole source these are."""
         return np.arange(self.n) if self.rows is None else self.rows
 
     def subset(self, rows: Array | slice) -> "Images":
-        """Return these pictures only, in this order."""
+        """Return these images only, in this order."""
         chosen = rows if isinstance(rows, slice) else np.asarray(rows)
         own = self.pixels[chosen], self.labels[chosen], self.classes, self.places[chosen]
         return Images(*own)
@@ -118,21 +118,21 @@ class Splits:
 
 
 def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
-    """Draw parts without a common picture, each with the classes in equal proportion.
+    """Draw parts without a common image, each with the classes in equal proportion.
 
     Parameters
     ----------
     data : Images
-        The pictures to draw from.
+        The images to draw from.
     *sizes : int
-        Pictures of each part; what is left over belongs to none.
+        Images of each part; what is left over belongs to none.
     rng : int, Generator or None, default=0
         The seed of the drawing.
 
     Returns
     -------
     tuple of Images
-        One part for each size, its pictures in the order of the source.
+        One part for each size, its images in the order of the source.
 
     Raises
     ------
@@ -155,11 +155,11 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
     for size in sizes:
         if checks.positive_int(size, "sizes") < data.count:
             raise InputError(
-                f"a part needs at least one picture a class, so {data.count}; got {size!r}"
+                f"a part needs at least one image a class, so {data.count}; got {size!r}"
             )
     if sum(sizes) > data.n:
-        raise InputError(f"the parts need {sum(sizes):,} pictures, and there are {data.n:,}")
-    order = _interleaved(data.labels, generator(rng))
+        raise InputError(f"the parts need {sum(sizes):,} images, and there are {data.n:,}")
+    order = _interleaved(data.labels, as_generator(rng))
     ends = np.cumsum(sizes)
     starts = [0, *ends[:-1]]
     return tuple(data.subset(np.sort(order[a:b])) for a, b in zip(starts, ends, strict=True))
@@ -192,7 +192,7 @@ def held_out_classes(
     if classes is None:
         checks.fraction(share, "share")
         out = min(max(1, round(share * count)), count - 2)
-        return np.sort(generator(rng).choice(count, out, replace=False)).astype(np.int64)
+        return np.sort(as_generator(rng).choice(count, out, replace=False)).astype(np.int64)
     chosen = np.unique(np.asarray(classes))
     if chosen.dtype.kind not in "iu" or not chosen.size or chosen[0] < 0 or chosen[-1] >= count:
         raise InputError(f"`classes` must be numbers from 0 to {count - 1}; got {list(classes)}")
@@ -204,12 +204,12 @@ def held_out_classes(
 def held_out(
     images: Images, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> tuple[Images, Images]:
-    """Hold classes out of a data set: what is kept, and pictures of no known class.
+    """Hold classes out of a data set: what is kept, and images of no known class.
 
     Parameters
     ----------
     images : Images
-        Pictures of all classes. Pass training and test pictures with the same options: the same
+        Images of all classes. Pass training and test images with the same options: the same
         classes are held out of both, unless `rng` is a Generator, which moves on.
     share : float, default=0.4
         The share of the classes to hold out; 40 % as in the open-set studies of FD-Shifts.
@@ -221,13 +221,13 @@ def held_out(
     Returns
     -------
     tuple of Images
-        The kept pictures, their classes numbered anew from 0 in the same order; and the pictures
+        The kept images, their classes numbered anew from 0 in the same order; and the images
         of the held-out classes with the label -1. Both have the kept classes and know their rows.
 
     Raises
     ------
     InputError
-        As `held_out_classes`, or no picture is left on one side.
+        As `held_out_classes`, or no image is left on one side.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def held_out(
     sides = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
     if not sides[0].size or not sides[1].size:
         what = "kept" if not sides[0].size else "held-out"
-        raise InputError(f"there is no picture of the {what} classes; hold out others")
+        raise InputError(f"there is no image of the {what} classes; hold out others")
     kept, new = (
         Images(images.pixels[rows], labels[rows], names, images.places[rows]) for rows in sides
     )
@@ -260,7 +260,7 @@ def numbered_anew(labels: IntArray, count: int, kept: Array) -> IntArray:
 
 
 def levels_of(seen: Array, mean: Sequence[float], deviation: Sequence[float]) -> Array:
-    """Return a picture that a network sees as bytes for people: channels last, or none of gray.
+    """Return an image that a network sees as bytes for people: channels last, or none of gray.
 
     It is scaled by the mean and deviation of each channel, which is undone.
     """

@@ -1,4 +1,4 @@
-"""Backbones for small pictures behind one small protocol: `features`, and their `width`.
+"""Backbones for small images behind one small protocol: `features`, and their `width`.
 
 Needs torch.
 """

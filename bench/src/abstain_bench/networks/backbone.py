@@ -16,7 +16,7 @@ _CHANCES = 1 << 16
 
 
 class Backbone(nn.Module, ABC):
-    """A network that turns pictures into features; a head makes logits of them.
+    """A network that turns images into features; a head makes logits of them.
 
     With the head that an objective makes it is a `abstain.training.Network`, whose last layer is
     ``network.head.classifier``.
@@ -24,14 +24,14 @@ class Backbone(nn.Module, ABC):
     Parameters
     ----------
     width : int
-        Features of a picture.
+        Features of an image.
 
     Attributes
     ----------
     width : int
-        Features of a picture.
+        Features of an image.
     side : int
-        Height and width that the layers see; 0 for those of the pictures.
+        Height and width that the layers see; 0 for those of the images.
 
     Examples
     --------
@@ -53,10 +53,10 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures (n, channels, height, width) as (n, width)."""
+        """Return the features of images (n, channels, height, width) as (n, width)."""
 
     def forward(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, width)."""
+        """Return the features of images as (n, width)."""
         return self.features(pictures)
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ class Backbone(nn.Module, ABC):
 
 
 def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> Any:
-    """Return a convolution without bias that keeps the size of the picture at stride 1."""
+    """Return a convolution without bias that keeps the size of the image at stride 1."""
     return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
 
 
@@ -120,7 +120,7 @@ def _laid(draws: Tensor, maps: Tensor) -> Tensor:
 class Halving(nn.MaxPool2d):
     """The largest of each 2 x 2 units; where no gradient is asked for, in a tenth of torch's time.
 
-    That is on a CPU, for maps of small pictures. The numbers are the same.
+    That is on a CPU, for maps of small images. The numbers are the same.
     """
 
     def __init__(self) -> None:
@@ -148,5 +148,5 @@ def start(model: Any) -> None:
 
 
 def averaged(maps: Tensor) -> Tensor:
-    """Average each feature map over the picture: (n, c, h, w) to (n, c)."""
+    """Average each feature map over the image: (n, c, h, w) to (n, c)."""
     return maps.mean(dim=(2, 3))

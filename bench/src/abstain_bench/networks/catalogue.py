@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from abstain._foundation.archives import verify_archive
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench._torch import torch
 from abstain_bench.networks.backbone import Backbone, Tensor
@@ -36,11 +36,11 @@ class Model:
     build : callable
         Makes it; takes `channels` and `dropout`, and `side` where it is made for one size.
     side : int
-        Height and width that the pictures must have; 0 where others will do.
+        Height and width that the images must have; 0 where others will do.
     least : int
         The smallest height and width.
     made_for_size : bool
-        Whether `build` must be told the size of the pictures, which must be square.
+        Whether `build` must be told the size of the images, which must be square.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Model:
         return Resized(out, side) if side else out
 
     def _check(self, shape: tuple[int, int, int]) -> None:
-        """Refuse pictures of a size that the model does not take."""
+        """Refuse images of a size that the model does not take."""
         _, height, width = shape
         if self.side and (height, width) != (self.side, self.side):
             rule = f"of {self.side} x {self.side}"
@@ -83,7 +83,7 @@ class Model:
         else:
             return
         raise InputError(
-            f"the model {self.name!r} takes pictures {rule}; got {height} x {width}. "
+            f"the model {self.name!r} takes images {rule}; got {height} x {width}. "
             "'small-conv' takes any size from 8 x 8 on."
         )
 
@@ -147,7 +147,7 @@ for _layers, _blocks in ((18, (2, 2, 2, 2)), (34, (3, 4, 6, 3)), (50, (3, 4, 6, 
         Model(
             f"resnet{_layers}-cifar",
             f"ResNet-{_layers} for CIFAR",
-            "He et al. 2015, with a first layer for pictures of 32 x 32",
+            "He et al. 2015, with a first layer for images of 32 x 32",
             partial(ResNet, blocks=_blocks, bottlenecks=_layers == 50, small_pictures=True),
         )
     )
@@ -200,7 +200,7 @@ def load_weights(backbone: Backbone, path: str | Path) -> None:
 
 
 def _safetensors(path: Path) -> dict[str, Tensor]:
-    if not has("safetensors"):
+    if not is_installed("safetensors"):
         raise MissingInputError(f"{str(path)!r} is read with safetensors: pip install safetensors")
     safetensors: Any = import_module("safetensors")
     try:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from abstain_bench.networks.backbone import Backbone, Halving, Tensor, dropped, nn
 from abstain_bench.networks.plain import THIRTEEN, VGG
 
-#: Of the pictures, which must have this size.
+#: Of the images, which must have this size.
 _SIDE: Final = 32
 #: Feature maps of each stage of two convolutions, and units of the hidden layer.
 _MAPS: Final = (32, 64, 128)
@@ -17,7 +17,7 @@ class StreetConv(Backbone):
 
     Notes
     -----
-    Convolutions of 3 x 3 mirror the picture at its edges, and batch norm comes after the ReLU, as
+    Convolutions of 3 x 3 mirror the image at its edges, and batch norm comes after the ReLU, as
     in the code of FD-Shifts [1]_, which has it from ConfidNet's.
 
     References
@@ -45,7 +45,7 @@ class StreetConv(Backbone):
         self.dropout = dropped(dropout)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, 512)."""
+        """Return the features of images as (n, 512)."""
         return self.after_dropout(self.before_dropout(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:

@@ -16,13 +16,13 @@ from abstain_bench.networks.backbone import (
 
 
 class SmallConv(Backbone):
-    """Convolution, batch norm and ReLU, halved after each, then the mean over the picture.
+    """Convolution, batch norm and ReLU, halved after each, then the mean over the image.
 
     Notes
     -----
-    Pictures of at least 8 x 8. Dropout stands where the small network of FD-Shifts [1]_ has it:
+    Images of at least 8 x 8. Dropout stands where the small network of FD-Shifts [1]_ has it:
     after each halving, and before the last layer. Only that after the last halving is left out,
-    as the mean over the picture would undo it.
+    as the mean over the image would undo it.
 
     References
     ----------
@@ -59,7 +59,7 @@ class SmallConv(Backbone):
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, width)."""
+        """Return the features of images as (n, width)."""
         return self.after_dropout(self.before_dropout(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class SmallConv(Backbone):
 
 
 #: Feature maps of the 16 convolutions of VGG19, the 13 of VGG16 and the 10 of VGG13; 0 halves the
-#: picture.
+#: image.
 NINETEEN = (64, 64, 0, 128, 128, 0, *(256,) * 4, 0, *(512,) * 4, 0, *(512,) * 4, 0)
 SIXTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
 THIRTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0)
@@ -137,7 +137,7 @@ class VGG(Backbone):
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, width)."""
+        """Return the features of images as (n, width)."""
         out = self.dropout(self.layers(pictures).flatten(1))
         if self.hidden is None:
             return out

@@ -73,7 +73,7 @@ class ResNet(Backbone):
 
     Notes
     -----
-    For pictures of 32 x 32 up to 224 x 224 and more. The stride of a block is at its convolution
+    For images of 32 x 32 up to 224 x 224 and more. The stride of a block is at its convolution
     of 3 x 3, and weights have the usual names, so that the published ones can be read. Dropout
     stands where FD-Shifts [2]_ has it, where its rate is 0.1.
 
@@ -122,7 +122,7 @@ class ResNet(Backbone):
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, width)."""
+        """Return the features of images as (n, width)."""
         maps = self.dropout(nn.functional.relu(self.bn1(self.conv1(pictures))))
         maps = self.maxpool(maps)
         for name in self.stages:
@@ -165,7 +165,7 @@ class _PreActivated(nn.Module):
 
 
 class PreResNet(Backbone):
-    """A pre-activation residual network for pictures of 32 x 32: three stages of equal blocks.
+    """A pre-activation residual network for images of 32 x 32: three stages of equal blocks.
 
     References
     ----------
@@ -194,7 +194,7 @@ class PreResNet(Backbone):
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, width)."""
+        """Return the features of images as (n, width)."""
         maps = nn.functional.relu(self.norm(self.blocks(self.first(pictures))))
         return self.dropout(averaged(maps))
 
@@ -228,7 +228,7 @@ class _WideBlock(nn.Module):
 
 
 class WideResNet(Backbone):
-    """A residual network with few and wide layers, for pictures of 32 x 32.
+    """A residual network with few and wide layers, for images of 32 x 32.
 
     References
     ----------
@@ -264,5 +264,5 @@ class WideResNet(Backbone):
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, width)."""
+        """Return the features of images as (n, width)."""
         return averaged(nn.functional.relu(self.norm(self.blocks(self.first(pictures)))))

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain_bench.networks.backbone import Backbone, Tensor, dropped
 
@@ -19,7 +19,7 @@ class ViT(Backbone):
     -----
     Weights are random: nothing is ever downloaded. Trained ones are read from a file that you
     have, by ``MODELS["vit-b16"].make(..., weights="model.safetensors")``; its embedded positions
-    are resampled where it was made for pictures of another size. Dropout stands where
+    are resampled where it was made for images of another size. Dropout stands where
     FD-Shifts [2]_ has it, where its rate is 0.1.
 
     References
@@ -54,7 +54,7 @@ class ViT(Backbone):
         )
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures, of the class token, as (n, 768)."""
+        """Return the features of images, of the class token, as (n, 768)."""
         return self.model(pictures)
 
     def renamed(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -68,7 +68,7 @@ class ViT(Backbone):
 
 
 def _timm() -> Any:
-    if not has("timm"):
+    if not is_installed("timm"):
         raise MissingInputError("the model 'vit-b16' comes with timm: pip install timm")
     try:
         timm: Any = import_module("timm")

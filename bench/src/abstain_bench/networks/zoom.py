@@ -1,12 +1,12 @@
-"""`Resized`: a backbone that sees pictures at another size than they are kept at."""
+"""`Resized`: a backbone that sees images at another size than they are kept at."""
 
 from abstain_bench.networks.backbone import Backbone, Tensor, nn
 
 
 class Resized(Backbone):
-    """A backbone behind a bilinear scaling of the pictures, a batch at a time.
+    """A backbone behind a bilinear scaling of the images, a batch at a time.
 
-    So 50,000 pictures of 32 x 32 stay 150 MB where a network wants them at 384 x 384.
+    So 50,000 images of 32 x 32 stay 150 MB where a network wants them at 384 x 384.
 
     Examples
     --------
@@ -21,7 +21,7 @@ class Resized(Backbone):
         self.inner, self.side = inner, side
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures of any size as (n, width)."""
+        """Return the features of images of any size as (n, width)."""
         return self.inner.features(self._scaled(pictures))
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
@@ -36,5 +36,5 @@ class Resized(Backbone):
         size = (self.side, self.side)
         if tuple(pictures.shape[2:]) == size:
             return pictures
-        # As Pillow does it, so that a smaller picture has no edges that were not there.
+        # As Pillow does it, so that a smaller image has no edges that were not there.
         return nn.functional.interpolate(pictures, size, mode="bilinear", antialias=True)

@@ -5,7 +5,7 @@ Nothing here computes: numbers come from `BenchmarkResults` or a `StudyResult` a
 
 from typing import TYPE_CHECKING
 
-from abstain._foundation.imports import waiting
+from abstain._foundation.lazy_imports import lazy_exports
 
 if TYPE_CHECKING:
     from abstain_bench.pages.benchmark.output import benchmark_html as benchmark_html
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from abstain_bench.pages.study import write_study as write_study
     from abstain_bench.pages.study import write_study_figures as write_study_figures
 else:
-    __all__, __getattr__, __dir__ = waiting(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         benchmark__output=(
             "benchmark_html",

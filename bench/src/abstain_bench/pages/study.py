@@ -46,7 +46,7 @@ _SPELLED: Final = {
     **{
         made.name.partition("@")[0]: word
         for family in FAMILIES
-        if (made := family.named(family.shown))
+        if (made := family.parse(family.example_name))
         and (word := made.title.partition(" at ")[0]).isupper()
     },
     "mse": "MSE",
@@ -113,7 +113,7 @@ def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
 
 def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
     filled = [name for name in result.tables if result.rows(name)]
-    shown = [name for name in result.open_tables if name in filled]
+    shown = [name for name in result.displayed_tables if name in filled]
     tables: list[doc.Block] = [_table(result, name) for name in shown]
     if len(shown) > 1:
         tables = [
@@ -150,7 +150,7 @@ def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
 def _summary(result: StudyResult) -> Iterator[doc.Block]:
     yield from (doc.Prose(result.title, "strong"), doc.Prose(result.question, "lead"))
     yield from map(doc.Prose, result.verdict)
-    for name in result.open_tables:
+    for name in result.displayed_tables:
         if result.rows(name):
             yield replace(_table(result, name, _SCREEN), title=result.captions.get(name, ""))
             if (n_more := len(result.rows(name)) - _SCREEN) > 0:

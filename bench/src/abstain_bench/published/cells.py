@@ -92,7 +92,7 @@ def tables() -> Catalogue[PublishedTable]:
     """
     doubts = [(line["tables"].split(), _doubt(line)) for line in _lines("doubts")]
     papers = {line.pop("paper"): line for line in _lines("papers")}
-    found: Catalogue[PublishedTable] = Catalogue("published table", listed="list published")
+    found: Catalogue[PublishedTable] = Catalogue("published table", list_command="list published")
     for line in _lines("tables"):
         about = tuple(doubt for names, doubt in doubts if line["name"] in names)
         known = papers.get(line["paper"], {}) | line

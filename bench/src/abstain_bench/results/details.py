@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
-from abstain.metrics.calibration import ece_of
+from abstain.metrics.calibration import compute_ece
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check
 from abstain.typing import BoolArray, FloatArray, IntArray
@@ -58,9 +58,9 @@ def extremes_of(
 ) -> Iterator[Extreme]:
     """Return the most confident failures and the least confident successes of one run."""
     s, scores = samples.scored(run, method), samples.scores[run.name]
-    counts = np.ones(s.n, bool) if s.weight is None else s.weight > 0
+    counts = np.ones(s.n_rows, bool) if s.weight is None else s.weight > 0
     failed = np.asarray(s.loss) > 0
-    prediction = scores.predicted(averages_of(method))
+    prediction = scores.prediction_for(averages_of(method))
     starts = np.cumsum([0, *(part.n for part in parts)])
     known = np.sort(s.confidence[counts])
     for kind, rows in (
@@ -128,7 +128,7 @@ def _errors(parts: Sequence[StudySamples], run: Run, method: str) -> tuple[float
 
 def _error(s: Scored) -> float:
     """Return the expected calibration error of confidences that are probabilities."""
-    return float(ece_of(s).value)
+    return float(compute_ece(s).value)
 
 
 def _as_probability(method: str, confidence: FloatArray) -> FloatArray | None:

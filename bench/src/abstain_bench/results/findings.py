@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from abstain.evaluation import Note
-from abstain.evaluation.comparison import Unit
+from abstain.evaluation.comparison import ScoredRun
 from abstain_bench.results.scope import ComparableRuns
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
 from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.store import StoredRun
+from abstain_bench.runs.studies import Study
 
 __all__ = [
     "FEW_FAILURES",
@@ -77,7 +77,7 @@ def about_untested(chosen: Sequence[Chosen], stored_runs: Sequence[StoredRun]) -
     """Yield a warning if a run was stopped before all selected networks were tested."""
     settings = {(item.arm, item.setting) for item in chosen}
     selected_runs = [item for item in stored_runs if (item.run.arm, item.run.setting) in settings]
-    untested = [item.run.name for item in selected_runs if not item.tested]
+    untested = [item.run.name for item in selected_runs if not item.test_file]
     if untested:
         listed = ", ".join(untested[:3]) + (" and others" if len(untested) > 3 else "")
         message = (
@@ -97,9 +97,11 @@ def about_studies(studies: Sequence[Study]) -> Iterator[Note]:
         )
 
 
-def about_failures(units: Sequence[Unit]) -> Iterator[Note]:
+def about_failures(units: Sequence[ScoredRun]) -> Iterator[Note]:
     """Yield a warning if a study has too few failures for reliable values."""
-    fewest = min(unit.counted(method)[1] for unit in units for method in unit.scored)
+    fewest = min(
+        unit.count_samples_and_failures(method)[1] for unit in units for method in unit.scored
+    )
     if fewest < FEW_FAILURES:
         data = units[0].data
         failures = "1 failure" if fewest == 1 else f"{fewest} failures"

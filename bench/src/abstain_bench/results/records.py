@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, in_library, of_rows
+from abstain._foundation.frames import (
+    AnyFrame,
+    Backend,
+    NotebookDisplay,
+    convert_frame,
+    frame_from_rows,
+)
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Note
 from abstain.evaluation.comparison import MEAN
@@ -15,8 +21,8 @@ from abstain.thresholds import RuleCheck
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.studies import Study
 
 __all__ = [
     "MEAN",
@@ -220,7 +226,7 @@ class CurvePoints:
 
 
 @dataclass(frozen=True, eq=False)
-class BenchmarkResults(InNotebook):
+class BenchmarkResults(NotebookDisplay):
     """All that a folder of runs says.
 
     Attributes
@@ -368,12 +374,12 @@ class BenchmarkResults(InNotebook):
         import polars as pl
 
         if table not in Comparison.TABLES:
-            return of_rows(self.rows(table), backend)
+            return frame_from_rows(self.rows(table), backend)
         # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
         frames = [own.frame(table) for own in self.comparisons.values()]
         filled = [frame for frame in frames if frame.height]
         whole = pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
-        return in_library(whole, backend)
+        return convert_frame(whole, backend)
 
 
 def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from typing import Any
 from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan
-from abstain.evaluation.records import ordered
-from abstain.metrics.catalogue import PRIMARY
+from abstain.evaluation.records import warnings_first
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import Rng
 from abstain_bench.results.findings import (
     about_choices,
@@ -34,9 +34,9 @@ from abstain_bench.results.studies import comparison_of
 from abstain_bench.results.tables import OnStudy, RuleOptions, StudyTables
 from abstain_bench.runs.costs import REPORT, Stopwatch, costs_of
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen
 from abstain_bench.runs.store import Store
+from abstain_bench.runs.studies import Study
 
 __all__ = ["results_of", "with_published"]
 
@@ -123,7 +123,9 @@ def results_of(
     >>> results = results_of(Store.read("runs"), metrics=["augrc"])  # doctest: +SKIP
     >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
     """
-    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
+    plan = Plan.from_options(
+        level=level, bootstrap=bootstrap, rng=rng, published_test=True, skip_slow=True
+    )
     options = RuleOptions(
         risk=checks.fraction(risk, "risk"),
         delta=checks.fraction(delta, "delta"),
@@ -144,7 +146,7 @@ def results_of(
         for metric in selected_metrics
     }
     # Thresholds, curves and example images use the settings of this metric.
-    primary = PRIMARY if PRIMARY in runs_by_metric else selected_metrics[0].name
+    primary = DEFAULT_METRIC if DEFAULT_METRIC in runs_by_metric else selected_metrics[0].name
     tables = StudyTables(
         scores, selected_metrics, runs_by_metric, primary, plan, options, watch or Stopwatch()
     )
@@ -156,7 +158,7 @@ def results_of(
 
 
 def _check_tested(store: Store) -> None:
-    if not store.tested:
+    if not store.tested_runs:
         raise InputError(
             f"no run of {str(store.folder)!r} was tested; continue it with `abstain benchmark run`"
         )
@@ -184,13 +186,13 @@ def _assemble(
             for metric in tables.metrics
         }
     notes = [
-        *about_untested(settings, store.kept),
+        *about_untested(settings, store.stored_runs),
         *about_choices(settings),
         *about_runs(runs_by_metric, store.facts),
         *about_studies(studies),
         *tables.findings,
     ]
-    titles = {added_method.name: added_method.title for added_method in store.additions.facts}
+    titles = {added_method.name: added_method.title for added_method in store.additions.methods}
     return BenchmarkResults(
         facts=_facts(tables),
         studies=studies,
@@ -202,7 +204,7 @@ def _assemble(
         curves=tables.curves,
         extremes=tuple(tables.extremes),
         left_out={**reasons_without_scores, **_left_out(runs_by_metric, names)},
-        findings=ordered(notes),
+        findings=warnings_first(notes),
         calibration=tuple(tables.calibration),
         undefined=tables.undefined,
         level=tables.plan.level,
@@ -250,7 +252,7 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
         results,
         published=numbers,
         published_orders=tuple(order for order, _ in orders_and_numbers if order is not None),
-        findings=ordered((*results.findings, *columns.findings(numbers))),
+        findings=warnings_first((*results.findings, *columns.findings(numbers))),
     )
 
 
@@ -287,7 +289,7 @@ def _facts(tables: StudyTables) -> dict[str, Any]:
         "classes": list(store.classes),
         "seeds": list(store.seeds),
         "runs": len(store.runs),
-        "tested": len(store.tested),
+        "tested": len(store.tested_runs),
         "risk": tables.options.risk,
         "delta": tables.options.delta,
         "outlier_cost": tables.options.outlier_cost,

@@ -8,10 +8,10 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.evaluation import Note
-from abstain.evaluation.comparison import Plan, Unit
-from abstain.evaluation.records import ordered
+from abstain.evaluation.comparison import Plan, ScoredRun
+from abstain.evaluation.records import warnings_first
 from abstain.metrics import Metric
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import IntArray, Rng
 from abstain_bench.results.details import mean_curve
 from abstain_bench.results.findings import about_choices, about_studies
@@ -29,9 +29,9 @@ from abstain_bench.results.scope import (
 )
 from abstain_bench.results.studies import Studied, compared, comparison_of
 from abstain_bench.results.tables import meaningless
-from abstain_bench.runs.protocol import Study
 from abstain_bench.runs.selection import Chosen, on_probabilities
 from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.studies import Study
 
 __all__ = ["rotated_results"]
 
@@ -97,7 +97,9 @@ def rotated_results(
     """
     if len(stores) < 2:
         raise InputError(f"rotations must be at least two folders of runs; got {len(stores)}")
-    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
+    plan = Plan.from_options(
+        level=level, bootstrap=bootstrap, rng=rng, published_test=True, skip_slow=True
+    )
     asked = select_metrics(stores[0], metrics)
     columns = _common_studies(stores, studies)
     found = _Together(
@@ -123,7 +125,7 @@ class _Together:
         self.methods = {name: _methods(self.rotations, name) for name in names}
         self.seeds = {name: _seeds(self.rotations, name) for name in names}
         self.studied: dict[str, list[Studied]] = {name: [] for name in names}
-        self.primary = PRIMARY if PRIMARY in names else names[0]
+        self.primary = DEFAULT_METRIC if DEFAULT_METRIC in names else names[0]
 
     def add(self, study: Study) -> None:
         """Average every metric on one study over the rotations, and the curves."""
@@ -150,7 +152,7 @@ class _Together:
         own = self.rotations[0]
         chosen = tuple(one for one in own.chosen if one.method in self.methods[one.metric])
         every = sorted_by_catalogue([name for methods in self.methods.values() for name in methods])
-        titles = {one.name: one.title for one in first.additions.facts}
+        titles = {one.name: one.title for one in first.additions.methods}
         said = [*about_choices(chosen), *about_studies(columns), _about(stores)]
         return BenchmarkResults(
             facts={
@@ -174,7 +176,7 @@ class _Together:
             curves=self.curves,
             extremes=(),
             left_out=_left_out(self.rotations, every),
-            findings=ordered(said),
+            findings=warnings_first(said),
             undefined=self.undefined,
             level=self.plan.level,
         )
@@ -191,7 +193,7 @@ class _Rotation:
         methods: Sequence[str] | None,
         outlier_cost: float,
     ) -> None:
-        if not store.tested:
+        if not store.tested_runs:
             raise InputError(
                 f"no run of {str(store.folder)!r} was tested; continue it with "
                 "`abstain benchmark run`"
@@ -226,14 +228,14 @@ class _Rotation:
 
     def _places(self, study: Study, run: Run) -> IntArray:
         """Return which picture of the source each sample is, the same in all folders."""
-        parts = [part.places for part in self.reading.parts(study, run)]
+        parts = [part.source_indices for part in self.reading.parts(study, run)]
         joined = np.concatenate(parts)
         # Known and new classes of one source have places of their own already.
         if len(parts) == 1 or not np.intersect1d(parts[0], np.concatenate(parts[1:])).size:
             return joined
         return np.concatenate([part + i * _APART for i, part in enumerate(parts)])
 
-    def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> Unit:
+    def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
         """Return the methods in one seed, with the pictures named as in every folder."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
         unit = self.samples.unit(seed, runs, calibrated=on_probabilities(metric))

@@ -12,13 +12,13 @@ from abstain._foundation.scored import ClassView, Scored
 from abstain.calibration import fit_platt
 from abstain.errors import AbstainError, FileFormatError, InputError, MissingInputError
 from abstain.evaluation import CalibratedScore, calibrate
-from abstain.evaluation.comparison import Unit
+from abstain.evaluation.comparison import ScoredRun
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.protocol import Study, StudyLoss, gathered, judged
 from abstain_bench.runs.selection import predictions_of
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, Store
+from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, study_loss
 
 __all__ = ["Calibrators", "StoredScores", "StudySamples", "averages_of"]
 
@@ -28,7 +28,7 @@ _MOST: Final = 2_000_000
 
 def averages_of(method: str) -> bool:
     """Tell whether a method judges the averaged prediction; one that was added does not."""
-    return method in METHODS and METHODS[method].averages
+    return method in METHODS and METHODS[method].uses_mean_prediction
 
 
 class StoredScores:
@@ -36,7 +36,7 @@ class StoredScores:
 
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
         self.store = store
-        self._runs = {(run.arm, run.setting, run.seed): run for run in store.tested}
+        self._runs = {(run.arm, run.setting, run.seed): run for run in store.tested_runs}
         self._asked = Counter(key for study in studies for key in study.exposures)
         self._read: dict[tuple[str, str], RunScores] = {}
 
@@ -63,10 +63,10 @@ class StoredScores:
         """Return what runs say of a study, by their names: of the same pictures all."""
         found: dict[str, RunScores] = {}
         for run in runs:
-            own = found[run.name] = gathered(study, self.parts(study, run))
+            own = found[run.name] = concatenate_scores(study, self.parts(study, run))
             first_name, first = next(iter(found.items()))
             same = np.array_equal(own.labels, first.labels)
-            if not same or not np.array_equal(own.places, first.places):
+            if not same or not np.array_equal(own.source_indices, first.source_indices):
                 raise FileFormatError(
                     f"the runs {first_name!r} and {run.name!r} must have been tested on the same "
                     f"pictures of {study.name!r}, in one order; their labels or places differ"
@@ -159,7 +159,9 @@ class StudySamples:
         if place not in self._judged:
             own = self.scores[run.name]
             cost = self.outlier_cost
-            self._judged[place] = judged(self.study, own, averages=place[1], outlier_cost=cost)
+            self._judged[place] = study_loss(
+                self.study, own, uses_mean_prediction=place[1], outlier_cost=cost
+            )
         return self._judged[place]
 
     def scored(self, run: Run, method: str) -> Scored:
@@ -177,43 +179,43 @@ class StudySamples:
         *,
         calibrated: bool = False,
         named: Study | None = None,
-    ) -> Unit:
+    ) -> ScoredRun:
         """Return all methods on these samples in one seed, perhaps as part of another study."""
         first = self.scores[next(iter(methods.values())).name]
-        return Unit(
+        return ScoredRun(
             data=(("study", (named or self.study).name),),
             run=str(seed),
             scored={m: self._made(run, m, calibrated=calibrated) for m, run in methods.items()},
-            names=None,
+            sample_names=None,
             labels=first.labels,
             cluster=self._cluster,
-            group=first.places,
+            group=first.source_indices,
             # They are rows of the same files.
-            matched="name",
-            own_weights=self.study.errors == "removed",
+            matched_by="name",
+            per_method_weights=self.study.errors == "removed",
         )
 
     def part(self, study: Study, rows: slice) -> "StudySamples":
         """Return some of the samples, as a study of their own."""
-        own = {name: scores.rows(rows, study.name) for name, scores in self.scores.items()}
+        own = {name: scores.subset(rows, study.name) for name, scores in self.scores.items()}
         return StudySamples(study, own, self.calibrators, self.classes, self.outlier_cost)
 
     def forget(self) -> None:
         """Forget what was sorted, where it is much: metrics then sort anew."""
-        if sum(s.n for s in self._scored.values()) > _MOST:
+        if sum(s.n_rows for s in self._scored.values()) > _MOST:
             self._scored.clear()
 
     @cached_property
     def _cluster(self) -> IntArray:
         """Codes of the pictures that copies share."""
-        places = next(iter(self.scores.values())).places
+        places = next(iter(self.scores.values())).source_indices
         return np.unique(places, return_inverse=True)[1].astype(np.int64)
 
     def _made(self, run: Run, method: str, *, calibrated: bool) -> Scored:
         place = (run.name, method, calibrated)
         if place not in self._scored:
             scores, counted = self.scores[run.name], self.judged(run, method)
-            prediction = scores.predicted(averages_of(method))
+            prediction = scores.prediction_for(averages_of(method))
             confidence = scores.confidence[method]
             chance = self.calibrators.apply(run, method, confidence) if calibrated else None
             self._scored[place] = Scored(
@@ -221,6 +223,6 @@ class StudySamples:
                 counted.loss,
                 counted.weight,
                 probability=chance,
-                view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
+                class_view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
             )
         return self._scored[place]

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from abstain._foundation.catalogue import spelled_as
+from abstain._foundation.catalogue import match_spelling
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
 from abstain_bench.results.samples import StoredScores, averages_of
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.selection import Chosen, choose, metrics_of, usable, validated
 from abstain_bench.runs.store import VALIDATION, Run, Store, StoredRun
+from abstain_bench.runs.studies import Study, studies_of
 
 __all__ = [
     "ComparableRuns",
@@ -56,7 +56,7 @@ def select_methods(choices: Sequence[Chosen], names: Sequence[str] | None) -> tu
     if names is None:
         return tuple(choices)
     available = [choice.method for choice in choices]
-    requested = [spelled_as(name, available) for name in _as_list(names)]
+    requested = [match_spelling(name, available) for name in _as_list(names)]
     _check_names(requested, available, "method", "methods")
     return tuple(choice for choice in choices if choice.method in requested)
 
@@ -70,12 +70,12 @@ def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
 def methods_without_scores(store: Store, choices: Sequence[Chosen]) -> Iterator[tuple[str, str]]:
     """Yield the methods of the configuration without a score in any run, with the reason."""
     scored = {choice.method for choice in choices}
-    configured = (spelled_as(name, METHODS) for name in store.config.get("methods", ()))
+    configured = (match_spelling(name, METHODS) for name in store.config.get("methods", ()))
     missing = [name for name in configured if name not in scored]
     reasons: dict[str, str] = {}
     if missing:
-        for stored_run in store.kept:
-            if stored_run.validation:
+        for stored_run in store.stored_runs:
+            if stored_run.validation_file:
                 reasons = {**store.scores(stored_run.run, VALIDATION).reasons, **reasons}
     for name in missing:
         yield name, reasons.get(name, "no run has a score of it")
@@ -117,7 +117,8 @@ def select_settings(
         return tuple(replace(choice, metric=metric) for metric in metrics for choice in choices)
     cache: dict[tuple[str, frozenset[str]], _ValuesByMethod] = {}
     return choose(
-        [_with_all_values(store, stored_run, metrics, cache) for stored_run in store.kept], metrics
+        [_with_all_values(store, stored_run, metrics, cache) for stored_run in store.stored_runs],
+        metrics,
     )
 
 
@@ -128,23 +129,26 @@ def _with_all_values(
     cache: dict[tuple[str, frozenset[str]], _ValuesByMethod],
 ) -> StoredRun:
     """Return the run with the validation values of all its methods and all metrics."""
-    if not stored_run.tested:
+    if not stored_run.test_file:
         return stored_run
     methods = store.scores(stored_run.run, store.exposures[0].key).confidence
     incomplete = {
         name: averages_of(name)
         for name in methods
-        if any(metric not in stored_run.validated.get(name, {}) for metric in metrics)
+        if any(metric not in stored_run.validation_values.get(name, {}) for metric in metrics)
     }
     if not incomplete:
         return stored_run
     # The runs of all seeds of an ensemble share their files.
-    key = (stored_run.validation or stored_run.run.name, frozenset(incomplete))
+    key = (stored_run.validation_file or stored_run.run.name, frozenset(incomplete))
     if key not in cache:
         cache[key] = _validation_values(store, stored_run, incomplete, metrics)
     computed = cache[key]
-    values = {name: {**computed[name], **stored_run.validated.get(name, {})} for name in incomplete}
-    return replace(stored_run, validated={**stored_run.validated, **values})
+    values = {
+        name: {**computed[name], **stored_run.validation_values.get(name, {})}
+        for name in incomplete
+    }
+    return replace(stored_run, validation_values={**stored_run.validation_values, **values})
 
 
 def _validation_values(
@@ -152,7 +156,7 @@ def _validation_values(
 ) -> _ValuesByMethod:
     """Return the values of methods on the validation data, None for each that does not exist."""
     computed: _ValuesByMethod = {}
-    if stored_run.validation:
+    if stored_run.validation_file:
         computed = validated(store.scores(stored_run.run, VALIDATION), methods, metrics)
     missing: dict[str, float | None] = dict.fromkeys(metrics)
     return {name: computed.get(name, missing) for name in methods}

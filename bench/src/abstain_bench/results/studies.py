@@ -16,27 +16,27 @@ from abstain._foundation.scored import Scored
 from abstain.evaluation import Comparison, Note
 from abstain.evaluation.comparison import (
     Blocks,
-    DataPart,
+    DataSetComparison,
     Estimate,
+    MethodValues,
     Plan,
-    Sampled,
-    SampledRows,
-    Unit,
+    RowWeights,
+    ScoredRun,
     across_data,
+    block_notes,
     compare_data,
-    findings_of_blocks,
-    findings_of_data,
-    joined,
+    compute_values,
+    data_set_notes,
+    join_tables,
     mean_estimate,
-    measured,
     pairs,
-    resampled,
+    resample_values,
     stabilities,
     standings,
 )
-from abstain.inference.small_samples import Failures
+from abstain.inference.small_samples import FailureCount
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures
+from abstain.metrics.intervals import min_failures
 from abstain.typing import FloatArray
 
 __all__ = ["Studied", "averaged", "compared", "comparison_of"]
@@ -50,24 +50,24 @@ class Studied:
     more; a `headline` counts where all studies are taken together.
     """
 
-    part: DataPart
+    part: DataSetComparison
     findings: tuple[Note, ...]
     headline: bool
 
     @property
-    def sampled(self) -> Sampled:
+    def sampled(self) -> MethodValues:
         """The values and how they vary with the samples."""
         return self.part.sampled[0]
 
 
-def compared(units: Sequence[Unit], metric: Metric, plan: Plan, *, headline: bool) -> Studied:
+def compared(units: Sequence[ScoredRun], metric: Metric, plan: Plan, *, headline: bool) -> Studied:
     """Compare the methods on one study; the units are its runs."""
     part = compare_data(units, [metric], plan)
     slim = replace(part, sampled=(_slimmed(part.sampled[0]),))
-    return Studied(slim, findings_of_data(units, part), headline)
+    return Studied(slim, data_set_notes(units, part), headline)
 
 
-def _slimmed(sampled: Sampled) -> Sampled:
+def _slimmed(sampled: MethodValues) -> MethodValues:
     """Forget the samples: what all studies say together needs the values and the shares."""
     nothing = Scored(np.zeros(1), np.zeros(1))
     units = tuple(
@@ -78,9 +78,9 @@ def _slimmed(sampled: Sampled) -> Sampled:
             cluster=None,
             group=None,
         )
-        for unit in sampled.units
+        for unit in sampled.runs
     )
-    return replace(sampled, units=units, rows=SampledRows(None, None))
+    return replace(sampled, runs=units, rows=RowWeights(None, None))
 
 
 def comparison_of(
@@ -91,58 +91,65 @@ def comparison_of(
     Only headline studies count together: the others are about the same pictures once more. Of
     these, those in which all methods have values.
     """
-    defined = [one.sampled for one in studied if one.headline and one.sampled.defined]
+    defined = [one.sampled for one in studied if one.headline and one.sampled.is_defined]
     first = defined[0].methods if defined else ()
     shared = [m for m in first if all(m in sampled.methods for sampled in defined)]
-    blocks = Blocks(tuple(sampled.of(shared) for sampled in defined))
+    blocks = Blocks(tuple(sampled.select(shared) for sampled in defined))
     together = across_data([blocks] if shared else [], plan)
     said = [finding for one in studied for finding in one.findings]
-    return joined(
+    return join_tables(
         [one.part for one in studied],
         together,
         plan,
         metrics=[metric],
         methods=methods,
-        findings=[*said, *findings_of_blocks(together)],
+        findings=[*said, *block_notes(together)],
     )
 
 
 # ------------------------------------------------------------------- the mean over parts of a study
 @dataclass(frozen=True, eq=False)
-class _Mean(Sampled):
+class _Mean(MethodValues):
     """One metric on the parts of one seed, or of all seeds: the units, whose mean counts."""
 
     parts: int = 1
 
     @property
-    def seeds(self) -> list[tuple[Unit, ...]]:
+    def seeds(self) -> list[tuple[ScoredRun, ...]]:
         """The units of each seed."""
-        starts = range(0, len(self.units), self.parts)
-        return [self.units[first : first + self.parts] for first in starts]
+        starts = range(0, len(self.runs), self.parts)
+        return [self.runs[first : first + self.parts] for first in starts]
 
     def counted(self, method: str, run: int | None = None) -> tuple[int, int]:
         """Return the fewest samples and failures over the seeds; those of the parts add up."""
         if run is not None:
-            return super().counted(method, run)
-        sums = [np.sum([unit.counted(method) for unit in own], axis=0) for own in self.seeds]
+            return super().count_samples_and_failures(method, run)
+        sums = [
+            np.sum([unit.count_samples_and_failures(method) for unit in own], axis=0)
+            for own in self.seeds
+        ]
         n, failures = np.min(sums, axis=0).tolist()
         return n, failures
 
-    def resting(self, *methods: int) -> Failures | None:
+    def resting(self, *methods: int) -> FailureCount | None:
         """Return the fewest failures over the seeds; those of the parts add up."""
         names = [self.methods[i] for i in methods] or self.methods
         found = [
-            [fewest_failures(self.metric, [unit.scored[name]]) for unit in own]
+            [min_failures(self.metric, [unit.scored[name]]) for unit in own]
             for own in self.seeds
             for name in names
         ]
         known = [[one for one in own if one is not None] for own in found]
-        sums = [Failures(sum(one.number for one in own), own[0].among) for own in known if own]
+        sums = [
+            FailureCount(sum(one.n_failures for one in own), own[0].population)
+            for own in known
+            if own
+        ]
         return min(sums, default=None)
 
 
 def averaged(
-    seeds: Sequence[Sequence[Unit]], metric: Metric, plan: Plan, *, headline: bool
+    seeds: Sequence[Sequence[ScoredRun]], metric: Metric, plan: Plan, *, headline: bool
 ) -> Studied:
     """Compare the methods by the mean over the parts of a study.
 
@@ -156,7 +163,7 @@ def averaged(
     if drawn is not None:
         whole = replace(whole, replicates=np.concatenate(drawn))
         each = [replace(own, replicates=r) for own, r in zip(each, drawn, strict=True)]
-    part = DataPart(
+    part = DataSetComparison(
         data=whole.data,
         sampled=(whole,),
         estimates=tuple(_estimates(each, whole, plan)),
@@ -165,7 +172,7 @@ def averaged(
         stability=tuple(stabilities([whole], plan)),
         resamples=0 if drawn is None else plan.resamples,
     )
-    said = findings_of_data(whole.units, part)
+    said = data_set_notes(whole.runs, part)
     return Studied(replace(part, sampled=(_slimmed(_by_seed(each, whole)),)), said, headline)
 
 
@@ -173,21 +180,21 @@ def _estimates(each: Sequence[_Mean], whole: _Mean, plan: Plan) -> Iterator[Esti
     """Return the mean over the parts of each seed, and over the seeds."""
     for own in each:
         for i in range(len(own.methods)):
-            yield mean_estimate(own, i, plan, own.units[0].run)
+            yield mean_estimate(own, i, plan, own.runs[0].run)
     if len(each) > 1:
-        yield from (mean_estimate(whole, i, plan) for i in whole.known)
+        yield from (mean_estimate(whole, i, plan) for i in whole.evaluated_indices)
 
 
-def _of_seed(units: Sequence[Unit], metric: Metric) -> _Mean:
-    found = measured(metric, units, SampledRows.of(units))
+def _of_seed(units: Sequence[ScoredRun], metric: Metric) -> _Mean:
+    found = compute_values(metric, units, RowWeights.from_runs(units))
     return _Mean(
         metric,
-        found.units,
+        found.runs,
         found.values,
         found.rows,
         found.reasons,
         found.shares,
-        unreliable=found.unreliable,
+        unreliable_reasons=found.unreliable_reasons,
         parts=len(units),
     )
 
@@ -197,11 +204,13 @@ def _of_all(each: Sequence[_Mean]) -> _Mean:
     shares = [own.shares for own in each if own.shares is not None]
     return replace(
         each[0],
-        units=tuple(unit for own in each for unit in own.units),
+        runs=tuple(unit for own in each for unit in own.runs),
         values=np.concatenate([own.values for own in each]),
         reasons=tuple(dict.fromkeys(why for own in each for why in own.reasons)),
         shares=np.mean(shares, axis=0) if len(shares) == len(each) else None,
-        unreliable=_joined_reasons([own.unreliable for own in each if own.unreliable]),
+        unreliable_reasons=_joined_reasons(
+            [own.unreliable_reasons for own in each if own.unreliable_reasons]
+        ),
     )
 
 
@@ -211,22 +220,24 @@ def _joined_reasons(reasons: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(next(filter(None, of_method), "") for of_method in by_method)
 
 
-def _by_seed(each: Sequence[_Mean], whole: _Mean) -> Sampled:
+def _by_seed(each: Sequence[_Mean], whole: _Mean) -> MethodValues:
     """Return the means of the seeds as the values of runs."""
     drawn = [own.mean_replicates for own in each if own.replicates is not None]
-    return Sampled(
+    return MethodValues(
         whole.metric,
-        tuple(own.units[0] for own in each),
+        tuple(own.runs[0] for own in each),
         np.array([own.mean for own in each]),
         whole.rows,
         whole.reasons,
         whole.shares,
         np.array(drawn) if drawn else None,
-        unreliable=whole.unreliable,
+        unreliable_reasons=whole.unreliable_reasons,
     )
 
 
-def _drawn(seeds: Sequence[Sequence[Unit]], metric: Metric, plan: Plan) -> list[FloatArray] | None:
+def _drawn(
+    seeds: Sequence[Sequence[ScoredRun]], metric: Metric, plan: Plan
+) -> list[FloatArray] | None:
     """Resample all parts with the same pictures, by seed (parts, k, resamples); None for none."""
     if not plan.resamples or len(seeds[0][0].scored) < 2:
         return None
@@ -235,7 +246,7 @@ def _drawn(seeds: Sequence[Sequence[Unit]], metric: Metric, plan: Plan) -> list[
         return None
     # The draws depend on the seed and on the number of pictures only.
     by_part = [
-        resampled([metric], units, plan.resamples, plan.seed)[0]
+        resample_values([metric], units, plan.resamples, plan.seed)[0]
         for units in zip(*seeds, strict=True)
     ]
     return list(np.stack(by_part, axis=1))

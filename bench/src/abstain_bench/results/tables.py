@@ -19,9 +19,9 @@ from abstain_bench.results.samples import Calibrators, StoredScores, StudySample
 from abstain_bench.results.scope import ComparableRuns
 from abstain_bench.results.studies import Studied, averaged, compared
 from abstain_bench.runs.costs import Stopwatch
-from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.selection import on_probabilities
 from abstain_bench.runs.store import Run
+from abstain_bench.runs.studies import Study, studies_of
 
 __all__ = ["OnStudy", "RuleOptions", "StudyTables"]
 

@@ -10,11 +10,11 @@ from time import perf_counter
 from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import fields
+from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
-from abstain_bench.runs.jobs.record import Receipt, receipts_in
-from abstain_bench.runs.methods import by_method
-from abstain_bench.runs.specification.jobs import stage_named
+from abstain_bench.runs.jobs.record import Receipt, read_receipts
+from abstain_bench.runs.methods import update_method_names
+from abstain_bench.runs.specification.jobs import stage_of_name
 from abstain_bench.runs.store import JOBS
 
 __all__ = [
@@ -41,7 +41,7 @@ PARTS: Final[Mapping[str, str]] = {
     "comparison": "evaluation: metrics, intervals and all pairs",
     "looks": "curves, thresholds and calibration",
     "ranking": "ranking over all studies",
-    "page": "page and pictures",
+    "page": "page and images",
     "tables": "tables",
 }
 
@@ -200,11 +200,11 @@ def costs_of(folder: str | Path, receipts: Iterable[Receipt] | None = None) -> t
     ()
     """
     place = Path(folder)
-    known = receipts_in(place / JOBS).values() if receipts is None else receipts
+    known = read_receipts(place / JOBS).values() if receipts is None else receipts
     found: dict[tuple[str, str, str], list[float]] = {}
     for one in known:
         for (part, score), seconds in _parts(one).items():
-            found.setdefault((stage_named(one.name), part, score), []).append(seconds)
+            found.setdefault((stage_of_name(one.name), part, score), []).append(seconds)
     costs = [Cost(*key, len(own), sum(own)) for key, own in found.items() if key[0] in _STAGES]
     costs += [Cost(REPORT, part, "", 1, own) for part, own in _of_report(place).items()]
     costs.sort(key=lambda c: (_STAGES.index(c.stage), ("", *PARTS).index(c.part), c.score))
@@ -219,7 +219,7 @@ def _parts(receipt: Receipt) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for part, own in took.items():
         if part in PARTS:
-            each = by_method(own) if isinstance(own, Mapping) else {"": own}
+            each = update_method_names(own) if isinstance(own, Mapping) else {"": own}
             found |= {(part, name): float(seconds) for name, seconds in each.items()}
     return found | {("other", ""): max(0.0, receipt.seconds - sum(found.values()))}
 
@@ -227,7 +227,11 @@ def _parts(receipt: Receipt) -> dict[tuple[str, str], float]:
 def _of_report(folder: Path) -> dict[str, float]:
     """Return what the last report took; nothing where there was none, or the file is damaged."""
     with suppress(InputError, OSError, TypeError, ValueError):
-        found = {part: float(own) for part, own in fields(folder / _FILE).items() if part in PARTS}
+        found = {
+            part: float(own)
+            for part, own in read_json_object(folder / _FILE).items()
+            if part in PARTS
+        }
         return {part: own for part, own in found.items() if isfinite(own) and own >= 0}
     return {}
 

@@ -14,7 +14,7 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 __all__ = ["ensemble_outputs", "network_outputs"]
 
-#: The label of a picture that is of no known class.
+#: The label of an image that is of no known class.
 UNKNOWN: Final = -1
 
 #: Columns of `Predictions.confidence`: the confidence that the objective learned, as log-odds; the
@@ -33,16 +33,16 @@ def network_outputs(
     confidence: AnyArray | None = None,
     sample_confidence: AnyArray | None = None,
 ) -> Predictions:
-    """Return the outputs of a network for n pictures.
+    """Return the outputs of a network for n images.
 
     Parameters
     ----------
     logits : array of shape (n, K)
         Class logits of the objective, without the class "abstain".
     labels : array of shape (n,)
-        The true classes; -1 for a picture of no known class.
+        The true classes; -1 for an image of no known class.
     places : array of shape (n,)
-        Index of each picture in its source. Copies of one picture share it.
+        Index of each image in its source. Copies of one image share it.
     features : array of shape (n, d), optional
         Input of the last layer, without dropout.
     samples : array of shape (n, S, K), optional
@@ -93,12 +93,12 @@ def network_outputs(
 
 
 def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
-    """Average the probabilities of several networks for the same pictures: a deep ensemble.
+    """Average the probabilities of several networks for the same images: a deep ensemble.
 
     Parameters
     ----------
     members : sequence of abstain.Predictions
-        At least two, of the same pictures in the same order.
+        At least two, of the same images in the same order.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
     Raises
     ------
     InputError
-        Fewer than two members, or members of other pictures or classes.
+        Fewer than two members, or members of other images or classes.
 
     Notes
     -----
@@ -141,7 +141,7 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
         for description, (values, expected) in pairs.items():
             if not np.array_equal(values, expected):
                 raise InputError(
-                    f"members of an ensemble must have answered about the same pictures; the "
+                    f"members of an ensemble must have answered about the same images; the "
                     f"{description} of member {number} and of member 1 differ"
                 )
     samples = np.stack([member.logits for member in members], axis=1)

@@ -1,4 +1,4 @@
-"""Passes of a trained network over pictures: one as it is, and some with dropout on."""
+"""Passes of a trained network over images: one as it is, and some with dropout on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +20,11 @@ __all__ = ["outputs_of"]
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Pictures at a time, and points of them at a time where the pictures are large.
+#: Images at a time, and points of them at a time where the images are large.
 _BLOCK = 500
 _POINTS = 1 << 21
 
-#: Told which share of the pictures is done.
+#: Told which share of the images is done.
 OnShare = Callable[[float], None]
 
 #: What is told in a sampled pass, and its name in `network_outputs`.
@@ -42,12 +42,12 @@ def outputs_of(
     seed: int = 0,
     on_share: OnShare | None = None,
 ) -> Predictions:
-    """Ask a trained network about pictures, once and with dropout as often as wanted.
+    """Ask a trained network about images, once and with dropout as often as wanted.
 
     Notes
     -----
     In the passes only dropout layers are in training mode; batch norm keeps its running means.
-    A block holds at most 500 pictures, fewer when they are large: memory on the device is bounded.
+    A block holds at most 500 images, fewer when they are large: memory on the device is bounded.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _passes(
 
 
 def _block(network: Network, pictures: Tensor) -> int:
-    """Return how many pictures go at a time, by the size at which the layers see them."""
+    """Return how many images go at a time, by the size at which the layers see them."""
     _, _, height, width = pictures.shape
     side = getattr(network.backbone, "side", 0)
     return max(1, min(_BLOCK, _POINTS // (side**2 or height * width)))

@@ -1,4 +1,4 @@
-"""`LoadedTask`: the pictures of a task in one process, as its networks see them."""
+"""`LoadedTask`: the images of a task in one process, as its networks see them."""
 
 import hashlib
 import json
@@ -21,15 +21,15 @@ Tensor = Any
 
 #: Of the variations and corruptions of what is tested, the same for all networks.
 EXPOSED_SEED: Final = 0
-#: Of the validation pictures, and of the training pictures when scores are fitted on them.
+#: Of the validation images, and of the training images when scores are fitted on them.
 _VALIDATION_SEED: Final = 1
 _TRAIN_SEED: Final = 2
 
-#: Bytes of pictures that a process keeps for the next network.
+#: Bytes of images that a process keeps for the next network.
 _KEPT: Final = 1 << 30
-#: Bytes of a number that a network sees, for each byte of a picture.
+#: Bytes of a number that a network sees, for each byte of an image.
 _FLOAT: Final = 4
-#: Pictures at a time that a hash is taken of.
+#: Images at a time that a hash is taken of.
 _BLOCK: Final = 5000
 
 
@@ -44,7 +44,7 @@ class InputPictures:
 
 @dataclass(frozen=True, eq=False)
 class LoadedTask:
-    """The pictures of a task, loaded once a process, and how a network sees them."""
+    """The images of a task, loaded once a process, and how a network sees them."""
 
     parts: Parts
     inputs: Inputs
@@ -58,12 +58,12 @@ class LoadedTask:
 
     @property
     def train(self) -> InputPictures:
-        """The training pictures, as scores are fitted on them: varied once."""
+        """The training images, as scores are fitted on them: varied once."""
         return self._once("train", lambda: self._fixed(self.parts.train, _TRAIN_SEED))
 
     @property
     def validation(self) -> InputPictures:
-        """The validation pictures."""
+        """The validation images."""
         return self._once(
             "validation", lambda: self._fixed(self.parts.validation, _VALIDATION_SEED)
         )
@@ -82,7 +82,7 @@ class LoadedTask:
         return self._once(f"exposure {exposure.key}", read)
 
     def digest(self) -> str:
-        """Return a hash of the pictures that are learned from and chosen on."""
+        """Return a hash of the images that are learned from and chosen on."""
         return digest_of([self.parts.train, self.parts.validation])
 
     def _fixed(self, images: Images, seed: int) -> InputPictures:
@@ -93,7 +93,7 @@ class LoadedTask:
         return InputPictures(pictures, images.labels, images.places)
 
     def _once(self, name: str, make: Callable[[], InputPictures]) -> InputPictures:
-        """Keep pictures for the next network, unless they are too many."""
+        """Keep images for the next network, unless they are too many."""
         if name in self._kept:
             return self._kept[name]
         found = make()
@@ -104,7 +104,7 @@ class LoadedTask:
 
 
 def digest_of(parts: Iterable[Images]) -> str:
-    """Return a hash of pictures and their labels."""
+    """Return a hash of images and their labels."""
     told = hashlib.sha256()
     for part in parts:
         for start in range(0, part.n, _BLOCK):
@@ -121,7 +121,7 @@ def loaded(
 ) -> LoadedTask:
     """Load a task, once a process: as its entry says, or with other sizes or another variation."""
     changed = TASKS[task].variation if variation is None else variation
-    said = None if data is None else data.said()
+    said = None if data is None else data.to_dict()
     return _loaded(json.dumps([task, folder, said, dict(changed)]))
 
 

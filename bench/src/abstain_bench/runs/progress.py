@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from abstain._foundation.input_files import last_line
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.runs.costs import Cost, costs_of
-from abstain_bench.runs.jobs import Job, Outcome, Step, steps_in
-from abstain_bench.runs.jobs.record import Receipt, receipts_in
+from abstain_bench.runs.jobs import Job, JobProgress, Outcome, read_job_progress
+from abstain_bench.runs.jobs.record import Receipt, read_receipts
 from abstain_bench.runs.selection import Chosen, choose
 from abstain_bench.runs.specification import Specification, from_run
 from abstain_bench.runs.specification.jobs import stage_of
@@ -88,7 +88,7 @@ class Progress:
     chosen: tuple[Chosen, ...] = ()
     failed: tuple[Failure, ...] = ()
     begun: tuple[str, ...] = ()
-    running: tuple[Step, ...] = ()
+    running: tuple[JobProgress, ...] = ()
     seconds: float = 0.0
     size: int = 0
     costs: tuple[Cost, ...] = ()
@@ -115,13 +115,13 @@ def progress_of(folder: str | Path) -> Progress:
     """
     store = Store.read(folder)
     jobs = store.folder / JOBS
-    receipts = receipts_in(jobs)
+    receipts = read_receipts(jobs)
     spec = specification_of(store, receipts)
     ended = _Ended(receipts)
     # Runs that were imported are done.
-    kept = [one for one in store.kept if "imported" in one.run.facts]
+    kept = [one for one in store.stored_runs if "imported" in one.run.facts]
     imported = Counter(one.run.arm for one in kept)
-    kept += [] if spec is None else spec.kept(ended)
+    kept += [] if spec is None else spec.stored_runs(ended)
     chosen = choose(kept, store.config["metrics"]) if kept else ()
     return Progress(
         store,
@@ -130,7 +130,7 @@ def progress_of(folder: str | Path) -> Progress:
         chosen,
         tuple(_failures(jobs, receipts)),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
-        tuple(steps_in(jobs)),
+        tuple(read_job_progress(jobs)),
         sum(one.seconds for one in receipts.values()),
         _size(store.folder),
         costs_of(store.folder, receipts.values()),
@@ -153,7 +153,7 @@ def specification_of(
     """
     if "arms" not in store.config:
         return None
-    known = receipts_in(store.folder / JOBS) if receipts is None else receipts
+    known = read_receipts(store.folder / JOBS) if receipts is None else receipts
     try:
         spec = Specification(
             from_run(store.config),
@@ -161,7 +161,7 @@ def specification_of(
             **{"variation": {}, **_beside(store, known)},
         )
         # Jobs are made when they are first asked for, and not all that is wrong is seen before.
-        spec.before_choice()
+        spec.jobs_before_selection()
     except (AttributeError, InputError, KeyError, TypeError) as error:
         said = error if isinstance(error, InputError) else repr(error)
         raise FileFormatError(
@@ -173,16 +173,24 @@ def specification_of(
 def _beside(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
     """Return what jobs depend on beside the configuration."""
     task: str = store.config["task"]
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     # The newest first: not every manifest says all of it.
     for one in (store.facts, *(receipt.spec for receipt in receipts.values())):
         if one.get("task", task) == task:
-            found = {name: one[name] for name in _BESIDE if name in one} | found
-    return found if task not in TASKS else {**found, "variation": None}
+            inputs = {
+                field: one[key] for key, field in _INPUT_FIELDS.items() if key in one
+            } | inputs
+    return inputs if task not in TASKS else {**inputs, "variation": None}
 
 
-#: Fields of `Specification` that manifests and jobs have under the same names.
-_BESIDE = ("device", "pictures", "files", "weights", "variation")
+#: Fields of `Specification` besides the configuration, by their names in manifests and jobs.
+_INPUT_FIELDS: Final = {
+    "device": "device",
+    "pictures": "images_digest",
+    "files": "files_digest",
+    "weights": "weights_digest",
+    "variation": "variation",
+}
 
 
 class _Ended:
@@ -211,7 +219,7 @@ class _Ended:
 
 
 def _arms(spec: Specification, ended: _Ended, chosen: Sequence[Chosen]) -> Iterator[ArmProgress]:
-    wanted = {job.key for job in spec.after_choice((one.arm, one.setting) for one in chosen)}
+    wanted = {job.key for job in spec.test_jobs((one.arm, one.setting) for one in chosen)}
     # The networks of all seeds stand in each.
     all_of = [*spec.networks, *{one.validate.key: one for one in spec.ensembles}.values()]
     for arm in dict.fromkeys(one.run.arm for one in all_of):

@@ -1,141 +1,143 @@
-"""`Recipe`: how long and how fast a model learns."""
+"""`Recipe`: length, learning rate and other parameters of a training."""
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
-from abstain._foundation.records import Fraction, NotNegative, Positive, between, hold
+from abstain._foundation.records import Fraction, NonNegative, Positive, between, check_unconverted
 from abstain.errors import InputError
 
-#: What the learning rate does over the steps.
+#: Change of the learning rate over the steps.
 Schedule = Literal["constant", "cosine", "step"]
 SCHEDULES = get_args(Schedule)
 
-#: Numbers of which precision a training computes in, as lightning-fabric names them: full, or
+#: Floating-point precision of training, by the names of lightning-fabric: float32 throughout, or
 #: weights in float32 and the network in 16 bits.
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 PRECISIONS = get_args(Precision)
 
-#: Of epochs, and of pictures in a step.
-_Count = Annotated[int, between(1, 1_000_000)]
-#: Of steps; 0 for none.
-_Steps = Annotated[int, between(0, 1_000_000_000)]
+#: Number of epochs, or of images in a batch.
+_PositiveCount = Annotated[int, between(1, 1_000_000)]
+#: Number of steps; 0 for none.
+_StepCount = Annotated[int, between(0, 1_000_000_000)]
 
-#: Fields that recipes did not have at first: a job is known by them only where they say something.
-_LATER: Final = ("steps", "warm_up_steps", "clip", "stage_schedule")
+#: Fields that the first recipes did not have. Keys of jobs contain them only if they differ from
+#: their defaults, so that the keys of earlier jobs stay valid.
+_FIELDS_ADDED_LATER: Final = ("steps", "warm_up_steps", "clip", "stage_schedule")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Stochastic gradient descent with momentum, as the literature trains on small pictures.
+    """Parameters of stochastic gradient descent with momentum.
 
     Attributes
     ----------
     epochs : int
-        Passes over the training pictures.
+        Passes over the training images.
     learning_rate : float
-        At the start.
+        Initial learning rate.
     batch_size : int
-        Pictures of a step; the last batch of an epoch may be shorter.
+        Images per step; the last batch of an epoch may be smaller.
     momentum, weight_decay : float
-        Of the descent.
+        Momentum and weight decay of the optimizer.
     nesterov : bool
-        Whether the momentum looks ahead.
+        Whether to use Nesterov momentum.
     schedule : {"cosine", "step", "constant"}
-        "cosine" falls to zero over all steps; "step" divides by `divide_by` every `every` epochs.
+        Learning rate schedule. "cosine" decays to zero over all steps; "step" divides the learning
+        rate by `divide_by` every `every` epochs.
     every : int
-        Epochs of a step of the schedule "step".
+        Number of epochs between two reductions of the schedule "step".
     divide_by : float
-        What that step divides the learning rate by.
+        Divisor of the learning rate for the schedule "step".
     steps : int
-        Steps of the descent, where a recipe counts these: then as many epochs as they take, the
-        last one cut short. 0 where `epochs` says how long.
+        Number of optimizer steps, for recipes that define their length in steps. The number of
+        epochs is then derived from it, and the last epoch may be incomplete. 0 if `epochs` defines
+        the length.
     warm_up_steps : int
-        Steps at the beginning in which the rate rises to `learning_rate`, in equal parts.
+        Number of initial steps in which the learning rate increases linearly to `learning_rate`.
     clip : float
-        The largest norm of all gradients of a step together, to which longer ones are scaled; 0
-        for any.
+        Maximum norm of the gradients of one step; 0 disables clipping.
     stage_schedule : {"same", "cosine", "step", "constant"}
-        What the rate of a stage does that has a rate of its own, over that stage; "same" as
+        Schedule of the training stages that have a learning rate of their own; "same" uses
         `schedule`.
 
     Raises
     ------
     InputError
-        A number is out of its range, or the schedule has no such name.
+        If a number is out of range or the schedule does not exist.
 
     Notes
     -----
-    The defaults are ours: short, at a low rate. Recipes of papers stand in what ships with the
-    tasks and studies.
+    The defaults are short and have a low learning rate. The recipes of papers are part of the tasks
+    and protocols.
 
     Examples
     --------
     >>> from abstain_bench.runs.recipe import Recipe
-    >>> Recipe(epochs=10, schedule="cosine").rate(0.5)
+    >>> Recipe(epochs=10, schedule="cosine").learning_rate_at(0.5)
     0.0025
     """
 
-    epochs: _Count = 20
+    epochs: _PositiveCount = 20
     learning_rate: Positive = 5e-3
-    batch_size: _Count = 128
+    batch_size: _PositiveCount = 128
     momentum: Fraction = 0.9
-    weight_decay: NotNegative = 5e-4
+    weight_decay: NonNegative = 5e-4
     nesterov: bool = False
     schedule: Schedule = "step"
-    every: _Count = 30
+    every: _PositiveCount = 30
     divide_by: Positive = 5.0
-    steps: _Steps = 0
-    warm_up_steps: _Steps = 0
-    clip: NotNegative = 0.0
+    steps: _StepCount = 0
+    warm_up_steps: _StepCount = 0
+    clip: NonNegative = 0.0
     stage_schedule: Literal["same", Schedule] = "same"
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_unconverted(self)
         if self.nesterov and self.momentum == 0:
             raise InputError("`nesterov` needs a `momentum` above 0; got 0")
 
     @property
     def length(self) -> int:
-        """How long it is: in steps where it counts these, or else in epochs."""
+        """Length of the training, in steps if the recipe defines steps, otherwise in epochs."""
         return self.steps or self.epochs
 
-    def lasting(self, length: int) -> "Recipe":
-        """Return it with another length, in what it counts."""
+    def with_length(self, length: int) -> "Recipe":
+        """Return the recipe with another length, in the unit of `length`."""
         return replace(self, steps=length) if self.steps else replace(self, epochs=length)
 
-    def counted(self, pictures: int) -> "Recipe":
-        """Return it with the epochs that its steps take on so many pictures."""
+    def with_epochs_for(self, n_images: int) -> "Recipe":
+        """Return the recipe with the number of epochs that its steps take on `n_images` images."""
         if not self.steps:
             return self
-        return replace(self, epochs=math.ceil(self.steps / self.batches(pictures)))
+        return replace(self, epochs=math.ceil(self.steps / self.steps_per_epoch(n_images)))
 
-    def batches(self, pictures: int) -> int:
-        """Return the steps of an epoch of so many pictures."""
-        return math.ceil(pictures / self.batch_size)
+    def steps_per_epoch(self, n_images: int) -> int:
+        """Return the number of steps per epoch for `n_images` images."""
+        return math.ceil(n_images / self.batch_size)
 
-    def said(self) -> dict[str, Any]:
-        """Return its fields as plain values, for jobs and manifests.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, for jobs and manifests.
 
-        Those that recipes did not have at first are left out at their defaults, so that what was
-        trained before is known by the same values.
+        Fields that the first recipes did not have are omitted at their defaults, so that earlier
+        jobs keep their keys.
         """
-        plain = {field.name: field.default for field in fields(self) if field.name in _LATER}
+        defaults = {f.name: f.default for f in fields(self) if f.name in _FIELDS_ADDED_LATER}
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in plain or value != plain[name]
+            if name not in defaults or value != defaults[name]
         }
 
-    def rate(self, done: float, epochs: int | None = None) -> float:
-        """Return the learning rate after this share, in [0, 1), of the steps of some epochs.
+    def learning_rate_at(self, progress: float, epochs: int | None = None) -> float:
+        """Return the learning rate after the share `progress`, in [0, 1), of the steps.
 
-        Of all epochs, unless it is said how many there are.
+        `epochs` is the number of epochs that these steps take; by default that of the recipe.
         """
         if self.schedule == "cosine":
-            return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+            return self.learning_rate * 0.5 * (1 + math.cos(math.pi * progress))
         if self.schedule == "step":
-            # A rounding below a whole epoch must not delay the step.
-            falls = math.floor(done * (epochs or self.epochs) / self.every + 1e-9)
-            return float(self.learning_rate / self.divide_by**falls)
+            # The tolerance prevents that rounding below a whole epoch delays the reduction.
+            n_reductions = math.floor(progress * (epochs or self.epochs) / self.every + 1e-9)
+            return float(self.learning_rate / self.divide_by**n_reductions)
         return self.learning_rate

@@ -15,14 +15,14 @@ from abstain._foundation.files import make_folder
 from abstain.errors import InputError
 from abstain_bench.data import Exposure
 from abstain_bench.networks import MODELS
-from abstain_bench.runs.jobs import Crew, Job, OnOutcome, Outcome, run_jobs
-from abstain_bench.runs.jobs.devices import devices_of, kind_of, refuse_absent
-from abstain_bench.runs.jobs.record import receipt, receipts_in
+from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, WorkerPool, run_jobs
+from abstain_bench.runs.jobs.devices import check_devices_available, device_kind, parse_devices
+from abstain_bench.runs.jobs.record import read_receipts, stored_outcome
 from abstain_bench.runs.pictures import LoadedTask, exposures_of, loaded
 from abstain_bench.runs.selection import choose
-from abstain_bench.runs.specification import Config, Specification, plain
+from abstain_bench.runs.specification import Config, Specification, to_plain
 from abstain_bench.runs.specification.arms import reward_notes
-from abstain_bench.runs.specification.config import look_up
+from abstain_bench.runs.specification.config import check_config
 from abstain_bench.runs.specification.jobs import stage_of
 from abstain_bench.runs.store import (
     IMPORTED,
@@ -31,8 +31,8 @@ from abstain_bench.runs.store import (
     ExposureFacts,
     Store,
     StoredRun,
-    lost,
-    set_aside,
+    is_manifest_unreadable,
+    move_damaged_manifest,
     write_manifest,
 )
 from abstain_bench.runs.tasks import TASKS
@@ -56,7 +56,7 @@ def run_benchmark(
 ) -> tuple[Store, list[Outcome]]:
     """Train networks, choose settings on validation data, and test what was chosen.
 
-    Answers: what does every confidence score say of every picture that these
+    Answers: what does every confidence score say of every image that these
     classifiers are exposed to? `abstain_bench.results.results_of` makes tables of it.
 
     Parameters
@@ -105,24 +105,26 @@ def run_benchmark(
     >>> from abstain_bench.runs.run import run_benchmark
     >>> store, _ = run_benchmark(default_config("glyphs", seeds=5), "runs")  # doctest: +SKIP
     """
-    look_up(config)
+    check_config(config)
     processes = checks.positive_int(jobs, "jobs")
-    devices = devices_of(device)
+    devices = parse_devices(device)
     if not address:
         # Of a running cluster only the workers need the device.
-        refuse_absent(devices)
+        check_devices_available(devices)
     folder = Path(out)
     make_folder(folder / JOBS)
     # Under the same name as the jobs of this process do, so that it is not loaded twice.
     task = loaded(config.task, _absolute(config.folder), config.data, config.variation)
     # What is missing is told before training.
     weights = _weights(config, task)
-    notes = _rebuilt(folder, config.task) if lost(folder) else []
+    notes = _rebuilt(folder, config.task) if is_manifest_unreadable(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
     keys = tuple(one.key for one in exposures)
-    spec = Specification(config, keys, kind_of(devices), weights=_hash(weights))
+    spec = Specification(config, keys, device_kind(devices), weights_digest=_hash(weights))
     if TASKS[config.task].needs_folder:
-        spec = replace(spec, pictures=task.digest(), files=_listing(config.folder, folder))
+        spec = replace(
+            spec, images_digest=task.digest(), files_digest=_listing(config.folder, folder)
+        )
     run = _OngoingRun(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
@@ -135,9 +137,9 @@ def run_benchmark(
     )
     run.over([])
     # What the processes have loaded to validate they need to test.
-    with Crew(processes) as crew:
-        run.over(do(spec.before_choice(), crew=crew))
-        run.over(do(run.tests(), crew=crew))
+    with WorkerPool(processes) as pool:
+        run.over(do(spec.jobs_before_selection(), pool=pool))
+        run.over(do(run.tests(), pool=pool))
     return Store.read(folder), run.outcomes
 
 
@@ -155,7 +157,7 @@ class _OngoingRun:
 
     def told(self, outcome: Outcome, *counts: int, more: OnOutcome | None) -> None:
         """Let the manifest name a network as soon as it is tested: a kill may be the next thing."""
-        if outcome.there and stage_of(outcome.job) == "test":
+        if outcome.is_done and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
             # One of an earlier run is in the manifest already.
             if outcome.status == "done":
@@ -165,19 +167,21 @@ class _OngoingRun:
 
     def kept(self) -> list[StoredRun]:
         """Return the networks that were validated, with what is there of each."""
-        over = self.tested | {one.job.key: one for one in self.outcomes if one.there}
+        over = self.tested | {one.job.key: one for one in self.outcomes if one.is_done}
         # What an earlier run left counts at once: this one may be killed before it comes to it.
-        return self.spec.kept(lambda job: over.get(job.key) or receipt(job, self.folder / JOBS))
+        return self.spec.stored_runs(
+            lambda job: over.get(job.key) or stored_outcome(job, self.folder / JOBS)
+        )
 
     def tests(self) -> list[Job]:
         """Return the jobs that test what was chosen, but for networks that were not validated."""
         kept = self.kept()
-        if not any(one.validated for one in kept):
+        if not any(one.validation_values for one in kept):
             return []
         chosen = choose(kept, self.spec.config.metrics)
-        lost = {outcome.job.key for outcome in self.outcomes if not outcome.there}
+        lost = {outcome.job.key for outcome in self.outcomes if not outcome.is_done}
         never = {one.test.key for one in self.spec.networks if one.validate.key in lost}
-        wanted = self.spec.after_choice((one.arm, one.setting) for one in chosen)
+        wanted = self.spec.test_jobs((one.arm, one.setting) for one in chosen)
         return [job for job in wanted if job.key not in never]
 
     def over(self, outcomes: Iterable[Outcome]) -> None:
@@ -189,11 +193,11 @@ class _OngoingRun:
         """Write the manifest: what came from elsewhere stays in it."""
         write_manifest(
             self.folder,
-            config=plain(self.spec.config),
+            config=to_plain(self.spec.config),
             facts=self._facts(),
             classes=self.task.parts.train.classes,
             exposures=[facts_of(exposure) for exposure in self.exposures],
-            kept=[*self.kept(), *_imported(self.folder)],
+            stored_runs=[*self.kept(), *_imported(self.folder)],
         )
 
     def _facts(self) -> dict[str, Any]:
@@ -202,15 +206,15 @@ class _OngoingRun:
             "python": platform.python_version(),
             # What jobs depend on beside the configuration.
             "device": self.spec.device,
-            "pictures": self.spec.pictures,
-            "files": self.spec.files,
-            "weights": self.spec.weights,
+            "pictures": self.spec.images_digest,
+            "files": self.spec.files_digest,
+            "weights": self.spec.weights_digest,
             "precision": self.spec.config.precision,
             "dtype": "float32 logits, float64 scores",
             "train": self.task.parts.train.n,
             "validation": self.task.parts.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
-            "failed": [o.job.name for o in self.outcomes if not o.there],
+            "failed": [o.job.name for o in self.outcomes if not o.is_done],
             "notes": [
                 *self.task.parts.notes,
                 *reward_notes(self.spec.config.arms, len(self.task.parts.train.classes)),
@@ -220,7 +224,7 @@ class _OngoingRun:
 
 
 def facts_of(exposure: Exposure) -> ExposureFacts:
-    """Return what is known of an exposure without its pictures."""
+    """Return what is known of an exposure without its images."""
     return ExposureFacts(*(getattr(exposure, each.name) for each in fields(ExposureFacts)))
 
 
@@ -259,14 +263,14 @@ def _listing(folder: str, out: Path) -> str:
 
 def _rebuilt(folder: Path, task: str) -> list[str]:
     """Make room for a new manifest, which the receipts are enough for; say what they lack."""
-    specs = [one.spec for one in receipts_in(folder / JOBS).values()]
+    specs = [one.spec for one in read_receipts(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
         raise InputError(
             f"{str(folder / MANIFEST)!r} is damaged, and the jobs of its folder are of the task "
             f"{', '.join(map(repr, sorted(tasks)))}; choose another folder for {task!r}"
         )
-    set_aside(folder)
+    move_damaged_manifest(folder)
     note = f"{MANIFEST} was damaged, and was written anew from what the jobs left"
     if names := sorted(path.name for path in (folder / IMPORTED).glob("test-*.npz")):
         note += f"; what was imported must be imported again: {', '.join(names)}"
@@ -277,8 +281,8 @@ def _imported(folder: Path) -> Iterable[StoredRun]:
     """Return the runs of the folder that no job made."""
     if not (folder / MANIFEST).is_file():
         return []
-    before = Store.read(folder, added=False).kept
-    return [one for one in before if not one.validation.startswith(f"{JOBS}/")]
+    before = Store.read(folder, with_added=False).stored_runs
+    return [one for one in before if not one.validation_file.startswith(f"{JOBS}/")]
 
 
 def _versions() -> Iterable[tuple[str, str]]:

@@ -87,7 +87,7 @@ def metrics_of(store: Store | None) -> tuple[str, ...]:
 
 def predictions_of(scores: RunScores, names: Sequence[str], *, averages: bool) -> Predictions:
     """Return what evaluation needs of some methods that judge one prediction."""
-    prediction = scores.predicted(averages)
+    prediction = scores.prediction_for(averages)
     return Predictions(
         prediction=prediction,
         labels=scores.labels,
@@ -148,7 +148,7 @@ def choose(kept: Sequence[StoredRun], metrics: Sequence[str]) -> tuple[Chosen, .
     >>> from abstain_bench.runs.store import StoredRun
     >>> values = {("a", 0): 0.3, ("a", 1): 0.1, ("b", 0): 0.1, ("b", 1): 0.15}
     >>> kept = [
-    ...     StoredRun(Run(f"{s}{i}", "arm", s, i), validated={"msr": {"augrc": v}})
+    ...     StoredRun(Run(f"{s}{i}", "arm", s, i), validation_values={"msr": {"augrc": v}})
     ...     for (s, i), v in values.items()
     ... ]
     >>> choose(kept, ["augrc"])[0].setting
@@ -156,7 +156,7 @@ def choose(kept: Sequence[StoredRun], metrics: Sequence[str]) -> tuple[Chosen, .
     """
     seeds = {one.run.seed for one in kept}
     table = _table(kept)
-    methods = list(dict.fromkeys(name for one in kept for name in one.validated))
+    methods = list(dict.fromkeys(name for one in kept for name in one.validation_values))
     if not methods:
         raise InputError(
             "no run has values on validation data to choose by; run the validation jobs first"
@@ -174,7 +174,7 @@ def _table(kept: Sequence[StoredRun]) -> dict[str, _Values]:
     out: dict[str, _Values] = {}
     for one in kept:
         place = (one.run.arm, one.run.setting)
-        for method, values in one.validated.items():
+        for method, values in one.validation_values.items():
             by_seed = out.setdefault(method, {}).setdefault(place, {})
             if one.run.seed in by_seed:
                 raise InputError(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.training import OBJECTIVES, Network, Objective, make
 from abstain_bench._torch import one_thread
@@ -19,15 +19,15 @@ from abstain_bench.networks import MODELS
 from abstain_bench.runs.costs import Stopwatch
 from abstain_bench.runs.jobs import Job
 from abstain_bench.runs.jobs.devices import device_of_this_process
-from abstain_bench.runs.jobs.steps import Steps
+from abstain_bench.runs.jobs.steps import ProgressWriter
 from abstain_bench.runs.methods import METHODS, FitData, FittedMethods, Method, fit_all
 from abstain_bench.runs.outputs import ensemble_outputs, network_outputs
 from abstain_bench.runs.passes import outputs_of
 from abstain_bench.runs.pictures import InputPictures, LoadedTask, loaded
 from abstain_bench.runs.selection import validated
 from abstain_bench.runs.specification.arms import ENSEMBLE
-from abstain_bench.runs.specification.jobs import SCORES, stage_of
-from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, packed
+from abstain_bench.runs.specification.jobs import SCORES_SUFFIX, stage_of
+from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, pack_scores
 from abstain_bench.runs.tasks import Sizes
 from abstain_bench.runs.training import Inputs, Machine, Recipe, Saving, train
 from abstain_bench.runs.training.loop import load_state, save_state
@@ -38,7 +38,7 @@ __all__ = ["Trainer", "Worker", "network_of", "start_from"]
 _CLASSIFIER: Final = "head.classifier."
 
 #: What is told of a network as soon as it is tested.
-_TOLD: Final = (PRIMARY, OF_CLASSIFIER)
+_TOLD: Final = (DEFAULT_METRIC, CLASSIFIER_METRIC)
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ class Trainer(ABC):
             seed=seed,
             machine=Machine(self.device, precision),
             saving=Saving(
-                job.place(place, ".part"),
+                job.path(place, ".part"),
                 self.save_every,
-                start=place / job.start if job.start else None,
+                start=place / job.warm_up_file if job.warm_up_file else None,
             ),
-            on_step=Steps(job, place, "epoch", recipe.epochs),
+            on_step=ProgressWriter(job, place, "epoch", recipe.epochs),
             done=done,
         )
 
@@ -152,11 +152,11 @@ class Worker(Trainer):
         objective = _objective(job)
         network = self._fresh(job, task, objective)
         images = task.parts.train
-        recipe = Recipe(**job.spec["recipe"]).lasting(_staged(job)[1]).counted(images.n)
+        recipe = Recipe(**job.spec["recipe"]).with_length(_staged(job)[1]).with_epochs_for(images.n)
         plan, done = objective.plan(recipe.epochs), 0
         for need in job.needs:
             # Its first phase was the whole training of another job.
-            start_from(network, need.place(place, ".pt"))
+            start_from(network, need.path(place, ".pt"))
             done = plan.count(plan[0])
         with watch.of("training"):
             losses = self.train(
@@ -171,19 +171,19 @@ class Worker(Trainer):
                 precision=job.spec["precision"],
                 done=done,
             )
-        save_state(network.cpu().state_dict(), job.place(place, ".pt"))
+        save_state(network.cpu().state_dict(), job.path(place, ".pt"))
         return {"losses": losses, "took": watch.told}
 
     def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Score the validation pictures, or the exposures, by every method."""
+        """Score the validation images, or the exposures, by every method."""
         (first,) = job.needs
         watch = JobWatch()
         with watch.of("pictures"):
             task = self._task(first)
         objective = _objective(first)
         network = self._fresh(first, task, objective, trained=True)
-        network.load_state_dict(load_state(first.place(place, ".pt")))
-        steps = Steps(job, place, "part", _parts(job))
+        network.load_state_dict(load_state(first.path(place, ".pt")))
+        steps = ProgressWriter(job, place, "part", _parts(job))
         asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps, watch)
         samples = job.spec["samples"]
         if stage_of(job) == "validate":
@@ -238,12 +238,12 @@ class JobWatch(Stopwatch):
 
 @dataclass(frozen=True)
 class _Asked:
-    """A trained network that answers about pictures."""
+    """A trained network that answers about images."""
 
     network: Network
     objective: Objective
     seed: int
-    steps: Steps
+    steps: ProgressWriter
     watch: Stopwatch
 
     def about(self, pictures: Callable[[], InputPictures], samples: int) -> Predictions:
@@ -258,13 +258,13 @@ class _Asked:
                 seen.places,
                 samples=samples,
                 seed=self.seed,
-                on_share=self.steps.part,
+                on_share=self.steps.add_share,
             )
 
     def known(self, job: Job, task: LoadedTask, validation: Predictions | None = None) -> FitData:
         """Return what the methods of a job are fitted on, and no more: passes are most of its work.
 
-        Asked about the validation pictures already, the network is not asked again.
+        Asked about the validation images already, the network is not asked again.
         """
         train = self.about(lambda: task.train, 0) if _learning(job, "train") else None
         learning = _learning(job, "validation")
@@ -284,14 +284,14 @@ def _learning(job: Job, part: str) -> list[Method]:
 
 
 def _parts(job: Job) -> int:
-    """Return how many sets of pictures a network is asked about in a job."""
+    """Return how many sets of images a network is asked about in a job."""
     asked = len(job.spec.get("exposures", ())) + bool(_learning(job, "train"))
     return asked + (stage_of(job) == "validate" or bool(_learning(job, "validation")))
 
 
 def _together(job: Job, place: Path) -> Mapping[str, Any]:
     """Put together what the networks of all seeds say."""
-    files = [ScoreFile(need.place(place, SCORES)) for need in job.needs]
+    files = [ScoreFile(need.path(place, SCORES_SUFFIX)) for need in job.needs]
     keys = job.spec.get("exposures", [VALIDATION])
     watch = JobWatch()
     # Nothing is fitted on what several networks say.
@@ -309,18 +309,18 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
 def _member(scores: RunScores) -> Predictions:
     if scores.logits is None:
         raise InputError(f"the scores of {scores.exposure!r} hold no logits to put together")
-    return network_outputs(scores.logits, scores.labels, scores.places)
+    return network_outputs(scores.logits, scores.labels, scores.source_indices)
 
 
 def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.place(place, SCORES), packed([scores]))
+    write_atomically(job.path(place, SCORES_SUFFIX), pack_scores([scores]))
     with watch.of("evaluation"):
         values = validated(scores, _averages(job), job.spec["metrics"])
     return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
 
 
 def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.place(place, SCORES), packed(parts))
+    write_atomically(job.path(place, SCORES_SUFFIX), pack_scores(parts))
     with watch.of("evaluation"):
         # What is told as soon as it is there; tables are made by `results_of`.
         first = validated(parts[0], _averages(job), _TOLD)
@@ -328,7 +328,7 @@ def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) ->
 
 
 def _averages(job: Job) -> dict[str, bool]:
-    return {name: METHODS[name].averages for name in job.spec["methods"]}
+    return {name: METHODS[name].uses_mean_prediction for name in job.spec["methods"]}
 
 
 def _run_scores(
@@ -337,7 +337,7 @@ def _run_scores(
     found = fitted.score(outputs)
     watch.scores.add(found.seconds)
     given = {name: x for name, x in found.items() if name not in found.reasons}
-    return RunScores.of(key, outputs, given, found.reasons)
+    return RunScores.from_outputs(key, outputs, given, found.reasons)
 
 
 def _objective(first: Job) -> Objective:

@@ -1,6 +1,6 @@
-"""Every estimator on many samples at once, and how its values spread around the truth.
+"""Apply every estimator to many samples at once, and summarize its error.
 
-The weights come from `abstain.metrics`; a product of matrices applies them to all samples.
+The weights come from `abstain.metrics`. A matrix product applies them to all samples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,24 +8,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.tie_groups import TieGroups
 from abstain.metrics import rank_weights
 from abstain.metrics.rank_weights import trapezoid_weight
 from abstain.typing import BoolArray, FloatArray, IntArray
-from abstain_bench.studies._sources import OrderedBlock, Source
-from abstain_bench.studies._words import AREA_ESTIMATORS
+from abstain_bench.studies._area_estimators import AREA_ESTIMATORS
+from abstain_bench.studies._sources import OrderedBlock, SampleSource
 
-#: Draws behind each set of Monte-Carlo weights.
+#: Draws of each set of Monte-Carlo weights.
 DRAWS: Final = 25
 
-#: Weights that are drawn anew for each sample.
-_DRAWN: Final = "monte-carlo"
-#: Has a vertex only at distinct confidences, so that its weights depend on the ties.
-_VERTICES: Final = "trapezoid"
+#: Estimator whose weights are sampled anew for each sample.
+_MONTE_CARLO: Final = "monte-carlo"
+#: Estimator with a vertex only at distinct confidences: its weights depend on the ties.
+_TRAPEZOID: Final = "trapezoid"
 
 
-def estimated(
-    source: Source,
+def estimate_areas(
+    source: SampleSource,
     estimators: tuple[str, ...],
     n: int,
     repeats: int,
@@ -33,42 +33,55 @@ def estimated(
 ) -> dict[tuple[str, str], FloatArray]:
     """Return the estimates by (score, loss), shape (repeats, number of estimators).
 
-    All scores, losses and estimators see the same samples.
+    All scores, losses and estimators use the same samples.
     """
-    parts: dict[tuple[str, str], list[FloatArray]] = {}
-    for block in source.blocks(repeats, n, rng):
-        count = next(iter(block.values())).confidence.shape[0]
-        shared = {_DRAWN: _drawn(count, n, rng)} if _DRAWN in estimators else {}
-        for score, found in block.items():
-            weights = shared
-            if _VERTICES in estimators:
-                weights = {**shared, _VERTICES: _vertex_weights(found)}
+    estimates: dict[tuple[str, str], list[FloatArray]] = {}
+    for block_by_score in source.blocks(repeats, n, rng):
+        n_samples = next(iter(block_by_score.values())).confidence.shape[0]
+        weights = {}
+        if _MONTE_CARLO in estimators:
+            weights[_MONTE_CARLO] = _sample_weights(n_samples, n, rng)
+        for score, block in block_by_score.items():
+            if _TRAPEZOID in estimators:
+                weights[_TRAPEZOID] = _trapezoid_weights(block)
             for loss in source.losses:
-                values = estimates(found, loss, estimators, weights)
-                parts.setdefault((score, loss), []).append(values)
-    return {key: np.concatenate(values) for key, values in parts.items()}
+                block_estimates = apply_estimators(block, loss, estimators, weights)
+                estimates.setdefault((score, loss), []).append(block_estimates)
+    return {key: np.concatenate(blocks) for key, blocks in estimates.items()}
 
 
-def rows_of(
-    source: Source, estimators: tuple[str, ...], n: int, repeats: int, rng: np.random.Generator
+def error_rows(
+    source: SampleSource,
+    estimators: tuple[str, ...],
+    n: int,
+    repeats: int,
+    rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
-    """Yield how each estimator does on samples of one size, a row for each score and loss."""
-    for (score, loss), values in estimated(source, estimators, n, repeats, rng).items():
-        truth = source.truth(score, loss)._asdict()
-        about = {"data": source.name, "samples": source.kind, "loss": loss, "score": score}
-        for i, name in enumerate(estimators):
-            target = AREA_ESTIMATORS[name].target
-            head = {"estimator": name, "target": target, "n": n, "repeats": repeats}
-            numbers = spread(values[:, i], truth[target])
-            yield {**about, **head, "truth": truth[target], **numbers}
+    """Yield the error summary of each score, loss and estimator for samples of size `n`."""
+    for (score, loss), estimates in estimate_areas(source, estimators, n, repeats, rng).items():
+        true_values = source.true_areas(score, loss)._asdict()
+        for i, estimator in enumerate(estimators):
+            target = AREA_ESTIMATORS[estimator].target
+            yield {
+                "data": source.name,
+                "samples": source.kind,
+                "loss": loss,
+                "score": score,
+                "estimator": estimator,
+                "target": target,
+                "n": n,
+                "repeats": repeats,
+                "truth": true_values[target],
+                **error_summary(estimates[:, i], true_values[target]),
+            }
 
 
-def _drawn(count: int, n: int, rng: np.random.Generator) -> FloatArray:
-    """Draw the Monte-Carlo weights of so many samples, each by itself."""
-    return np.stack([rank_weights(n, _DRAWN, draws=DRAWS, rng=rng) for _ in range(count)])
+def _sample_weights(n_samples: int, n: int, rng: np.random.Generator) -> FloatArray:
+    """Draw the Monte-Carlo weights of each sample independently."""
+    return np.stack([rank_weights(n, _MONTE_CARLO, draws=DRAWS, rng=rng) for _ in range(n_samples)])
 
 
-def estimates(
+def apply_estimators(
     block: OrderedBlock,
     loss: str,
     estimators: tuple[str, ...],
@@ -76,76 +89,75 @@ def estimates(
 ) -> FloatArray:
     """Return the estimates of a block of samples, shape (b, number of estimators).
 
-    `weights` has those that depend on more than the rank: the Monte-Carlo weights of each sample,
-    and those of the trapezoid, shape (b, n).
+    `weights` contains the weights that do not depend on the rank alone (Monte-Carlo, trapezoid),
+    shape (b, n).
     """
-    values = block.loss[loss]
-    count, n = values.shape
-    averaged = values if block.tied is None else _tie_means(values, block.tied)
-    out = np.empty((count, len(estimators)))
+    losses = block.loss[loss]
+    n_samples, n = losses.shape
+    # Averaging the losses of a tie group is equivalent to averaging the weights, as metrics do.
+    if block.is_tied_with_previous is not None:
+        losses = _average_over_ties(losses, block.is_tied_with_previous)
+    sums = np.empty((n_samples, len(estimators)))
     for i, name in enumerate(estimators):
-        closed: Any = name
+        estimator: Any = name
         if name in weights:
-            out[:, i] = (averaged * weights[name]).sum(axis=1)
+            sums[:, i] = (losses * weights[name]).sum(axis=1)
         else:
-            out[:, i] = averaged @ rank_weights(n, closed)
-    found: FloatArray = out / n
-    return found
+            sums[:, i] = losses @ rank_weights(n, estimator)
+    estimates: FloatArray = sums / n
+    return estimates
 
 
-def _vertex_weights(block: OrderedBlock) -> FloatArray:
-    """Return the weights of the trapezoid, which has a vertex at distinct confidences only."""
-    count, n = block.confidence.shape
-    distinct = np.ones(n, dtype=np.int64)
-    out = np.tile(_on_vertices(distinct), (count, 1))
-    if block.tied is not None:
-        for row in np.flatnonzero(block.tied.any(axis=1)):
-            out[row] = _on_vertices(np.diff(np.flatnonzero(~block.tied[row]), append=n))
-    return out
+def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
+    n_samples, n = block.confidence.shape
+    weights_without_ties = _trapezoid_weights_of_groups(np.ones(n, dtype=np.int64))
+    weights = np.tile(weights_without_ties, (n_samples, 1))
+    if block.is_tied_with_previous is not None:
+        is_tied = block.is_tied_with_previous
+        for row in np.flatnonzero(is_tied.any(axis=1)):
+            group_sizes = np.diff(np.flatnonzero(~is_tied[row]), append=n)
+            weights[row] = _trapezoid_weights_of_groups(group_sizes)
+    return weights
 
 
-def _on_vertices(counts: IntArray) -> FloatArray:
-    """Return the weight of each sample, least confident first, from the sizes of the ties."""
-    down = counts[::-1]
-    places = np.arange(down.size, 0.0, -1.0)
-    groups = TieGroups(places, down.astype(np.float64), np.zeros(down.size))
-    return np.repeat(trapezoid_weight(groups)[::-1], counts)
+def _trapezoid_weights_of_groups(group_sizes: IntArray) -> FloatArray:
+    """Return the weight of each sample from the sizes of the tie groups, least confident first."""
+    sizes_descending = group_sizes[::-1]
+    confidence = np.arange(group_sizes.size, 0.0, -1.0)
+    groups = TieGroups(confidence, sizes_descending.astype(np.float64), np.zeros(group_sizes.size))
+    return np.repeat(trapezoid_weight(groups)[::-1], group_sizes)
 
 
-def _tie_means(values: FloatArray, tied: BoolArray) -> FloatArray:
-    """Put the mean loss of a tie in the place of each of its losses.
-
-    A product with rank weights then averages the weights over the tie, as the metrics do.
-    """
-    starts = np.flatnonzero(~tied.ravel())
-    counts = np.diff(starts, append=tied.size)
-    means = np.add.reduceat(values.ravel(), starts) / counts
-    out: FloatArray = np.repeat(means, counts).reshape(values.shape)
-    return out
+def _average_over_ties(losses: FloatArray, is_tied_with_previous: BoolArray) -> FloatArray:
+    """Replace each loss by the mean loss of its tie group."""
+    starts = np.flatnonzero(~is_tied_with_previous.ravel())
+    group_sizes = np.diff(starts, append=is_tied_with_previous.size)
+    means = np.add.reduceat(losses.ravel(), starts) / group_sizes
+    averaged: FloatArray = np.repeat(means, group_sizes).reshape(losses.shape)
+    return averaged
 
 
-def spread(values: FloatArray, truth: float) -> dict[str, float]:
-    """Summarize estimates around the true value, each number with its Monte-Carlo standard error.
+def error_summary(estimates: FloatArray, true_value: float) -> dict[str, float]:
+    """Compute bias, SD, MSE and MAE of estimates, each with its Monte-Carlo standard error.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = spread(np.array([1.0, 3.0]), 1.0)
-    >>> found["bias"], found["mse"], found["mae"]
+    >>> summary = error_summary(np.array([1.0, 3.0]), 1.0)
+    >>> summary["bias"], summary["mse"], summary["mae"]
     (1.0, 2.0, 1.0)
     """
-    repeats = values.size
-    mean, sd = float(values.mean()), float(values.std(ddof=1))
-    errors = values - truth
-    root = np.sqrt(repeats)
-    fourth = float((((values - mean) / sd) ** 4).mean()) if sd > 0 else 1.0
-    of_sd = sd * np.sqrt(max(fourth - 1.0, 0.0)) / (2 * root)
+    mean, sd = float(estimates.mean()), float(estimates.std(ddof=1))
+    errors = estimates - true_value
+    root = np.sqrt(estimates.size)
+    kurtosis = float((((estimates - mean) / sd) ** 4).mean()) if sd > 0 else 1.0
+    sd_error = sd * np.sqrt(max(kurtosis - 1.0, 0.0)) / (2 * root)
     return {
         "mean": mean,
         "mean_se": sd / root,
         "sd": sd,
-        "sd_se": float(of_sd),
-        "bias": mean - truth,
+        "sd_se": float(sd_error),
+        "bias": mean - true_value,
         "bias_se": sd / root,
         "mse": float((errors**2).mean()),
         "mse_se": float((errors**2).std(ddof=1) / root),

@@ -1,10 +1,10 @@
-"""Forms of the sentences in which studies state their conclusions."""
+"""Format numbers, counts and lists in the conclusions of studies."""
 
 from collections.abc import Sequence
 
 
 def signed(value: float, form: str = "{:+.1f}") -> str:
-    """Write a number with a true minus sign, and zero without a sign of its own.
+    """Format a number with a true minus sign. Zero never has a minus sign.
 
     Examples
     --------
@@ -15,7 +15,7 @@ def signed(value: float, form: str = "{:+.1f}") -> str:
 
 
 def value_range(values: Sequence[float], form: str) -> str:
-    """Write the smallest and the largest of some numbers, or one number if both read alike.
+    """Format the range of some numbers, or one number if both bounds have the same text.
 
     Examples
     --------
@@ -24,12 +24,12 @@ def value_range(values: Sequence[float], form: str) -> str:
     """
     if not values:
         return "–"
-    low, high = (form.format(v).replace("-", "\u2212") for v in (min(values), max(values)))
+    low, high = signed(min(values), form), signed(max(values), form)
     return low if low == high else f"{low} to {high}"
 
 
 def counted(n: float, noun: str, plural: str = "") -> str:
-    """Write a number of things.
+    """Format a count with its noun.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def counted(n: float, noun: str, plural: str = "") -> str:
 
 
 def listed(names: Sequence[str], limit: int) -> str:
-    """List names, and count those beyond a limit.
+    """List at most `limit` names and the number of the remaining ones.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Where the samples of a study come from: files of predictions, or populations with known truth.
+"""Sources of samples: the rows of predictions, or populations with known true values.
 
-A source hands out samples of one size in blocks, in the order of each score, so that every
-estimator is a product of matrices.
+A source returns samples of one size in blocks, sorted by each score, so that every estimator is a
+matrix product.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore, applicable
 from abstain.confidence import score as score_of
 from abstain.metrics import augrc, aurc, population_aurc
@@ -19,25 +19,25 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, Truth
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: The names of table S2: softmax response, largest logit, softmax margin, negative entropy,
-#: negative Gini index, l2 norm. The table prints the norm of the logits; the code takes it of the
-#: softmax, and so is it here.
-SCORES_OF_TABLE: Final = ("msr", "mls", "margin", "pe", "gini", "l2_norm")
+#: Scores of table S2: softmax response, largest logit, softmax margin, negative entropy, negative
+#: Gini index, l2 norm. The table defines the norm of the logits; the published code computes the
+#: norm of the softmax, and so does this module.
+TABLE_S2_SCORES: Final = ("msr", "mls", "margin", "pe", "gini", "l2_norm")
 
 _NORM: Final = "l2_norm"
 
 
 @dataclass(frozen=True)
 class SoftmaxNorm:
-    """The l2 norm of the softmax as a score that `evaluate` and `compare` take.
+    """The l2 norm of the softmax as a confidence score for `evaluate` and `compare`.
 
     The logarithm of the norm, sqrt(sum of p²), is computed from the log-odds of the Gini score, so
-    that norms next to 1 stay apart; it ranks samples exactly as "gini" does.
+    that norms near 1 remain distinct. It ranks samples exactly as "gini" does.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
 
     Examples
     --------
@@ -52,45 +52,52 @@ class SoftmaxNorm:
     name: str = _NORM
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return ln of the norm for each sample, at most 0."""
+        """Return the logarithm of the norm for each sample, at most 0."""
         gini = score_of("gini", predictions)
         return ConfidenceScore(self.name, 0.5 * special.log_expit(gini.values))
 
 
-def confidence_of(name: str, predictions: Predictions) -> ConfidenceScore:
-    """Return a score of the catalogue, of the data, or the norm of table S2."""
-    own = name in (predictions.confidence or {})
-    if name == _NORM and not own:
+def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
+    """Return the confidence score with this name.
+
+    It is a score stored in the predictions, the softmax norm of table S2, or a registered score.
+    """
+    is_stored = name in (predictions.confidence or {})
+    if name == _NORM and not is_stored:
         return SoftmaxNorm().score(predictions)
     return score_of(name, predictions)
 
 
-def usual_scores(predictions: Predictions) -> tuple[str, ...]:
-    """Return the scores of table S2 that predictions allow, else their own confidences."""
-    allowed = applicable(predictions)
-    of_table = [s for s in SCORES_OF_TABLE if s in allowed or (s == _NORM and "gini" in allowed)]
-    return tuple(of_table) or tuple(predictions.confidence or {})
+def default_scores(predictions: Predictions) -> tuple[str, ...]:
+    """Return the applicable scores of table S2, or else the stored confidence scores."""
+    available = applicable(predictions)
+    scores = tuple(
+        name
+        for name in TABLE_S2_SCORES
+        if name in available or (name == _NORM and "gini" in available)
+    )
+    return scores or tuple(predictions.confidence or {})
 
 
-#: The most samples that are drawn at once.
-_BLOCK: Final = 2**20
+#: Largest number of samples that are drawn at once.
+_BLOCK_SIZE: Final = 2**20
 
-#: Samples of a population of logits from which its truth is estimated.
-_TRUTH: Final = 400_000
+#: Number of samples from which the true values of a population of logits are estimated.
+_N_TRUE_VALUE: Final = 400_000
 
-#: What a population calls its only score, and its loss where that is not 0/1.
-OWN: Final = "own"
+#: Name of the only score of a population, and of its loss if this is not the 0/1 loss.
+UNNAMED: Final = "own"
 
 
 class TrueAreas(NamedTuple):
-    """The true values that estimates are measured against."""
+    """The true values that estimates are compared with."""
 
     aurc: float
     augrc: float
 
 
 class ScoredCase(NamedTuple):
-    """One data set under one score and one loss."""
+    """One data set with one score and one loss."""
 
     data: str
     loss: str
@@ -100,140 +107,143 @@ class ScoredCase(NamedTuple):
 
 
 class ScoredData(NamedTuple):
-    """Confidences and losses of a data set, and why a usual loss is not among them."""
+    """Confidence scores and losses of a data set.
+
+    `omission` is the reason why a default loss is not among them.
+    """
 
     name: str
     confidence: dict[str, ConfidenceScore]
     loss: dict[str, FloatArray]
-    without: str = ""
+    omission: str = ""
 
     def cases(self) -> Iterator[ScoredCase]:
-        """Yield every loss under every score."""
-        for loss, values in self.loss.items():
-            for score, own in self.confidence.items():
-                yield ScoredCase(self.name, loss, score, own.values, values)
+        """Yield every combination of loss and score."""
+        for loss, losses in self.loss.items():
+            for score, confidence in self.confidence.items():
+                yield ScoredCase(self.name, loss, score, confidence.values, losses)
 
 
 class OrderedBlock(NamedTuple):
-    """A block of b samples of size n in the order of one score, the least confident first.
+    """A block of b samples of size n, sorted by one score, least confident first.
 
     All arrays have the shape (b, n).
     """
 
-    #: Any numbers of the same order.
+    #: Numbers with the same order and ties as the score.
     confidence: Array
-    #: By the name of the loss.
+    #: Losses by the name of the loss.
     loss: dict[str, FloatArray]
-    #: Whether an entry shares its confidence with the one before; None when none does.
-    tied: BoolArray | None
+    #: Whether an entry has the same confidence as the previous one; None without ties.
+    is_tied_with_previous: BoolArray | None
 
 
-class Source(ABC):
-    """Where samples come from."""
+class SampleSource(ABC):
+    """A source of random samples with known true values."""
 
-    #: What the tables call it.
+    #: Name in tables.
     name: str
-    #: The names that samples are ordered and judged by.
     scores: tuple[str, ...]
     losses: tuple[str, ...]
-    #: How samples are drawn, in words.
+    #: Sampling scheme, for tables and notes.
     kind: str
-    #: The largest sample that can be drawn; None when there is no limit.
-    largest: int | None = None
-    #: Whether distinct samples may share a confidence.
-    tied: bool = False
-    #: Samples that are drawn at once.
-    block: int = _BLOCK
+    #: Largest sample size; None without a limit.
+    max_size: int | None = None
+    #: Whether different samples may have the same confidence.
+    has_ties: bool = False
+    #: Number of samples that are drawn at once.
+    block_size: int = _BLOCK_SIZE
 
     @abstractmethod
-    def truth(self, score: str, loss: str) -> TrueAreas:
-        """Return what the estimates are measured against."""
+    def true_areas(self, score: str, loss: str) -> TrueAreas:
+        """Return the true values for a score and a loss."""
 
     @abstractmethod
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw so many samples of one size; return them in the order of every score."""
+        """Draw `count` samples of size `n` and return them sorted by every score."""
 
     def blocks(
         self, repeats: int, n: int, rng: np.random.Generator
     ) -> Iterator[Mapping[str, OrderedBlock]]:
-        """Draw samples of one size, block by block so that memory stays bounded."""
-        step = max(self.block // n, 1)
+        """Draw samples of one size in blocks, so that memory is bounded."""
+        step = max(self.block_size // n, 1)
         for start in range(0, repeats, step):
             yield self.draw(min(step, repeats - start), n, rng)
 
 
-class FileSource(Source):
-    """Samples drawn from the rows of predictions; with `replace` one may come twice in a sample."""
+class FileSource(SampleSource):
+    """Samples drawn from the rows of predictions, with or without replacement."""
 
-    def __init__(self, known: ScoredData, *, replace: bool = False) -> None:
-        self.name, self.scores, self.losses = known.name, tuple(known.confidence), tuple(known.loss)
+    def __init__(self, data: ScoredData, *, replace: bool = False) -> None:
+        self.name, self.scores, self.losses = data.name, tuple(data.confidence), tuple(data.loss)
         self.kind = "file, with replacement" if replace else "file, without replacement"
-        # The dense rank of every row under each score, equal for tied rows.
-        self._codes: dict[str, IntArray] = {
-            score: np.unique(own.values, return_inverse=True)[1].astype(np.int64)
-            for score, own in known.confidence.items()
+        # Dense rank of every row by each score: tied rows have the same rank.
+        self._ranks: dict[str, IntArray] = {
+            score: np.unique(confidence.values, return_inverse=True)[1].astype(np.int64)
+            for score, confidence in data.confidence.items()
         }
-        self.size = next(iter(self._codes.values())).size
-        self.largest = None if replace else self.size
-        self.tied = any(ranks.max() + 1 < self.size for ranks in self._codes.values())
-        self._values, self._replace = known.loss, replace
-        self._truths = {
-            (score, loss): self._areas(codes, values)
-            for score, codes in self._codes.items()
-            for loss, values in known.loss.items()
+        self.size = next(iter(self._ranks.values())).size
+        self.max_size = None if replace else self.size
+        self.has_ties = any(ranks.max() + 1 < self.size for ranks in self._ranks.values())
+        self._losses, self._replace = data.loss, replace
+        self._true_areas = {
+            (score, loss): self._areas_of_all_rows(ranks, losses)
+            for score, ranks in self._ranks.items()
+            for loss, losses in data.loss.items()
         }
 
-    def _areas(self, codes: IntArray, loss: FloatArray) -> TrueAreas:
-        """Return the areas of all rows: the plug-in, or its limit for independent draws."""
+    def _areas_of_all_rows(self, ranks: IntArray, loss: FloatArray) -> TrueAreas:
+        """Return the plug-in of all rows, or its limit if rows are drawn with replacement."""
         if self._replace:
-            return TrueAreas(population_aurc(codes, loss), augrc(codes, loss))
-        return TrueAreas(aurc(codes, loss, estimator="plugin"), augrc(codes, loss))
+            return TrueAreas(population_aurc(ranks, loss), augrc(ranks, loss))
+        return TrueAreas(aurc(ranks, loss, estimator="plugin"), augrc(ranks, loss))
 
-    def truth(self, score: str, loss: str) -> TrueAreas:
-        """Return the values of all rows."""
-        return self._truths[score, loss]
+    def true_areas(self, score: str, loss: str) -> TrueAreas:
+        """Return the areas of all rows."""
+        return self._true_areas[score, loss]
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw rows, each sample by itself."""
+        """Draw the rows of each sample independently of the other samples."""
         if self._replace:
             rows = rng.integers(self.size, size=(count, n))
         else:
-            drawn = [rng.choice(self.size, n, replace=False, shuffle=False) for _ in range(count)]
-            rows = np.stack(drawn)
-        return {score: self._ordered(codes, rows) for score, codes in self._codes.items()}
+            samples = [rng.choice(self.size, n, replace=False, shuffle=False) for _ in range(count)]
+            rows = np.stack(samples)
+        return {score: self._order(ranks, rows) for score, ranks in self._ranks.items()}
 
-    def _ordered(self, codes: IntArray, rows: IntArray) -> OrderedBlock:
-        # Rank and row in one number: sorting numbers is many times faster than an argsort.
-        keys = np.sort(codes[rows] * self.size + rows, axis=1)
-        rank, row = np.divmod(keys, self.size)
-        return OrderedBlock(rank, {k: loss[row] for k, loss in self._values.items()}, tied_in(rank))
+    def _order(self, ranks: IntArray, rows: IntArray) -> OrderedBlock:
+        # A sort key is rank * size + row: sorting keys is many times faster than an argsort.
+        keys = np.sort(ranks[rows] * self.size + rows, axis=1)
+        sorted_ranks, sorted_rows = np.divmod(keys, self.size)
+        loss = {name: losses[sorted_rows] for name, losses in self._losses.items()}
+        return OrderedBlock(sorted_ranks, loss, ties_with_previous(sorted_ranks))
 
 
-class PopulationSource(Source):
-    """Independent samples of a population whose areas are known exactly."""
+class PopulationSource(SampleSource):
+    """Independent samples of a population with exact true values."""
 
     def __init__(self, name: str, population: Population) -> None:
-        self.name, self.scores = name, (OWN,)
-        self.losses = ("zero_one" if population.binary else OWN,)
+        self.name, self.scores = name, (UNNAMED,)
+        self.losses = ("zero_one" if population.binary else UNNAMED,)
         self.kind = "population"
-        self.tied = bool(population.curve.ties)
+        self.has_ties = bool(population.curve.ties)
         self._population = population
 
-    def truth(self, score: str, loss: str) -> TrueAreas:
+    def true_areas(self, score: str, loss: str) -> TrueAreas:
         """Return the exact values."""
         del score, loss
         return TrueAreas(self._population.aurc(), self._population.augrc)
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw all samples at once and cut them apart."""
+        """Draw `count` times `n` values and divide them into samples."""
         confidence, loss = self._population.sample(count * n, rng=rng)
-        return {OWN: ordered(confidence, {self.losses[0]: loss}, n)}
+        return {UNNAMED: order_samples(confidence, {self.losses[0]: loss}, n)}
 
 
-class LogitSource(Source):
-    """Independent samples of a population of labeled class scores, ordered by several scores.
+class LogitSource(SampleSource):
+    """Independent samples of a population of labeled class scores, sorted by several scores.
 
-    The losses "zero_one" and "cross_entropy" have a known truth.
+    The true values are available for the losses "zero_one" and "cross_entropy".
     """
 
     def __init__(
@@ -245,55 +255,66 @@ class LogitSource(Source):
     ) -> None:
         self.name, self.scores, self.losses = name, scores, losses
         self.kind = "population of logits"
-        self.block = _BLOCK // population.classes
+        self.block_size = _BLOCK_SIZE // population.classes
         self._population = population
-        self._truths: dict[tuple[str, str], Truth] = {}
+        self._true_values: dict[tuple[str, str], Truth] = {}
 
-    def truth(self, score: str, loss: str) -> TrueAreas:
-        """Return values of a large sample, in which no label is drawn."""
-        found = self._of(score, loss)
-        return TrueAreas(found.aurc, found.augrc)
+    def true_areas(self, score: str, loss: str) -> TrueAreas:
+        """Return the values of a large sample, averaged over the labels of each sample."""
+        true_values = self._estimate_true_values(score, loss)
+        return TrueAreas(true_values.aurc, true_values.augrc)
 
     @property
-    def error(self) -> float:
-        """The largest standard error of the AURC of a large sample, as a share of it."""
-        found = (self._of(score, loss) for score in self.scores for loss in self.losses)
-        return max(t.aurc_error / t.aurc for t in found)
+    def max_relative_error(self) -> float:
+        """Largest standard error of the true AURC, relative to the AURC."""
+        true_values = [
+            self._estimate_true_values(score, loss) for score in self.scores for loss in self.losses
+        ]
+        return max(estimate.aurc_error / estimate.aurc for estimate in true_values)
 
-    def _of(self, score: str, loss: str) -> Truth:
-        if (score, loss) not in self._truths:
-            self._truths[score, loss] = self._population.truth(
-                lambda z: confidence_of(score, _unlabeled(z)).values,
+    def _estimate_true_values(self, score: str, loss: str) -> Truth:
+        if (score, loss) not in self._true_values:
+            self._true_values[score, loss] = self._population.truth(
+                lambda z: compute_confidence(score, _with_any_labels(z)).values,
                 loss=loss.replace("_", "-"),
-                n=_TRUTH,
+                n=_N_TRUE_VALUE,
             )
-        return self._truths[score, loss]
+        return self._true_values[score, loss]
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw all samples at once and cut them apart."""
+        """Draw `count` times `n` class scores and divide them into samples."""
         z, labels = self._population.sample_logits(count * n, rng=rng)
-        p = Predictions(logits=z, labels=labels)
-        loss = {name: per_sample_loss(p, name).astype(np.float64) for name in self.losses}
-        return {s: ordered(confidence_of(s, p).values, loss, n) for s in self.scores}
+        predictions = Predictions(logits=z, labels=labels)
+        losses = {
+            name: per_sample_loss(predictions, name).astype(np.float64) for name in self.losses
+        }
+        return {
+            score: order_samples(compute_confidence(score, predictions).values, losses, n)
+            for score in self.scores
+        }
 
 
-def _unlabeled(z: FloatArray) -> Predictions:
+def _with_any_labels(z: FloatArray) -> Predictions:
+    """Return predictions for a confidence score, which does not depend on the labels."""
     return Predictions(logits=z, labels=np.zeros(z.shape[0], dtype=np.int64))
 
 
-def ordered(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> OrderedBlock:
-    """Cut b x n samples into b samples and put each in ascending order of confidence."""
+def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> OrderedBlock:
+    """Divide b x n values into b samples and sort each by ascending confidence."""
     table = confidence.reshape(-1, n)
     order = np.argsort(table, axis=1, kind="stable")
-    sorted_by = np.take_along_axis(table, order, axis=1)
-    losses = {k: np.take_along_axis(v.reshape(-1, n), order, axis=1) for k, v in loss.items()}
-    return OrderedBlock(sorted_by, losses, tied_in(sorted_by))
+    ascending = np.take_along_axis(table, order, axis=1)
+    sorted_losses = {
+        name: np.take_along_axis(values.reshape(-1, n), order, axis=1)
+        for name, values in loss.items()
+    }
+    return OrderedBlock(ascending, sorted_losses, ties_with_previous(ascending))
 
 
-def tied_in(ascending: Array) -> BoolArray | None:
-    """Tell which entries of sorted rows equal the one before; None when none does."""
-    same = ascending[:, 1:] == ascending[:, :-1]
-    if not same.any():
+def ties_with_previous(ascending: Array) -> BoolArray | None:
+    """Return which entries of sorted rows equal the previous entry, or None if there are none."""
+    is_equal = ascending[:, 1:] == ascending[:, :-1]
+    if not is_equal.any():
         return None
-    first = np.zeros((ascending.shape[0], 1), dtype=bool)
-    return np.concatenate((first, same), axis=1)
+    first_column = np.zeros((ascending.shape[0], 1), dtype=bool)
+    return np.concatenate((first_column, is_equal), axis=1)

@@ -1,4 +1,4 @@
-"""What a study is, what it returns, and the catalogue of all of them."""
+"""Entries, results and the catalogue of the studies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,59 +12,57 @@ from typing import Any, Final, ParamSpec, get_args, get_origin
 from docstring_parser import parse
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.extras import has
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
+from abstain_bench.studies._tables import Row
 
 P = ParamSpec("P")
 
-#: One row of a table: columns to numbers, texts, booleans or None.
-Row = Mapping[str, Any]
-
-#: The name of the tidy table that `--out` leaves as results.csv and results.parquet.
-RESULTS: Final = "results"
+#: Name of the tidy table, which `--out` writes to results.csv and results.parquet.
+RESULTS_TABLE: Final = "results"
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult(InNotebook):
-    """What a study found: numbers, figures and what they say.
+class StudyResult(NotebookDisplay):
+    """The result of a study: tables, figures and conclusions.
 
     Attributes
     ----------
     name, title, question : str
-        Of the study.
+        Name, title and research question of the study.
     parameters : mapping from str to value
-        What it was run with: numbers, texts, a timedelta, or tuples of them.
+        Parameters of the run: numbers, texts, a timedelta, or tuples of them.
     tables : mapping from str to rows
-        The first is the tidy one of all numbers; the others are summaries of it. Rows are
+        The first table is tidy and contains all numbers; the others are summaries. Rows are
         mappings from column to number, text, boolean or None.
     figures : mapping from str to figure
         Displays of `abstain.plots`, by a name of letters, digits and hyphens.
     notes : tuple of str or Note
-        What the reader should know before trusting the numbers.
+        Remarks about the reliability and the definition of the numbers.
     verdict : tuple of str
-        What was found, in sentences, the most important one first.
+        Conclusions in sentences, the most important one first.
     seconds : float
-        How long it took.
+        Duration of the run.
     source : str
-        Where the study was published.
+        Publication of the study.
     captions : mapping from str to str
-        What a table or figure shows and how to read it, by its name.
-    shown : tuple of str
-        The tables that a terminal prints and a page opens; the others are folded or only in
-        files. Empty: all but the first, or the first when it is alone.
+        Captions of tables and figures, by name.
+    main_tables : tuple of str
+        Tables that a terminal prints and a page displays expanded. All other tables are collapsed
+        or only in files. If empty: all tables but the first, or the first if there is no other.
     glossary : mapping from str to str
-        Words of this study and what they mean.
+        Terms of this study and their definitions.
     labels : mapping from str to str
-        What people read instead of a text of the tables, such as "2 x SELE" for "2sele".
+        Display texts for values of the tables, such as "2 x SELE" for "2sele".
 
     Examples
     --------
     >>> from abstain_bench.studies import STUDIES
-    >>> found = STUDIES["weights"].run(sizes=[8], points=5)
-    >>> found.name, found.frame().columns[:3]
+    >>> result = STUDIES["weights"].run(sizes=[8], points=5)
+    >>> result.name, result.frame().columns[:3]
     ('weights', ['n', 'rank', 'estimator'])
     """
 
@@ -79,12 +77,12 @@ class StudyResult(InNotebook):
     seconds: float = 0.0
     source: str = ""
     captions: Mapping[str, str] = field(default_factory=dict)
-    shown: tuple[str, ...] = ()
+    main_tables: tuple[str, ...] = ()
     glossary: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, table: str | None = None) -> Sequence[Row]:
-        """Return the rows of one table, by default of the first."""
+        """Return the rows of a table, by default of the first one."""
         name = next(iter(self.tables)) if table is None else table
         if name not in self.tables:
             raise UnknownNameError(
@@ -93,25 +91,25 @@ class StudyResult(InNotebook):
         return self.tables[name]
 
     def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
-        """Return one table as a dataframe, by default the first."""
-        return of_rows([dict(row) for row in self.rows(table)], backend)
+        """Return a table as a dataframe, by default the first one."""
+        return frame_from_rows([dict(row) for row in self.rows(table)], backend)
 
     @property
-    def open_tables(self) -> tuple[str, ...]:
-        """The names of the tables that are shown at once."""
+    def displayed_tables(self) -> tuple[str, ...]:
+        """Names of the tables that are displayed expanded."""
         names = tuple(self.tables)
-        return self.shown or names[1:] or names
+        return self.main_tables or names[1:] or names
 
 
 @dataclass(frozen=True)
 class StudyOption:
     """An option of the command of a study, derived from a parameter of its function."""
 
-    #: The parameter of the function.
+    #: Parameter of the function.
     name: str
-    #: The option of the command, without the dashes.
+    #: Option of the command, without the dashes.
     flag: str
-    #: The type of the option, for the parser.
+    #: Type of the option, for the parser.
     kind: Any
     default: Any
     help: str
@@ -120,31 +118,32 @@ class StudyOption:
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """One study of the literature: the catalogue, its command and its page are made from it.
+    """A study of the literature. The list, the command and the page are generated from it.
 
     Attributes
     ----------
     name : str
-        The name scripts use: ``abstain study NAME``.
+        Name in scripts: ``abstain study NAME``.
     title : str
-        The name people read.
+        Title for people.
     question : str
-        The question it answers.
+        Research question.
     source : str
-        Where it was published.
+        Publication.
     run : callable
-        From parameters, all of which have defaults, to a `StudyResult`. Its annotations and its
-        docstring define the options of the command. A first parameter `data` takes the files of
-        predictions.
-    keeps : tuple of str
-        Of a study that is made of jobs: what of them is kept in the folder of its results. Then
-        `run` takes `out` and `on_outcome` too, and a table "jobs" has the status of each.
+        Function that returns a `StudyResult`. All parameters have defaults. Its annotations and its
+        docstring define the options of the command. A positional parameter `data` receives the
+        files of predictions.
+    job_folders : tuple of str
+        For a study that consists of jobs: the subfolders of the results that contain the finished
+        jobs. Then `run` also accepts `out` and `on_outcome`, and a table "jobs" has the status of
+        each job.
     quick : mapping from str to value
-        The parameters of a run that takes seconds, with ``--quick``.
+        Parameters of a run that takes seconds, for ``--quick``.
     configuration : callable or None
-        From the arguments of its command to the text of the configuration that it would run.
+        Function from the arguments of the command to the text of the configuration.
     captions, glossary, labels : mapping from str to str
-        Of every `StudyResult`.
+        Attributes of every `StudyResult`.
 
     Examples
     --------
@@ -158,7 +157,7 @@ class StudyEntry:
     question: str
     source: str
     run: Callable[..., StudyResult]
-    keeps: tuple[str, ...] = ()
+    job_folders: tuple[str, ...] = ()
     quick: Mapping[str, Any] = field(default_factory=dict)
     configuration: Callable[..., str] | None = None
     captions: Mapping[str, str] = field(default_factory=dict)
@@ -172,29 +171,29 @@ class StudyEntry:
 
     @cached_property
     def options(self) -> tuple[StudyOption, ...]:
-        """The options of the command, from the signature and the docstring of `run`."""
+        """Options of the command, from the signature and the docstring of `run`."""
         descriptions = {
             name: parameter.description or ""
             for parameter in parse(self.run.__doc__ or "").params
             for name in parameter.arg_name.split(", ")
         }
         return tuple(
-            _option(argument, " ".join(descriptions.get(name, "").split()))
+            _make_option(argument, " ".join(descriptions.get(name, "").split()))
             for name, argument in signature(self.run).parameters.items()
             if name not in {"out", "on_outcome"} and not _is_data(argument)
         )
 
-    def result(self, **found: Any) -> StudyResult:
-        """Make the result of this study from what it found."""
-        of_all = ("name", "title", "question", "source", "captions", "glossary", "labels")
-        return StudyResult(**{name: getattr(self, name) for name in of_all} | found)
+    def result(self, **fields: Any) -> StudyResult:
+        """Create a result of this study."""
+        shared = ("name", "title", "question", "source", "captions", "glossary", "labels")
+        return StudyResult(**{name: getattr(self, name) for name in shared} | fields)
 
 
 def _is_data(argument: Parameter) -> bool:
     return argument.name == "data" and argument.kind is not Parameter.KEYWORD_ONLY
 
 
-def _option(argument: Parameter, description: str) -> StudyOption:
+def _make_option(argument: Parameter, description: str) -> StudyOption:
     kind = _option_type(argument.annotation)
     flag = "seed" if argument.name == "rng" else argument.name
     if kind == tuple[str, ...]:
@@ -216,23 +215,23 @@ def _option_type(annotation: Any) -> Any:
     return next((kind for kind in (Path, int, str) if kind in members), members[0])
 
 
-#: Every study, in the order in which they are listed.
-STUDIES: Catalogue[StudyEntry] = Catalogue("study", listed="list studies")
+#: All studies, in the order of the list.
+STUDIES: Catalogue[StudyEntry] = Catalogue("study", list_command="list studies")
 
 
-def need(package: str) -> None:
-    """Refuse to run a study without a package; its function imports that afterwards."""
-    if not has(package):
+def require_package(package: str) -> None:
+    """Raise an error if an optional package is not installed."""
+    if not is_installed(package):
         raise MissingInputError(f"this study needs {package}: pip install {package}")
 
 
 def timed(study: Callable[P, StudyResult]) -> Callable[P, StudyResult]:
-    """Let a study say how long it took."""
+    """Decorate a study so that its result contains the duration of the run."""
 
     @wraps(study)
     def run(*args: P.args, **kwargs: P.kwargs) -> StudyResult:
         start = perf_counter()
-        found = study(*args, **kwargs)
-        return replace(found, seconds=perf_counter() - start)
+        result = study(*args, **kwargs)
+        return replace(result, seconds=perf_counter() - start)
 
     return run

@@ -1,4 +1,4 @@
-"""Networks of different kinds side by side: all scores and shifts, data set by data set."""
+"""Compare networks over all confidence scores and distribution shifts."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,13 @@ from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain_bench.published import table
 from abstain_bench.studies._sentences import counted, signed
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows, unique_values
 
-#: What is compared, and which table of the paper has it.
+#: Number of the table of the paper for each metric.
 _TABLES: Final = {AURC.name: 1, ACCURACY.name: 8, FAILURE_AUROC.name: 9, ece.__name__: 10}
-#: What the figure of the paper shows.
-_DRAWN: Final = (AURC.name, ACCURACY.name, FAILURE_AUROC.name)
+#: Metrics of the figure of the paper.
+_FIGURE_METRICS: Final = (AURC.name, ACCURACY.name, FAILURE_AUROC.name)
 _TITLES: Final = {
     AURC.name: "AURC",
     ACCURACY.name: "Accuracy",
@@ -32,23 +33,23 @@ _TITLES: Final = {
 
 @timed
 def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
-    """Compare networks of different kinds over all scores and shifts.
+    """Compare networks over all confidence scores and distribution shifts.
 
-    Answers: is a larger network better because it errs less, or because its errors are easier to
-    find?
+    The study answers the question: does a larger network have a lower AURC because its accuracy is
+    higher, or because its failures are ranked better?
 
     Parameters
     ----------
     runs : sequence of str or Path, optional
-        Folders of runs of `abstain benchmark run`, at least two with different models. Without
-        any: the published tables, CNN against ViT.
+        Folders of runs of `abstain benchmark run`, at least two with different models. By default
+        the published tables, CNN against ViT.
 
     Returns
     -------
     StudyResult
         Tables "results" (one row for each data set, study, network, score and metric), "summary"
-        (medians, and how often the second network is better where both have a score and a study)
-        and "quartiles"; figure "networks" (figure 8).
+        (medians, and the number of common pairs of score and study in which the second network is
+        better) and "quartiles"; figure "networks" (figure 8).
 
     Raises
     ------
@@ -57,9 +58,9 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
 
     Notes
     -----
-    As in the paper a box is over all scores and studies of a data set, and the two networks need
-    not have the same scores: of the published ones the CNN has 12 and the ViT 9. What is said of
-    pairs is of those that both have. Cost: a comparison of each folder.
+    As in the paper, a box contains all scores and studies of a data set, and the networks may have
+    different scores: in the published tables the CNN has 12 and the ViT 9. Comparisons of pairs use
+    the common scores. Cost: an evaluation of each folder.
 
     References
     ----------
@@ -67,233 +68,237 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
 
     Examples
     --------
-    >>> found = study_backbones()
-    >>> [row["data"] for row in found.rows("summary") if not row["second_better"]][0]
+    >>> result = study_backbones()
+    >>> [row["data"] for row in result.rows("summary") if not row["second_better"]][0]
     'iWildCam'
     """
     if len(runs) == 1:
         raise InputError(
             f"`runs` must be at least two folders, of different models; got {str(runs[0])!r}"
         )
-    rows = list(_measured(runs)) if runs else list(_printed())
-    networks = tuple(dict.fromkeys(row["network"] for row in rows))
+    rows = list(_evaluate_runs(runs)) if runs else list(_published_rows())
+    networks = unique_values(rows, "network")
     quartiles = list(_quartiles(rows))
-    summary = list(_summary(rows, quartiles))
+    summary = list(_summarize(rows, quartiles))
     return BACKBONES.result(
-        parameters={
-            "data": tuple(dict.fromkeys(row["data"] for row in rows)),
-            "networks": networks,
-        },
+        parameters={"data": unique_values(rows, "data"), "networks": networks},
         tables={"results": rows, "summary": summary, "quartiles": quartiles},
         figures={"networks": _figure(rows)},
-        notes=tuple(_notes(rows, networks)),
-        verdict=tuple(_verdict(summary)),
-        shown=("summary",),
+        notes=tuple(_notes(rows)),
+        verdict=tuple(_conclusions(summary)),
+        main_tables=("summary",),
     )
 
 
-def _printed() -> Iterator[dict[str, Any]]:
+def _published_rows() -> Iterator[dict[str, Any]]:
     for metric, number in _TABLES.items():
         for cell in table(f"fd_shifts_table_{number}"):
-            yield _row(cell["dataset"], cell["study"], cell["classifier"], cell["printed"]) | {
+            yield {
+                "data": cell["dataset"],
+                "study": cell["study"],
+                "network": cell["classifier"],
+                "score": cell["printed"],
                 "metric": metric,
                 "value": cell["number"],
             }
 
 
-def _row(data: str, study: str, network: str, score: str) -> dict[str, Any]:
-    return {"data": data, "study": study, "network": network, "score": score}
-
-
-def _measured(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
+def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
     """Yield the means over the seeds of every folder, headline studies only."""
     from abstain_bench.results import results_of
     from abstain_bench.runs.store import Store
 
-    used: dict[tuple[str, str], int] = {}
+    n_folders: dict[tuple[str, str], int] = {}
     for folder in folders:
         store = Store.read(Path(folder))
-        found = results_of(store, metrics=list(_TABLES))
-        task, model = _of(store)
-        again = used[task, model] = used.get((task, model), 0) + 1
-        network = model if again == 1 else f"{model} ({again})"
-        headline = {study.name for study in found.headline}
-        for e in itertools.chain.from_iterable(own.estimates for own in found.comparisons.values()):
-            study = dict(e.data)["study"]
-            if study in headline and (e.run == MEAN or len(found.facts["seeds"]) == 1):
-                told = {"metric": e.metric, "value": float(e.value)}
-                yield _row(task, study, network, e.method) | told
+        results = results_of(store, metrics=list(_TABLES))
+        task, model = _task_and_model(store)
+        n_folders[task, model] = n_folders.get((task, model), 0) + 1
+        repetition = n_folders[task, model]
+        network = model if repetition == 1 else f"{model} ({repetition})"
+        headline = {study.name for study in results.headline}
+        has_one_seed = len(results.facts["seeds"]) == 1
+        comparisons = results.comparisons.values()
+        for estimate in (e for comparison in comparisons for e in comparison.estimates):
+            study = dict(estimate.data)["study"]
+            if study in headline and (estimate.run == MEAN or has_one_seed):
+                yield {
+                    "data": task,
+                    "study": study,
+                    "network": network,
+                    "score": estimate.method,
+                    "metric": estimate.metric,
+                    "value": float(estimate.value),
+                }
 
 
-def _of(store: Any) -> tuple[str, str]:
+def _task_and_model(store: Any) -> tuple[str, str]:
     """Return the task and the model of a folder of runs."""
-    own = store.config
-    inner = own.get("benchmark") if isinstance(own.get("benchmark"), dict) else own
-    model = own.get("model", "")
-    named = model.get("name", "") if isinstance(model, dict) else model
-    return inner.get("task") or "runs", named or (store.runs[0].model if store.runs else "") or "?"
+    config = store.config
+    benchmark = config.get("benchmark") if isinstance(config.get("benchmark"), dict) else config
+    model = config.get("model", "")
+    model_name = model.get("name", "") if isinstance(model, dict) else model
+    if not model_name and store.runs:
+        model_name = store.runs[0].model
+    return benchmark.get("task") or "runs", model_name or "?"
 
 
 def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Return one row for each data set, metric and network."""
-    by: dict[tuple[str, str, str], list[float]] = {}
-    for row in rows:
-        if np.isfinite(row["value"]):
-            by.setdefault((row["data"], row["metric"], row["network"]), []).append(row["value"])
-    for (data, metric, network), known in by.items():
-        low, median, high = np.quantile(known, [0.25, 0.5, 0.75]).tolist()
+    """Yield one row for each data set, metric and network."""
+    finite = [row for row in rows if np.isfinite(row["value"])]
+    for (data, metric, network), group in group_rows(finite, "data", "metric", "network").items():
+        values = [row["value"] for row in group]
+        q1, median, q3 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
         yield {
             "data": data,
             "metric": metric,
             "network": network,
-            "q1": low,
+            "q1": q1,
             "median": median,
-            "q3": high,
-            "values": len(known),
+            "q3": q3,
+            "values": len(values),
         }
 
 
-def _summary(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Compare each network after the first with that, by data set and metric."""
+def _summarize(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Compare each network with the first one, by data set and metric."""
     medians = {(r["data"], r["metric"], r["network"]): r["median"] for r in quartiles}
-    networks = list(dict.fromkeys(row["network"] for row in rows))
-    for data, metric in dict.fromkeys((row["data"], row["metric"]) for row in rows):
-        for first, second in ((networks[0], other) for other in networks[1:]):
-            one, two = (medians.get((data, metric, name)) for name in (first, second))
-            if one is None or two is None:
+    first, *others = unique_values(rows, "network")
+    for (data, metric), group in group_rows(rows, "data", "metric").items():
+        for second in others:
+            first_median = medians.get((data, metric, first))
+            second_median = medians.get((data, metric, second))
+            if first_median is None or second_median is None:
                 continue
-            better, pairs = _pairs(rows, (data, metric), (first, second))
-            lower = metric_named(metric).lower_is_better
+            n_better, n_pairs = _count_better_pairs(group, metric, (first, second))
             yield {
                 "data": data,
                 "metric": metric,
                 "networks": f"{first} → {second}",
-                "first_median": one,
-                "second_median": two,
-                "second_better": bool(two < one if lower else two > one),
-                "pairs": pairs,
-                "pairs_better": better,
+                "first_median": first_median,
+                "second_median": second_median,
+                "second_better": _is_better(metric, second_median, first_median),
+                "pairs": n_pairs,
+                "pairs_better": n_better,
             }
 
 
-def _pairs(
-    rows: Sequence[Row], place: tuple[str, str], networks: tuple[str, str]
+def _is_better(metric: str, value: float, reference: float) -> bool:
+    if metric_named(metric).lower_is_better:
+        return bool(value < reference)
+    return bool(value > reference)
+
+
+def _count_better_pairs(
+    rows: Sequence[Row], metric: str, networks: tuple[str, str]
 ) -> tuple[int, int]:
-    """Return in how many pairs the second network is better, and how many there are."""
-    one, two = (
+    """Count the pairs of score and study in which the second network is better, and all pairs."""
+    first, second = (
         {
             (row["study"], row["score"]): row["value"]
             for row in rows
-            if (row["data"], row["metric"], row["network"]) == (*place, name)
-            and np.isfinite(row["value"])
+            if row["network"] == network and np.isfinite(row["value"])
         }
-        for name in networks
+        for network in networks
     )
-    both = [key for key in one if key in two]
-    lower = metric_named(place[1]).lower_is_better
-    better = [two[key] < one[key] if lower else two[key] > one[key] for key in both]
-    return sum(better), len(both)
+    common = [key for key in first if key in second]
+    return sum(_is_better(metric, second[key], first[key]) for key in common), len(common)
 
 
 def _figure(rows: Sequence[Row]) -> SpreadDisplay:
-    metrics = [m for m in _DRAWN if any(row["metric"] == m for row in rows)]
-    keys = itertools.product(
-        metrics,
-        dict.fromkeys(row["data"] for row in rows),
-        dict.fromkeys(row["network"] for row in rows),
+    groups = group_rows(rows, "metric", "data", "network")
+    panel_order = itertools.product(
+        _FIGURE_METRICS, unique_values(rows, "data"), unique_values(rows, "network")
     )
-    spreads = [
-        SpreadValues(
-            _titled(metric),
-            data,
-            name,
-            tuple(
-                row["value"]
-                for row in rows
-                if (row["metric"], row["data"], row["network"]) == (metric, data, name)
-            ),
+    spreads = []
+    for metric, data, network in panel_order:
+        values = tuple(row["value"] for row in groups.get((metric, data, network), ()))
+        if values:
+            arrow = "\u2193" if metric_named(metric).lower_is_better else "\u2191"
+            spreads.append(SpreadValues(f"{_TITLES[metric]} {arrow}", data, network, values))
+    return SpreadDisplay(tuple(spreads), "Networks over all scores and studies")
+
+
+def _notes(rows: Sequence[Row]) -> Iterator[str]:
+    n_scores = {
+        network: len(unique_values(group, "score"))
+        for network, group in group_rows(rows, "network").items()
+    }
+    if len(set(n_scores.values())) > 1:
+        counts = ", ".join(f"{network} {n}" for network, n in n_scores.items())
+        yield f"The networks have different scores ({counts}). Pairs use the common scores only."
+
+
+def _conclusions(summary: Sequence[Row]) -> Iterator[str]:
+    for networks, group in group_rows(summary, "networks").items():
+        for metric, metric_rows in group_rows(group, "metric").items():
+            yield _conclude_metric(metric_rows, metric, networks)
+        yield _conclude_reason(group, networks)
+
+
+def _conclude_metric(rows: Sequence[Row], metric: str, networks: str) -> str:
+    """Report on how many data sets, and in how many pairs, the second network is better."""
+    better = [row["data"] for row in rows if row["second_better"]]
+    worse = [row["data"] for row in rows if not row["second_better"]]
+    n_better, n_pairs = (sum(row[name] for row in rows) for name in ("pairs_better", "pairs"))
+    exceptions = f" (not on {', '.join(worse)})" if better and worse else ""
+    pairs = f", and in {n_better} of {n_pairs} pairs of score and study" if n_pairs else ""
+    return (
+        f"{networks}: the median {_TITLES[metric]} is better on {len(better)} of "
+        f"{counted(len(rows), 'data set')}{exceptions}{pairs}."
+    )
+
+
+def _conclude_reason(rows: Sequence[Row], networks: str) -> str:
+    """Compare the changes of the accuracy and of the failure AUROC."""
+    changes = []
+    for group in group_rows(rows, "data").values():
+        row_by_metric = {row["metric"]: row for row in group}
+        if {ACCURACY.name, FAILURE_AUROC.name} <= row_by_metric.keys():
+            changes.append([
+                row_by_metric[metric]["second_median"] - row_by_metric[metric]["first_median"]
+                for metric in (ACCURACY.name, FAILURE_AUROC.name)
+            ])  # fmt: skip
+    if not changes:
+        return (
+            f"{networks}: no data set has both accuracy and failure AUROC, so their changes cannot "
+            "be compared."
         )
-        for metric, data, name in keys
-    ]
-    return SpreadDisplay(
-        tuple(s for s in spreads if s.values), "Networks over all scores and studies"
-    )
-
-
-def _titled(metric: str) -> str:
-    arrow = "\u2193" if metric_named(metric).lower_is_better else "\u2191"
-    return f"{_TITLES[metric]} {arrow}"
-
-
-def _notes(rows: Sequence[Row], networks: Sequence[str]) -> Iterator[str]:
-    scores = [len({r["score"] for r in rows if r["network"] == name}) for name in networks]
-    if len(set(scores)) > 1:
-        each = ", ".join(f"{name} {n}" for name, n in zip(networks, scores, strict=True))
-        yield f"The networks have different scores ({each}); pairs are of the common ones."
-
-
-def _verdict(summary: Sequence[Row]) -> Iterator[str]:
-    for networks in dict.fromkeys(row["networks"] for row in summary):
-        own = [row for row in summary if row["networks"] == networks]
-        for metric in dict.fromkeys(row["metric"] for row in own):
-            yield _said([row for row in own if row["metric"] == metric], networks)
-        yield _why(own, networks)
-
-
-def _said(own: Sequence[Row], networks: str) -> str:
-    """Say on how many data sets, and in how many pairs, the second network is better."""
-    ahead = [row["data"] for row in own if row["second_better"]]
-    behind = [row["data"] for row in own if not row["second_better"]]
-    wins, pairs = (sum(row[name] for row in own) for name in ("pairs_better", "pairs"))
-    but = f" (not on {', '.join(behind)})" if ahead and behind else ""
-    of_pairs = f", and in {wins} of {pairs} pairs of one score and study" if pairs else ""
-    return (
-        f"{networks}: the median {_TITLES[own[0]['metric']]} is better on {len(ahead)} of "
-        f"{len(own)} data sets{but}{of_pairs}."
-    )
-
-
-def _why(own: Sequence[Row], networks: str) -> str:
-    """Say whether ranking failures got better where accuracy did."""
-    changes: dict[str, dict[str, float]] = {}
-    for row in own:
-        change = row["second_median"] - row["first_median"]
-        changes.setdefault(row["data"], {})[row["metric"]] = change
-    wanted = (ACCURACY.name, FAILURE_AUROC.name)
-    both = [[own[metric] for metric in wanted] for own in changes.values() if {*wanted} <= {*own}]
-    if not both:
-        return f"{networks}: accuracy and failure AUROC are not both known, so why stays open."
-    errs, ranks = (100 * np.median(both, axis=0)).tolist()
+    accuracy_change, auroc_change = (100 * np.median(changes, axis=0)).tolist()
     reason = (
-        "so it gains more by erring less than by ranking better"
-        if errs > 0 and abs(ranks) < abs(errs) / 2
-        else "so ranking has a part in what changes"
+        "The gain is due more to a higher accuracy than to a better ranking of failures."
+        if accuracy_change > 0 and abs(auroc_change) < abs(accuracy_change) / 2
+        else "The ranking of failures contributes to the difference."
     )
     return (
-        f"{networks}: the median accuracy moves by {signed(errs)} points and the median failure "
-        f"AUROC by {signed(ranks)} (medians over {counted(len(both), 'data set')}), {reason}."
+        f"{networks}: the median accuracy changes by {signed(accuracy_change)} percentage points "
+        f"and the median failure AUROC by {signed(auroc_change)} (medians over "
+        f"{counted(len(changes), 'data set')}). {reason}"
     )
 
 
 #: The study in the catalogue.
 BACKBONES: Final = StudyEntry(
     name="backbones",
-    title="Networks side by side",
+    title="Comparison of networks",
     question=(
-        "Is a larger network better because it errs less, or because its errors are easier to find?"
+        "Does a larger network have a lower AURC because its accuracy is higher, or because its "
+        "failures are ranked better?"
     ),
     source="Jaeger et al. (2023), fig. 8, https://arxiv.org/abs/2211.15259",
     run=study_backbones,
     captions={
         "summary": (
-            "Over all scores and studies of a data set; pairs are of one score and study that both "
-            "networks have."
+            "Medians over all scores and studies of a data set. A pair is a score in a study that "
+            "both networks have."
         ),
-        "networks": "A dot is one score in one study. Thick: median; thin: mean; box: quartiles.",
-        "results": "Fractions; of runs the means over the seeds.",
+        "networks": (
+            "Dot: one score in one study; thick line: median; thin line: mean; box: quartiles."
+        ),
+        "results": "Fractions; for folders of runs, means over the seeds.",
     },
     glossary={
-        "Pairs": "A score in a study that both networks have; better: for the second network.",
+        "Pairs": "A score in a study that both networks have. Better: for the second network.",
     },
     labels=_TITLES,
 )

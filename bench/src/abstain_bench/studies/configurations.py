@@ -1,4 +1,4 @@
-"""Ways to train, run by run: risk at given coverages, failure AUROC, mean and best run."""
+"""Compare training configurations: risk at fixed coverages and failure AUROC of every run."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,11 +14,12 @@ from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain.typing import FloatArray
 from abstain_bench.published import table
 from abstain_bench.studies._sentences import counted
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows, unique_values
 
-#: Those of table 14.
+#: Coverages of table 14.
 COVERAGES: Final = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
-#: What the tables and figures are about, of which every run has some.
+#: Scores of the tables and figures. Every run has some of them.
 SCORES: Final = (
     "msr",
     "mls",
@@ -29,10 +30,11 @@ SCORES: Final = (
     "devries",
 )
 
-_RISK, _AUROC, _RIGHT = "risk", "failure AUROC", "right"
-#: Of a published run that was chosen by its accuracy.
-_BEST = "failure AUROC of the best run"
+_RISK, _AUROC, _ACCURACY = "risk", "failure AUROC", "accuracy"
+#: Failure AUROC of a published run that was selected by its accuracy.
+_BEST_RUN_AUROC = "failure AUROC of the best run"
 _IID: Final = "iid"
+_RISK_COLUMN: Final = "risk@"
 
 
 @timed
@@ -42,26 +44,27 @@ def study_configurations(
     scores: Sequence[str] = SCORES,
     coverages: Sequence[float] = COVERAGES,
 ) -> StudyResult:
-    """Compare ways to train, run by run.
+    """Compare training configurations by risk at fixed coverages and by failure AUROC.
 
-    Answers: is this way to train on a par with another, and do all runs say so?
+    The study answers the question: do two training configurations perform equally, and does this
+    hold for all runs?
 
     Parameters
     ----------
     runs : sequence of str or Path, optional
-        Folders of runs; every arm with a setting is a configuration. Without any: the published
-        tables 14 to 16, the paper's configurations against those of the original authors.
+        Folders of runs. Every arm with a setting is a configuration. By default the published
+        tables 14 to 16: the configurations of the paper and those of the original authors.
     scores : sequence of str, optional
-        Methods whose confidences are judged, where a run has them; by default those of the paper.
+        Evaluated methods, if a run has them; by default those of the paper.
     coverages : sequence of float, default=(1, 0.95, 0.9, 0.85, 0.8, 0.75)
-        Where the selective risk on i.i.d. data is read.
+        Coverages of the selective risk on i.i.d. data.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one row a number), "risks" (table 14) and "auroc" (tables 15 and 16: mean,
-        standard deviation over runs, and the run of the best accuracy); figures "risks" and, of
-        runs, "runs" (figures 10 and 11).
+        Tables "results" (one row for each number), "risks" (table 14) and "auroc" (tables 15 and
+        16: mean, standard deviation over runs, and the run with the best accuracy); figures "risks"
+        and, for folders of runs, "runs" (figures 10 and 11).
 
     Raises
     ------
@@ -72,10 +75,9 @@ def study_configurations(
 
     Notes
     -----
-    Risk at a coverage is the lowest among the thresholds that keep at least that share, as the
-    released code reads it. In studies of new classes wrong answers about known ones are left out.
-    The standard deviation is that of a sample (divided by runs - 1). Cost: a sort for each run,
-    score and study.
+    As in the released code, the risk at a coverage is the lowest risk of the thresholds with at
+    least that coverage. In studies of new classes, wrong predictions of known classes are removed.
+    The standard deviation is divided by runs - 1. Cost: a sort for each run, score and study.
 
     References
     ----------
@@ -83,250 +85,249 @@ def study_configurations(
 
     Examples
     --------
-    >>> found = study_configurations()
-    >>> [round(row["risk@1"], 4) for row in found.rows("risks")]
+    >>> result = study_configurations()
+    >>> [round(row["risk@1"], 4) for row in result.rows("risks")]
     [0.0494, 0.0612]
     """
-    at = tuple(checks.fraction(c, "coverages") for c in coverages)
-    rows = list(_measured(runs, scores, at)) if runs else list(_printed())
+    coverage_values = tuple(checks.fraction(c, "coverages") for c in coverages)
+    rows = (
+        list(_evaluate_folders(runs, scores, coverage_values)) if runs else list(_published_rows())
+    )
     if not rows:
-        raise InputError(
-            f"no run of these folders was tested by one of the scores {', '.join(scores)}"
-        )
-    risks, auroc = list(_risks(rows)), list(_aurocs(rows))
-    figures: dict[str, Any] = {"risks": _lines(rows)}
+        raise InputError(f"no run in these folders has one of the scores {', '.join(scores)}")
+    risks, aurocs = list(_mean_risks(rows)), list(_summarize_aurocs(rows))
+    figures: dict[str, Any] = {"risks": _risk_display(risks)}
     if runs:
-        figures["runs"] = _dots(rows)
+        figures["runs"] = _run_display(rows)
     return CONFIGURATIONS.result(
         parameters={
-            "configurations": tuple(dict.fromkeys(row["configuration"] for row in rows)),
-            "scores": tuple(dict.fromkeys(row["score"] for row in rows)),
+            "configurations": unique_values(rows, "configuration"),
+            "scores": unique_values(rows, "score"),
         },
-        tables={"results": rows, "risks": risks, "auroc": auroc},
+        tables={"results": rows, "risks": risks, "auroc": aurocs},
         figures=figures,
-        verdict=(*_of_risks(risks), *_of_auroc(auroc)),
+        verdict=(*_conclude_risks(risks), *_conclude_aurocs(aurocs)),
     )
 
 
-def _row(configuration: str, score: str, study: str, run: str, **more: Any) -> dict[str, Any]:
-    place = {"configuration": configuration, "score": score, "study": study, "run": run}
-    return {**place, "measure": "", "coverage": None, "value": np.nan, "spread": None} | more
+def _row(
+    measure: str, value: float, *, coverage: float | None = None, sd: float | None = None
+) -> dict[str, Any]:
+    """Return the columns of a number that do not identify the run."""
+    return {"measure": measure, "coverage": coverage, "value": value, "sd": sd}
 
 
-def _printed() -> Iterator[dict[str, Any]]:
-    """Yield the cells of tables 14 to 16; a mean is one cell with its spread."""
+def _published_rows() -> Iterator[dict[str, Any]]:
+    """Yield the cells of tables 14 to 16: means with their standard deviations, and best runs."""
     for number in (14, 15, 16):
         for cell in table(f"fd_shifts_table_{number}"):
-            block, best = cell["block"] or _trained(cell["printed"]), cell["block"].endswith("best")
+            block = cell["block"] or _table_15_configuration(cell["printed"])
+            study = cell["study"] if number < 16 else f"{cell['dataset']}, {cell['study']}"
             percent = cell["metric"].partition("@")[2].removesuffix("cov")
-            spread = cell["spread"]
-            yield _row(
-                f"table {number}: {block.removesuffix(', mean').removesuffix(', best')}",
-                cell["method"],
-                cell["study"] if number < 16 else f"{cell['dataset']}, {cell['study']}",
-                "printed",
-                measure=_RISK if percent else _BEST if best else _AUROC,
-                coverage=float(percent) / 100 if percent else None,
-                value=cell["number"],
-                spread=float(spread) / 100 if spread else None,
-            )
+            if percent:
+                measure = _RISK
+            else:
+                measure = _BEST_RUN_AUROC if cell["block"].endswith("best") else _AUROC
+            yield {
+                "configuration": (
+                    f"table {number}: {block.removesuffix(', mean').removesuffix(', best')}"
+                ),
+                "score": cell["method"],
+                "study": study,
+                "run": "printed",
+                **_row(
+                    measure,
+                    cell["number"],
+                    coverage=float(percent) / 100 if percent else None,
+                    sd=float(cell["spread"]) / 100 if cell["spread"] else None,
+                ),
+            }
 
 
-def _trained(printed: str) -> str:
-    """Return how a row of table 15 was trained."""
+def _table_15_configuration(printed: str) -> str:
+    """Return the training configuration of a row of table 15."""
     if "ours" in printed:
         return "ours"
     return f"Vaze et al. (2022), {'improved' if 'improved' in printed else 'baseline'}"
 
 
-def _measured(
+def _evaluate_folders(
     folders: Sequence[str | Path], scores: Sequence[str], coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
     from abstain_bench.runs.store import Store
 
     for folder in folders:
         store = Store.read(Path(folder))
-        short = f"{store.folder.name}: " if len(folders) > 1 else ""
-        for run in store.tested:
-            name = short + " ".join(filter(None, (run.arm, run.setting)))
-            for row in _of_run(store, run, scores, coverages):
-                yield {**row, "configuration": name, "run": str(run.seed)}
+        prefix = f"{store.folder.name}: " if len(folders) > 1 else ""
+        for run in store.tested_runs:
+            configuration = prefix + " ".join(filter(None, (run.arm, run.setting)))
+            for row in _evaluate_run(store, run, scores, coverages):
+                yield {"configuration": configuration, **row}
 
 
-def _of_run(
+def _evaluate_run(
     store: Any, run: Any, scores: Sequence[str], coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of one network."""
+    """Yield the numbers of one network for each headline study and score."""
     from abstain_bench.runs.methods import METHODS
-    from abstain_bench.runs.protocol import gathered, judged, studies_of
+    from abstain_bench.runs.studies import concatenate_scores, studies_of, study_loss
 
-    known = [s for s in studies_of(store.exposures) if s.headline and not s.parts]
-    for study in (s for s in known if s.kind == _IID or s.errors == "removed"):
-        said = gathered(study, [store.scores(run, key) for key in study.exposures])
-        for score in (name for name in scores if name in said.confidence):
-            averages = score in METHODS and METHODS[score].averages
-            found = judged(study, said, averages=averages)
-            rates = coverages if study.kind == _IID else ()
-            yield from _of_score(score, study.name, said.confidence[score], found, rates)
+    for study in studies_of(store.exposures):
+        is_relevant = study.kind == _IID or study.errors == "removed"
+        if not study.headline or study.parts or not is_relevant:
+            continue
+        outputs = concatenate_scores(study, [store.scores(run, key) for key in study.exposures])
+        for score in (name for name in scores if name in outputs.confidence):
+            averages = score in METHODS and METHODS[score].uses_mean_prediction
+            losses = study_loss(study, outputs, uses_mean_prediction=averages)
+            rows = _evaluate_score(outputs.confidence[score], losses, study.kind, coverages)
+            for row in rows:
+                yield {"score": score, "study": study.name, "run": str(run.seed), **row}
 
 
-def _of_score(
-    score: str, study: str, confidence: FloatArray, found: Any, coverages: Sequence[float]
+def _evaluate_score(
+    confidence: FloatArray, losses: Any, study_kind: str, coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    place = ("", score, study, "")
-    value = failure_auroc(confidence, found.loss, weight=found.weight)
-    yield _row(*place, measure=_AUROC, value=float(value))
-    if coverages:
-        yield _row(*place, measure=_RIGHT, value=1 - float(np.mean(found.loss)))
-    for c in coverages:
-        risk = float(selective_risk(confidence, found.loss, coverage=c))
-        yield _row(*place, measure=_RISK, coverage=c, value=risk)
+    yield _row(_AUROC, float(failure_auroc(confidence, losses.loss, weight=losses.weight)))
+    if study_kind == _IID and coverages:
+        yield _row(_ACCURACY, 1 - float(np.mean(losses.loss)))
+        for coverage in coverages:
+            risk = float(selective_risk(confidence, losses.loss, coverage=coverage))
+            yield _row(_RISK, risk, coverage=coverage)
 
 
-def _risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Return the mean risk over the runs, one column a coverage."""
-    own = [row for row in rows if row["measure"] == _RISK]
-    for configuration, score in dict.fromkeys((r["configuration"], r["score"]) for r in own):
-        mine = [r for r in own if (r["configuration"], r["score"]) == (configuration, score)]
-        at = {
-            f"risk@{c:g}": float(np.mean([r["value"] for r in mine if r["coverage"] == c]))
-            for c in dict.fromkeys(r["coverage"] for r in mine)
+def _with_measure(rows: Sequence[Row], measure: str) -> list[Row]:
+    return [row for row in rows if row["measure"] == measure]
+
+
+def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield the mean risk over the runs, one column for each coverage."""
+    risk_rows = _with_measure(rows, _RISK)
+    for (configuration, score), group in group_rows(risk_rows, "configuration", "score").items():
+        means = {
+            f"{_RISK_COLUMN}{coverage:g}": float(np.mean([row["value"] for row in at_coverage]))
+            for coverage, at_coverage in group_rows(group, "coverage").items()
         }
-        yield {"configuration": configuration, "score": score, **at}
+        yield {"configuration": configuration, "score": score, **means}
 
 
-def _aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Return mean and spread over the runs, and what the run of the best accuracy has."""
+def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield mean and SD of the failure AUROC over the runs, and its value for the best run."""
     keys = ("configuration", "score", "study")
-    own = [row for row in rows if row["measure"] == _AUROC]
-    for place in dict.fromkeys(tuple(row[key] for key in keys) for row in own):
-        mine = [row for row in own if tuple(row[key] for key in keys) == place]
-        values = [row["value"] for row in mine if np.isfinite(row["value"])]
+    published_best = group_rows(_with_measure(rows, _BEST_RUN_AUROC), *keys)
+    for key, group in group_rows(_with_measure(rows, _AUROC), *keys).items():
+        values = [row["value"] for row in group if np.isfinite(row["value"])]
         if not values:
             continue
-        spread = mine[0]["spread"]
-        if spread is None and len(values) > 1:
-            spread = float(np.std(values, ddof=1))
-        best = _most_accurate(rows, place[0], place[1])
-        chosen = [row["value"] for row in mine if row["run"] == best] or [
-            row["value"]
-            for row in rows
-            if row["measure"] == _BEST and tuple(row[key] for key in keys) == place
-        ]
+        sd = group[0]["sd"]
+        if sd is None and len(values) > 1:
+            sd = float(np.std(values, ddof=1))
+        best_run = _most_accurate_run(rows, *key[:2])
+        best_rows = [row for row in group if row["run"] == best_run] or published_best.get(key)
         yield {
-            **dict(zip(keys, place, strict=True)),
+            **dict(zip(keys, key, strict=True)),
             "mean": float(np.mean(values)),
-            "spread": spread,
-            "best_run": chosen[0] if chosen else None,
+            "sd": sd,
+            "best_run": best_rows[0]["value"] if best_rows else None,
             "runs": len(values),
         }
 
 
-def _most_accurate(rows: Sequence[Row], configuration: str, score: str) -> str:
-    found = {
+def _most_accurate_run(rows: Sequence[Row], configuration: str, score: str) -> str | None:
+    accuracies = {
         row["run"]: row["value"]
-        for row in rows
-        if (row["configuration"], row["score"], row["measure"]) == (configuration, score, _RIGHT)
+        for row in _with_measure(rows, _ACCURACY)
+        if (row["configuration"], row["score"]) == (configuration, score)
     }
-    return max(found, key=lambda run: found[run], default="")
+    return max(accuracies, key=lambda run: accuracies[run], default=None)
 
 
-def _lines(rows: Sequence[Row]) -> SeriesDisplay:
-    own = [row for row in rows if row["measure"] == _RISK]
+def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
     series = []
-    for entry in _risks(own):
+    for row in risks:
         points = sorted(
-            (float(name.partition("@")[2]), value)
-            for name, value in entry.items()
-            if name.startswith("risk@")
+            (float(column.removeprefix(_RISK_COLUMN)), risk)
+            for column, risk in row.items()
+            if column.startswith(_RISK_COLUMN)
         )
-        x, y = zip(*points, strict=True)
-        series.append(Series(entry["configuration"], x, y, panel=entry["score"]))
+        coverage, risk = zip(*points, strict=True)
+        series.append(Series(row["configuration"], coverage, risk, panel=row["score"]))
     return SeriesDisplay(
         tuple(series),
-        "Risk of what is accepted, at given coverages",
+        "Selective risk at fixed coverages",
         "Coverage",
         "Selective risk",
         log_x=False,
     )
 
 
-def _dots(rows: Sequence[Row]) -> SpreadDisplay:
-    own = [row for row in rows if row["measure"] == _AUROC and np.isfinite(row["value"])]
-    places = dict.fromkeys((r["study"], r["score"], r["configuration"]) for r in own)
+def _run_display(rows: Sequence[Row]) -> SpreadDisplay:
+    finite = [row for row in _with_measure(rows, _AUROC) if np.isfinite(row["value"])]
     spreads = [
-        SpreadValues(
-            study,
-            score,
-            configuration,
-            tuple(
-                row["value"]
-                for row in own
-                if (row["study"], row["score"], row["configuration"])
-                == (study, score, configuration)
-            ),
-        )
-        for study, score, configuration in places
+        SpreadValues(study, score, configuration, tuple(row["value"] for row in group))
+        for (study, score, configuration), group in group_rows(
+            finite, "study", "score", "configuration"
+        ).items()
     ]
     return SpreadDisplay(tuple(spreads), "Failure AUROC of every run")
 
 
-def _of_risks(risks: Sequence[Row]) -> Iterator[str]:
-    """Say for each score which configuration has the lowest risk, and at how many coverages."""
-    for score in dict.fromkeys(row["score"] for row in risks):
-        own = [row for row in risks if row["score"] == score]
-        if len(own) < 2:
+def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
+    """Report for each score the configuration with the lowest risk at most coverages."""
+    for score, group in group_rows(risks, "score").items():
+        if len(group) < 2:
             continue
-        columns = [name for name in own[0] if name.startswith("risk@")]
-        wins = {
+        columns = [name for name in group[0] if name.startswith(_RISK_COLUMN)]
+        n_lowest = {
             row["configuration"]: sum(
-                row[name] <= min(other[name] for other in own) for name in columns
+                row[column] <= min(competitor[column] for competitor in group) for column in columns
             )
-            for row in own
+            for row in group
         }
-        best = max(wins, key=lambda name: wins[name])
+        best = max(n_lowest, key=lambda name: n_lowest[name])
         yield (
-            f"{score}: {best} has the lowest risk at {wins[best]} of "
-            f"{counted(len(columns), 'coverage')}, of {counted(len(own), 'configuration')}."
+            f"{score}: {best} has the lowest risk of {counted(len(group), 'configuration')} at "
+            f"{n_lowest[best]} of {counted(len(columns), 'coverage')}."
         )
 
 
-def _of_auroc(auroc: Sequence[Row]) -> Iterator[str]:
-    """Say where one configuration is ahead in all runs."""
-    for score, study in dict.fromkeys((row["score"], row["study"]) for row in auroc):
-        own = [row for row in auroc if (row["score"], row["study"]) == (score, study)]
-        if len(own) < 2:
+def _conclude_aurocs(aurocs: Sequence[Row]) -> Iterator[str]:
+    """Compare the two highest failure AUROCs of each score and study with their SD over runs."""
+    for (score, study), group in group_rows(aurocs, "score", "study").items():
+        if len(group) < 2:
             continue
-        first, second = sorted(own, key=lambda row: -row["mean"])[:2]
-        gap = 100 * (first["mean"] - second["mean"])
-        spread = 100 * max(row["spread"] or 0 for row in (first, second))
-        side = "more" if gap > spread else "less"
-        of_spread = f", {side} than the spread over runs ({spread:.2g})" if spread else ""
+        first, second = sorted(group, key=lambda row: -row["mean"])[:2]
+        difference = 100 * (first["mean"] - second["mean"])
+        sd = 100 * max(row["sd"] or 0 for row in (first, second))
+        relation = "more" if difference > sd else "less"
+        comparison = f", {relation} than the standard deviation over runs ({sd:.2g})" if sd else ""
         yield (
             f"{score}, {study}: {first['configuration']} has the highest failure AUROC "
-            f"({100 * first['mean']:.2f}), {gap:.2f} points above {second['configuration']}"
-            f"{of_spread}."
+            f"({100 * first['mean']:.2f}), {difference:.2f} points above "
+            f"{second['configuration']}{comparison}."
         )
 
 
 #: The study in the catalogue.
 CONFIGURATIONS: Final = StudyEntry(
     name="configurations",
-    title="Ways to train, run by run",
-    question="Is a way to train on a par with another, and do all runs say so?",
+    title="Comparison of training configurations",
+    question="Do two training configurations perform equally, and does this hold for all runs?",
     source="Jaeger et al. (2023), fig. 10 and 11, tables 14 to 16, https://arxiv.org/abs/2211.15259",
     run=study_configurations,
     captions={
-        "risks": "Selective risk on i.i.d. data as fractions, means over the runs.",
+        "risks": "Selective risk on i.i.d. data as a fraction, mean over the runs.",
         "auroc": (
-            "Failure AUROC as fractions: mean and standard deviation over the runs, and the run "
+            "Failure AUROC as a fraction: mean and standard deviation over the runs, and the run "
             "with the best accuracy."
         ),
-        "runs": "A dot is one run. Thin: mean; thick: median.",
-        "results": "Every number; of the published tables the printed ones.",
+        "runs": "Dot: one run; thin line: mean; thick line: median.",
+        "results": "Every number; for the published tables, the printed numbers.",
     },
     glossary={
-        "Configuration": "An arm with a setting, of a folder; of the paper a row or column.",
-        "Spread": "Standard deviation over the runs.",
+        "Configuration": (
+            "Arm and setting of a folder of runs, or a row or column of the published tables."
+        ),
+        "SD": "Standard deviation over the runs.",
     },
 )

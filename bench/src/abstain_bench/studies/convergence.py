@@ -1,76 +1,83 @@
-"""How fast every estimator comes near to the truth as the sample grows."""
+"""Rate of convergence of every estimator as the sample size grows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import FloatArray, Rng
-from abstain_bench.studies._data import (
-    Data,
-    Populations,
-    StudyRequest,
-    checked_sizes,
-    enough,
-    ties_said,
-    truths_said,
-)
-from abstain_bench.studies._estimates import rows_of
-from abstain_bench.studies._figures import above_zero, lines
-from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
-from abstain_bench.studies._sentences import value_range
-from abstain_bench.studies._sources import Source
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import (
+from abstain_bench.studies._area_estimators import (
     AREA_ESTIMATORS,
-    COLORS,
+    COLOR_ORDER,
     ESTIMATOR_TITLES,
-    PAPER,
-    WORDS,
+    GLOSSARY,
+    INCONSISTENT,
+    PAPER_URL,
 )
+from abstain_bench.studies._estimates import error_rows
+from abstain_bench.studies._figures import estimator_series, panels_above_zero
+from abstain_bench.studies._inputs import (
+    DataArgument,
+    PopulationsArgument,
+    StudyRequest,
+    check_repeats,
+    check_sizes,
+    tie_notes,
+    true_value_notes,
+)
+from abstain_bench.studies._over_models import (
+    OVER_MODELS,
+    OVER_MODELS_CAPTION,
+    average_over_models,
+    over_models_table,
+)
+from abstain_bench.studies._sentences import counted, value_range
+from abstain_bench.studies._sources import SampleSource
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows, unique_values
 
-#: What is studied without a file: smooth, overconfident, a continuous loss.
-USUAL: Final = ("two-gaussians", "beta-scores", "continuous-loss")
+#: Populations that are studied without data: smooth, overconfident, with a continuous loss.
+DEFAULT_POPULATIONS: Final = ("two-gaussians", "beta-scores", "continuous-loss")
 
-#: Numbers drawn for each size: as many samples as that allows, within these limits.
-_BUDGET: Final = 2_000_000
-_FEWEST, _MOST = 64, 2000
+#: Total number of values drawn for each size, and the limits of the number of samples.
+_N_VALUES: Final = 2_000_000
+_MIN_REPEATS, _MAX_REPEATS = 64, 2000
 
-#: Monte-Carlo weights would add nothing to the plug-in but their own noise.
+#: All estimators but Monte-Carlo, which is the plug-in with additional noise.
 NAMES: Final = tuple(name for name in AREA_ESTIMATORS if name != "monte-carlo")
 
-#: As a share of the truth: where every estimate is the truth, nothing but this is left.
+#: Errors below this value, relative to the true value, are rounding errors.
 _ROUNDING: Final = 1e-12
 
 #: The two rates, as functions of n.
+ROOT_RATE: Final = "1/sqrt(n)"
+LOG_RATE: Final = "sqrt(ln n / n)"
 RATES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
-    "1/sqrt(n)": lambda n: 1 / np.sqrt(n),
-    "sqrt(ln n / n)": lambda n: np.sqrt(np.log(n) / n),
+    ROOT_RATE: lambda n: 1 / np.sqrt(n),
+    LOG_RATE: lambda n: np.sqrt(np.log(n) / n),
 }
 
-#: Of the interval of a slope.
+#: Confidence level of the interval of a slope.
 _LEVEL: Final = 0.95
 
-#: The least standard error of ln RMSE.
-_SURE: Final = 1e-6
+#: Smallest standard error of ln RMSE.
+_MIN_LOG_ERROR: Final = 1e-6
 
-#: These go to AUGRC and twice AUGRC.
-_OTHER_LIMIT: Final = frozenset(n for n, e in AREA_ESTIMATORS.items() if not e.consistent)
+#: Classifications of a slope whose interval is below the slope of sqrt(ln n / n).
+_STEEPER: Final = frozenset({ROOT_RATE, "faster than both", "between the two"})
 
-#: Intervals that lie below the slope of sqrt(ln n / n).
-_STEEPER: Final = frozenset({"1/sqrt(n)", "faster than both", "between the two"})
-
-#: A slope above this is that of an error which does not go away.
-_FLAT: Final = -0.25
+#: A slope above this value means that the error does not converge to 0.
+_FLAT_SLOPE: Final = -0.25
 
 
 class RateFit(NamedTuple):
-    """A rate through errors: its own slope over these sizes, its factor, its distance.
+    """A rate fitted to errors.
 
-    The distance is squared, in Monte-Carlo standard errors, per degree of freedom.
+    `slope_of_rate` is the slope of ln rate on ln n over the sizes and `constant` the fitted factor.
+    `misfit` is the squared distance in Monte-Carlo standard errors, per degree of freedom.
     """
 
     slope_of_rate: float
@@ -79,7 +86,7 @@ class RateFit(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A power law through errors: slope of ln error on ln n with its interval, and both rates."""
+    """A power law fitted to errors: slope of ln error on ln n, its interval, and both rates."""
 
     slope: float
     low: float
@@ -89,27 +96,28 @@ class Fit(NamedTuple):
 
 @timed
 def study_convergence(
-    data: Data = None,
+    data: DataArgument = None,
     *,
-    populations: Populations = (),
+    populations: PopulationsArgument = (),
     scores: Sequence[str] | None = None,
     losses: Sequence[str] | None = None,
     sizes: Sequence[int] = (32, 128, 512, 2048, 8192, 32768, 131072),
     repeats: int | None = None,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Fit the rate at which every estimator converges.
+    """Fit the rate of convergence of every estimator.
 
-    Answers: does the error fall like sqrt(ln n / n), the rate that the paper proves, or faster?
-    Rows of files are drawn independently.
+    The study answers the question: does the error decrease like sqrt(ln n / n), the rate that the
+    paper proves, or faster? The rows of files are drawn with replacement.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Samples are drawn from its rows independently; the truth is the limit of the plug-in.
+        Predictions whose rows are drawn with replacement. The true value is the limit of the
+        plug-in.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations (``abstain list populations``), whose truth is exact. Without data
-        and populations: three.
+        Simulated populations (``abstain list populations``) with exact true values. Without data
+        and populations: three populations.
     scores : sequence of str, optional
         Scores of the data (``abstain list scores``); by default the six of the paper.
     losses : sequence of str, optional
@@ -117,8 +125,8 @@ def study_convergence(
     sizes : sequence of int, default=(32, 128, ..., 131072)
         At least 3 sample sizes of at least 8.
     repeats : int, optional
-        Samples of each size, at least 2. By default as many as two million draws allow, between
-        64 and 2000.
+        Number of samples of each size, at least 2. By default two million divided by the size,
+        between 64 and 2000.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
@@ -126,8 +134,8 @@ def study_convergence(
     -------
     StudyResult
         Tables "results" (mean, bias, MSE and MAE at each size) and "rates" (slope of ln RMSE on
-        ln n with its 95 % interval, what that agrees with, the constants of both rates); figures
-        "rmse" and "bound" (RMSE over sqrt(ln n / n)).
+        ln n with its 95% interval, the rates within it, the constants of both rates); figures
+        "rmse" and "bound" (RMSE divided by sqrt(ln n / n)).
 
     Raises
     ------
@@ -136,9 +144,9 @@ def study_convergence(
 
     Notes
     -----
-    A line through ln RMSE, each point weighted by its Monte-Carlo error; the interval is widened
-    where the points lie farther from a line than that error explains. Cost: a sort of two million
-    numbers for each size and score.
+    A line is fitted to ln RMSE with weights from the Monte-Carlo standard errors. The interval is
+    widened if the distances from the line exceed these errors. Cost: a sort of two million numbers
+    for each size and score.
 
     References
     ----------
@@ -146,106 +154,117 @@ def study_convergence(
 
     Examples
     --------
-    >>> found = study_convergence(populations=["beta-scores"], sizes=[32, 128, 512], repeats=400)
-    >>> found.frame("rates").filter(estimator="plugin")["slope"].round(1).to_list()
+    >>> result = study_convergence(populations=["beta-scores"], sizes=[32, 128, 512], repeats=400)
+    >>> result.frame("rates").filter(estimator="plugin")["slope"].round(1).to_list()
     [-0.5]
     """
-    chosen = checked_sizes(sizes, least=8)
-    if len(chosen) < 3:
-        raise InputError(f"a rate needs at least 3 different `sizes`; got {chosen}")
-    seed = seed_of(rng)
-    asked = StudyRequest(data, populations, scores, losses, replace=True)
-    sources = asked.sources(USUAL)
+    distinct_sizes = check_sizes(sizes, minimum=8)
+    if len(distinct_sizes) < 3:
+        raise InputError(f"a rate needs at least 3 different `sizes`; got {distinct_sizes}")
+    seed = as_seed(rng)
+    request = StudyRequest(data, populations, scores, losses, replace=True)
+    sources = request.sources(DEFAULT_POPULATIONS)
     rows: list[Row] = []
     for source in sources:
-        rows += _rows(source, chosen, repeats, named_generator(seed, source.name))
-    rates, fits = _rates(rows)
-    by = [name for name in ("loss", "score", "estimator") if name in rates[0]]
-    over = over_models(rates, set(asked.parts), by, {"slope": lambda row: row["slope"]})
+        rows += _error_rows(source, distinct_sizes, repeats, named_generator(seed, source.name))
+    rates, fits = _fit_cases(rows)
+    group_columns = [name for name in ("loss", "score", "estimator") if name in rates[0]]
+    averages = average_over_models(
+        rates, set(request.datasets), group_columns, {"slope": lambda row: row["slope"]}
+    )
     return CONVERGENCE.result(
         parameters={
             "data": tuple(source.name for source in sources),
-            "sizes": chosen,
+            "sizes": distinct_sizes,
             "repeats": "by size" if repeats is None else repeats,
         },
-        tables={"results": rows, "rates": rates, "fits": fits} | tables_of(over),
-        shown=("rates",),
+        tables={"results": rows, "rates": rates, "fits": fits} | over_models_table(averages),
+        main_tables=("rates",),
         figures=_figures(rows),
-        notes=(*asked.left_out, _NOTE, *ties_said(sources), *truths_said(sources)),
-        verdict=tuple(_verdict(rates, fits)),
-    )
+        notes=(
+            *request.omission_notes, _NOTE, *tie_notes(sources), *true_value_notes(sources)
+        ),
+        verdict=tuple(_conclusions(rates, fits)),
+    )  # fmt: skip
 
 
-def _repeats(n: int, repeats: int | None) -> int:
-    if repeats is None:
-        return int(np.clip(_BUDGET // n, _FEWEST, _MOST))
-    return enough(repeats)
-
-
-def _rows(
-    source: Source, sizes: tuple[int, ...], repeats: int | None, rng: np.random.Generator
+def _error_rows(
+    source: SampleSource, sizes: tuple[int, ...], repeats: int | None, rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
     for n in sizes:
-        for row in rows_of(source, NAMES, n, _repeats(n, repeats), rng):
+        if repeats is None:
+            n_repeats = int(np.clip(_N_VALUES // n, _MIN_REPEATS, _MAX_REPEATS))
+        else:
+            n_repeats = check_repeats(repeats)
+        for row in error_rows(source, NAMES, n, n_repeats, rng):
             del row["samples"]
             yield row
 
 
-def _rates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the slope of each case, and how well either rate fits it."""
+def _fit_cases(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row with the slope of each case, and a row for each case and rate."""
     keys = ("data", "loss", "score", "estimator")
-    varied = [k for k in keys if len({row[k] for row in rows}) > 1 or k in {"data", "estimator"}]
+    columns = [
+        key for key in keys if len(unique_values(rows, key)) > 1 or key in {"data", "estimator"}
+    ]
     slopes, fits = [], []
-    for case in dict.fromkeys(tuple(row[k] for k in keys) for row in rows):
-        mine = [row for row in rows if tuple(row[k] for k in keys) == case]
-        n = np.array([float(row["n"]) for row in mine])
-        mse = np.array([row["mse"] for row in mine])
-        # Errors of the size of rounding are none.
-        rmse = np.where(np.sqrt(mse) > _ROUNDING * mine[0]["truth"], np.sqrt(mse), 0.0)
-        # Of ln RMSE. A share, so that the scale of the loss has no part in it; errors that do not
-        # vary count alike.
-        relative = [row["mse_se"] / (2 * row["mse"]) if row["mse"] else 0.0 for row in mine]
-        found = fit(n, rmse, np.maximum(relative, _SURE))
-        about = {k: own for k, own in zip(keys, case, strict=True) if k in varied}
-        line = {"slope": found.slope, "slope_low": found.low, "slope_high": found.high}
-        slopes.append({**about, **line, "agrees_with": _agrees(found)})
-        fits += [{**about, "rate": name, **to._asdict()} for name, to in found.rates.items()]
+    for group in group_rows(rows, *keys).values():
+        case = {column: group[0][column] for column in columns}
+        n = np.array([float(row["n"]) for row in group])
+        rmse = np.sqrt([row["mse"] for row in group])
+        rmse[rmse <= _ROUNDING * group[0]["truth"]] = 0.0
+        # The standard error of ln RMSE does not depend on the scale of the loss.
+        log_error = [row["mse_se"] / (2 * row["mse"]) if row["mse"] else 0.0 for row in group]
+        power_law = fit(n, rmse, np.maximum(log_error, _MIN_LOG_ERROR))
+        slopes.append({
+            **case,
+            "slope": power_law.slope,
+            "slope_low": power_law.low,
+            "slope_high": power_law.high,
+            "agrees_with": _classify(power_law),
+        })  # fmt: skip
+        fits += [
+            {**case, "rate": name, **rate_fit._asdict()}
+            for name, rate_fit in power_law.rates.items()
+        ]
     return slopes, fits
 
 
-def fit(sizes: FloatArray, errors: FloatArray, relative: FloatArray) -> Fit:
-    """Fit a power law and both rates to errors above 0, with the standard errors of ln error.
+def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
+    """Fit a power law and both rates to positive errors.
 
-    NaN throughout where an error is 0.
+    `log_errors` are the standard errors of ln error. All results are NaN if an error is 0.
 
     Examples
     --------
     >>> import numpy as np
     >>> n = np.array([32.0, 128.0, 512.0])
-    >>> found = fit(n, 0.3 / np.sqrt(n), np.full(3, 0.02))
-    >>> round(found.slope, 6), round(found.rates["1/sqrt(n)"].constant, 6)
+    >>> result = fit(n, 0.3 / np.sqrt(n), np.full(3, 0.02))
+    >>> round(result.slope, 6), round(result.rates["1/sqrt(n)"].constant, 6)
     (-0.5, 0.3)
     """
     if not (errors > 0).all():
-        return Fit(*(float("nan"),) * 3, dict.fromkeys(RATES, RateFit(*(float("nan"),) * 3)))
+        nan = float("nan")
+        return Fit(nan, nan, nan, dict.fromkeys(RATES, RateFit(nan, nan, nan)))
     from scipy.stats import t as student
 
-    x, y, weight = np.log(sizes), np.log(errors), relative**-2.0
-    center = np.average(x, weights=weight)
-    spread = float((weight * (x - center) ** 2).sum())
+    x, y, weight = np.log(sizes), np.log(errors), log_errors**-2.0
+    x_centered = x - np.average(x, weights=weight)
     slope = _slope(x, y, weight)
-    left = y - np.average(y, weights=weight) - slope * (x - center)
-    freedom = sizes.size - 2
-    # Wider where the points lie farther from a line than their own error explains.
-    excess = max(1.0, float((weight * left**2).sum()) / freedom)
-    half = float(student.ppf((1 + _LEVEL) / 2, freedom)) * np.sqrt(excess / spread)
+    residuals = y - np.average(y, weights=weight) - slope * x_centered
+    n_degrees = sizes.size - 2
+    # Widen the interval if the residuals exceed their standard errors.
+    overdispersion = max(1.0, float((weight * residuals**2).sum()) / n_degrees)
+    slope_variance = overdispersion / float((weight * x_centered**2).sum())
+    half_width = float(student.ppf((1 + _LEVEL) / 2, n_degrees)) * np.sqrt(slope_variance)
     rates = {}
     for name, rate in RATES.items():
-        shape = np.log(rate(sizes))
-        shift = np.average(y - shape, weights=weight)
-        misfit = float((weight * (y - shape - shift) ** 2).sum() / (sizes.size - 1))
-        rates[name] = RateFit(_slope(x, shape, weight), float(np.exp(shift)), misfit)
-    return Fit(slope, slope - half, slope + half, rates)
+        log_rate = np.log(rate(sizes))
+        log_constant = np.average(y - log_rate, weights=weight)
+        squares = weight * (y - log_rate - log_constant) ** 2
+        misfit = float(squares.sum() / (sizes.size - 1))
+        rates[name] = RateFit(_slope(x, log_rate, weight), float(np.exp(log_constant)), misfit)
+    return Fit(slope, slope - half_width, slope + half_width, rates)
 
 
 def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
@@ -253,130 +272,134 @@ def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
     return float((weight * centered * y).sum() / (weight * centered**2).sum())
 
 
-def _agrees(found: Fit) -> str:
-    """Say which rates have a slope within the interval."""
-    expected = {name: to.slope_of_rate for name, to in found.rates.items()}
-    if not np.isfinite(found.low + found.high):
+def _classify(power_law: Fit) -> str:
+    """Name the rates whose slope is within the interval, or the position of the interval."""
+    rate_slopes = {name: rate.slope_of_rate for name, rate in power_law.rates.items()}
+    if not np.isfinite(power_law.low + power_law.high):
         return "no error at some size"
-    if found.low > _FLAT:
+    if power_law.low > _FLAT_SLOPE:
         return "no convergence"
-    inside = [name for name, slope in expected.items() if found.low <= slope <= found.high]
-    if inside:
-        return " and ".join(inside)
-    if found.high < min(expected.values()):
+    in_range = [
+        name for name, slope in rate_slopes.items() if power_law.low <= slope <= power_law.high
+    ]
+    if in_range:
+        return " and ".join(in_range)
+    if power_law.high < min(rate_slopes.values()):
         return "faster than both"
-    return "slower than both" if found.low > max(expected.values()) else "between the two"
+    return "slower than both" if power_law.low > max(rate_slopes.values()) else "between the two"
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
-    errors = above_zero(_lines(rows, lambda row: np.sqrt(row["mse"])))
+    errors = panels_above_zero(_case_series(rows, lambda row: np.sqrt(row["mse"])))
     if not errors:
         return {}
-    bound = _lines(
-        [row for row in rows if row["estimator"] not in _OTHER_LIMIT],
+    errors_over_rate = _case_series(
+        [row for row in rows if row["estimator"] not in INCONSISTENT],
         lambda row: np.sqrt(row["mse"] / (np.log(row["n"]) / row["n"])),
     )
     return {
         "rmse": SeriesDisplay(
             errors,
-            "Root mean squared error against sample size",
+            "Root mean squared error by sample size",
             "Sample size n",
             "RMSE",
             log_y=True,
-            order=COLORS,
+            order=COLOR_ORDER,
         ),
         "bound": SeriesDisplay(
-            bound,
-            "RMSE over sqrt(ln n / n): level where that is the rate, falling where it is faster",
+            errors_over_rate,
+            "RMSE divided by sqrt(ln n / n): constant at this rate, decreasing at a faster rate",
             "Sample size n",
             "RMSE / sqrt(ln n / n)",
-            order=COLORS,
+            order=COLOR_ORDER,
         ),
     }
 
 
-def _lines(rows: Sequence[Row], value: Callable[[Row], float]) -> tuple[Series, ...]:
-    # A panel is named by what sets its case apart from the others.
-    varied = [k for k in ("data", "score", "loss") if len({row[k] for row in rows}) > 1]
-    return lines(
+def _case_series(rows: Sequence[Row], value: Callable[[Row], float]) -> tuple[Series, ...]:
+    # Panel titles contain only the columns in which the cases differ.
+    columns = [key for key in ("data", "score", "loss") if len(unique_values(rows, key)) > 1]
+    return estimator_series(
         rows,
         value,
-        lambda row: ", ".join(row[k] for k in varied) or row["data"],
-        # Two standard errors of the mean squared error are one of its root, as a share of it.
-        half=lambda row: value(row) * (row["mse_se"] / max(row["mse"], 1e-300)),
+        lambda row: ", ".join(row[column] for column in columns) or row["data"],
+        # Two relative standard errors of the RMSE are one relative standard error of the MSE.
+        half_width=lambda row: value(row) * (row["mse_se"] / max(row["mse"], 1e-300)),
     )
 
 
-# ------------------------------------------------------------------------------ what they say
-def _verdict(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
-    """Say which rate the errors follow, as far as there are errors."""
-    known = [row for row in rates if np.isfinite(row["slope"])]
-    kept = [row for row in known if row["estimator"] not in _OTHER_LIMIT]
-    if kept:
-        yield from _which(kept, fits)
-    others = [row["slope"] for row in known if row["estimator"] in _OTHER_LIMIT]
-    if others:
+# ------------------------------------------------------------------------------ conclusions
+def _conclusions(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
+    with_slope = [row for row in rates if np.isfinite(row["slope"])]
+    consistent = [row for row in with_slope if row["estimator"] not in INCONSISTENT]
+    if consistent:
+        yield from _compare_rates(consistent, fits)
+    inconsistent = [row["slope"] for row in with_slope if row["estimator"] in INCONSISTENT]
+    if inconsistent:
         yield (
-            "SELE and 2 x SELE go to AUGRC and twice AUGRC, so that their errors stay where those "
-            f"are far from the AURC: slopes of {value_range(others, '{:.2f}')}."
+            "SELE and 2 x SELE converge to AUGRC and twice AUGRC, so their errors do not converge "
+            f"to 0 if these differ from the AURC: slopes of {value_range(inconsistent, '{:.2f}')}."
         )
-    if len(known) < len(rates):
+    n_without_slope = len(rates) - len(with_slope)
+    if n_without_slope:
         yield (
-            f"{len(rates) - len(known)} of {len(rates)} fits have no slope, as there is no error "
-            "at some size."
+            f"{n_without_slope} of {counted(len(rates), 'fit')} have no slope, because the error "
+            "is 0 at some size."
         )
 
 
-def _which(kept: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
-    """Say which of the two rates is nearer to the errors of consistent estimators."""
-    steep, log = ([r["misfit"] for r in fits if _is(r, name)] for name in RATES)
-    nearer = sum(a < b for a, b in zip(steep, log, strict=True))
-    within = sum("1/sqrt(n)" in row["agrees_with"] for row in kept)
-    slopes = value_range([row["slope"] for row in kept], "{:.3f}")
-    expected = value_range([r["slope_of_rate"] for r in fits if _is(r, tuple(RATES)[1])], "{:.3f}")
-    steeper = sum(row["agrees_with"] in _STEEPER for row in kept)
+def _compare_rates(consistent: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
+    """Report which of the two rates fits the errors of the consistent estimators better."""
+    finite_fits = [
+        row for row in fits if row["estimator"] not in INCONSISTENT and np.isfinite(row["misfit"])
+    ]
+    fits_by_rate = group_rows(finite_fits, "rate")
+    misfit_pairs = zip(fits_by_rate[ROOT_RATE], fits_by_rate[LOG_RATE], strict=True)
+    n_closer = sum(root["misfit"] < log["misfit"] for root, log in misfit_pairs)
+    n_fits = len(consistent)
+    n_containing_root = sum(ROOT_RATE in row["agrees_with"] for row in consistent)
+    n_steeper = sum(row["agrees_with"] in _STEEPER for row in consistent)
+    slopes = value_range([row["slope"] for row in consistent], "{:.3f}")
+    log_slopes = value_range([row["slope_of_rate"] for row in fits_by_rate[LOG_RATE]], "{:.3f}")
     yield (
-        f"Plug-in, log, trapezoid and AUGRC: RMSE follows 1/sqrt(n) more closely than "
-        f"sqrt(ln n / n) in {nearer} of {len(kept)} fits. Slopes are {slopes}, where 1/sqrt(n) has "
-        f"\u22120.5 and sqrt(ln n / n) has {expected} over these sizes; {within} of {len(kept)} "
-        f"intervals hold \u22120.5, {steeper} lie below that of sqrt(ln n / n)."
+        f"Plug-in, log, trapezoid and AUGRC: {ROOT_RATE} fits the RMSE better than {LOG_RATE} in "
+        f"{n_closer} of {counted(n_fits, 'fit')}. Slopes are {slopes}; the slope of {ROOT_RATE} is "
+        f"\u22120.5 and that of {LOG_RATE} is {log_slopes} over these sizes. {n_containing_root} "
+        f"of {counted(n_fits, 'interval')} contain \u22120.5, {n_steeper} are below the slope of "
+        f"{LOG_RATE}."
     )
-    if min(nearer, steeper) > len(kept) / 2:
+    if min(n_closer, n_steeper) > n_fits / 2:
         yield (
-            "So sqrt(ln n / n) is an upper bound on the rate that these data do not reach: the "
-            "error falls faster by a factor of sqrt(ln n)."
+            f"{LOG_RATE} is therefore an upper bound that is not tight on these data: the error "
+            "decreases faster by a factor of sqrt(ln n)."
         )
-
-
-def _is(row: Row, rate: str) -> bool:
-    mine = row["rate"] == rate and row["estimator"] not in _OTHER_LIMIT
-    return mine and bool(np.isfinite(row["misfit"]))
 
 
 _NOTE: Final = (
-    "Rows of a file are drawn independently, so that samples may be larger than the file. Rows "
-    "that come twice are tied, which leaves the trapezoid an error of the order 1/N for N rows."
+    "The rows of a file are drawn with replacement, so samples may be larger than the file. Rows "
+    "that are drawn more than once are tied. The ties cause an error of the trapezoid of the order "
+    "1/N for N rows."
 )
 
 #: The study in the catalogue.
 CONVERGENCE: Final = StudyEntry(
     name="convergence",
     title="Rate of convergence of the estimators",
-    question="Does the error of each estimator fall like sqrt(ln n / n), or faster?",
-    source=f"Zhou et al. (2025), proposition 3.6, {PAPER}",
+    question="Does the error of each estimator decrease like sqrt(ln n / n), or faster?",
+    source=f"Zhou et al. (2025), proposition 3.6, {PAPER_URL}",
     run=study_convergence,
     quick={"repeats": 200},
     captions={
         "results": "Each number with its Monte-Carlo standard error.",
-        "rates": "Slope of ln RMSE on ln n with its 95 % interval.",
-        OVER_MODELS: CAPTION,
+        "rates": "Slope of ln RMSE on ln n with its 95% interval.",
+        OVER_MODELS: OVER_MODELS_CAPTION,
         "fits": (
-            "The constant of each rate, and the squared distance from it in Monte-Carlo standard "
-            "errors, 1 where nothing but chance is left."
+            "Constant of each rate, and mean squared distance of the errors from it in Monte-Carlo "
+            "standard errors. Random variation alone gives 1."
         ),
         "rmse": "A slope of one half is the rate 1/sqrt(n).",
-        "bound": "SELE and 2 x SELE are left out: their errors do not go away.",
+        "bound": "Without SELE and 2 x SELE, whose errors do not converge to 0.",
     },
-    glossary=WORDS,
+    glossary=GLOSSARY,
     labels=ESTIMATOR_TITLES,
 )

@@ -1,4 +1,4 @@
-"""What wrong labels do to AURC and AUGRC: the labels as given against the corrected ones."""
+"""Effect of label errors on AURC and AUGRC: original against corrected labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,33 +9,36 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator, seed_of
+from abstain._foundation.random import as_generator, as_seed
 from abstain._foundation.scored import Scored
 from abstain.curves import risk_coverage_curve, thin
 from abstain.errors import InputError
 from abstain.inference.ranking import ranks
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.contributions import contributions_of
+from abstain.metrics.contributions import compute_contributions
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import logits
 from abstain.typing import BoolArray, FloatArray, IntArray, Rng
-from abstain_bench.studies._data import named_data
+from abstain_bench.studies._inputs import named_datasets
 from abstain_bench.studies._sentences import counted, signed
-from abstain_bench.studies._sources import confidence_of, usual_scores
+from abstain_bench.studies._sources import compute_confidence, default_scores
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows, unique_values
 
-#: The areas that are compared, and beside them how well failures are told.
+#: Metrics that the study compares. A contribution of label errors exists for the areas only.
 _AREAS: Final = (AURC, AUGRC)
 _METRICS: Final = (*_AREAS, FAILURE_AUROC)
 
-#: The shares of the samples, the surest first, in which failures are counted.
+#: Coverages at which accepted failures are counted.
 _COVERAGES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
-#: The column of corrected labels where no other is named.
+#: Default column of the corrected labels.
 _CORRECTED: Final = "corrected_labels"
+
+_MIN_SAMPLES: Final = 100
 
 
 @timed
@@ -49,48 +52,50 @@ def study_label_noise(
     n: int = 10_000,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compare the metrics by labels as they were given with those by corrected labels.
+    """Compare the metrics by the original labels with the metrics by corrected labels.
 
-    Answers: how many silent failures are errors of the labels, and which metric do they move most?
+    The study answers the questions: how many silent failures are label errors, and which metric do
+    they change most?
 
     Parameters
     ----------
     file : str or Path, optional
-        Predictions with two columns (or arrays) of labels; by default simulated class scores, of
-        whose labels some are replaced by those of another class.
+        File of predictions with two columns (or arrays) of labels. By default, class scores are
+        simulated, and a share of their labels is replaced by other classes.
     label : str, optional
-        Column of the labels as given; by default the usual names.
+        Column of the original labels; by default the usual names.
     corrected : str, default="corrected_labels"
         Column of the corrected labels.
     scores : sequence of str, optional
-        Scores of the file; by default the six of Zhou et al. that the file allows, else its
-        confidences.
+        Scores of the file; by default the scores of Zhou et al. that apply, or else the stored
+        confidence scores.
     noise : float, default=0.01
-        The share of the simulated labels that are wrong, between 0 and 1.
+        Share of the simulated labels that are wrong, between 0 and 1.
     n : int, default=10000
-        How many samples are simulated, at least 100.
+        Number of simulated samples, at least 100.
     rng : int, Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
     StudyResult
-        Tables "results" (each metric of each score by either labels, its rank among the scores,
-        and the share of an area that wrongly labeled samples add) and "silent" (failures among the
-        surest samples, and how many of them are label errors); figures "silent" and "curves".
+        Tables "results" (each metric of each score by both kinds of labels, its rank among the
+        scores, and the contribution of label errors to an area) and "silent" (number of failures
+        and of label errors by coverage); figures "silent" and "curves".
 
     Raises
     ------
     InputError
-        The two columns of labels are equal, or a number is out of its range.
+        If both columns of labels are equal, or a number is out of its range.
     UnknownNameError
-        There is no such column or score.
+        If a column or score does not exist.
 
     Notes
     -----
-    A label error is a failure by the labels as given that is none by the corrected ones. A failure
-    that only the corrected labels show is counted too: corrections that were looked for where a
-    model disagrees find few of these. Cost: a sort for each score and metric.
+    A label error is a failure by the original labels that is a success by the corrected ones. A
+    hidden failure is a failure by the corrected labels only. If labels are only corrected where a
+    model disagrees with them, few hidden failures are detected. Cost: a sort for each score and
+    metric.
 
     References
     ----------
@@ -100,258 +105,284 @@ def study_label_noise(
 
     Examples
     --------
-    >>> found = study_label_noise(n=2000)
-    >>> last = found.rows("silent")[-1]
+    >>> result = study_label_noise(n=2000)
+    >>> last = result.rows("silent")[-1]
     >>> last["samples"], last["failures"] > last["label_errors"] > 0
     (2000, True)
     """
+    parameters: dict[str, Any]
     if file is None:
-        share = checks.fraction(noise, "noise", high=1.0)
-        size = checks.positive_int(n, "n")
-        if size < 100:
-            raise InputError(f"`n` must be at least 100, so that there are failures; got {size}")
-        parts = {"simulated": _simulated(size, share, rng)}
-        what: dict[str, Any] = {"noise": share, "n": size, "seed": seed_of(rng)}
+        noise_share = checks.fraction(noise, "noise", high=1.0)
+        n_samples = checks.positive_int(n, "n")
+        if n_samples < _MIN_SAMPLES:
+            raise InputError(
+                f"`n` must be at least {_MIN_SAMPLES}, so that there are failures; got {n_samples}"
+            )
+        datasets = {"simulated": _simulate(n_samples, noise_share, rng)}
+        parameters = {"noise": noise_share, "n": n_samples, "seed": as_seed(rng)}
     else:
-        parts = _read(file, label, corrected)
-        what = {"file": str(file), "corrected": corrected}
+        datasets = _read(file, label, corrected)
+        parameters = {"file": str(file), "corrected": corrected}
     cases = [
         case
-        for name, (given, right) in parts.items()
-        for case in _cases(name, given, right, scores)
+        for name, (original, corrected_data) in datasets.items()
+        for case in _score_cases(name, original, corrected_data, scores)
     ]
-    results = [row for name in parts for row in _rows([c for c in cases if c.data == name])]
-    silent = [row for case in cases for row in case.silent()]
+    results = [
+        row
+        for name in datasets
+        for row in _metric_rows([case for case in cases if case.data == name])
+    ]
+    silent = [row for case in cases for row in case.count_silent_failures()]
     return LABEL_NOISE.result(
-        parameters=what,
+        parameters=parameters,
         tables={"results": results, "silent": silent},
         figures=_figures(cases, silent),
-        verdict=tuple(_verdict(cases, results)),
-        shown=("results", "silent"),
+        verdict=tuple(_conclusions(cases, results)),
+        main_tables=("results", "silent"),
     )
 
 
-# -------------------------------------------------------------------------------- where labels are
-_Labeled = tuple[Predictions, Predictions]
+# --------------------------------------------------------------------------------- labels
+#: Predictions with the original labels, and with the corrected ones.
+_PredictionPair = tuple[Predictions, Predictions]
 
 
-def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _Labeled]:
-    """Read a file by either labels."""
+def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _PredictionPair]:
+    """Read a file with the original labels and with the corrected ones."""
     from abstain.tables import read_predictions
 
-    given = named_data(read_predictions(file, label=label))
-    right = named_data(read_predictions(file, label=corrected))
-    for name, own in given.items():
-        if np.array_equal(own.labels, right[name].labels):
+    original = named_datasets(read_predictions(file, label=label))
+    corrected_datasets = named_datasets(read_predictions(file, label=corrected))
+    for name, dataset in original.items():
+        if np.array_equal(dataset.labels, corrected_datasets[name].labels):
             raise InputError(
-                f"`label` and `corrected` must differ somewhere; the labels of {name!r} are the "
-                f"same in {corrected!r} and the column that is taken for the labels as given"
+                f"`label` and `corrected` must differ in some rows; the original labels of "
+                f"{name!r} equal the column {corrected!r}"
             )
-    # A part that stands alone is the file.
-    named = [Path(file).stem] if len(given) == 1 else list(given)
-    return {name: (given[own], right[own]) for name, own in zip(named, given, strict=True)}
+    names = [Path(file).stem] if len(original) == 1 else list(original)
+    return {
+        name: (original[key], corrected_datasets[key])
+        for name, key in zip(names, original, strict=True)
+    }
 
 
-def _simulated(n: int, noise: float, rng: Rng) -> _Labeled:
-    """Draw class scores with their classes, and wrong labels for some of them."""
-    first, second = generator(rng).spawn(2)
-    drawn = logits().sample_logits(n, rng=first)
-    classes = drawn.logits.shape[1]
-    labels = np.asarray(drawn.labels)
-    wrong = second.random(n) < noise
-    other = (labels + second.integers(1, classes, n)) % classes
-    given = np.where(wrong, other, labels)
-    as_given, right = (Predictions(logits=drawn.logits, labels=own) for own in (given, labels))
-    return as_given, right
+def _simulate(n: int, noise: float, rng: Rng) -> _PredictionPair:
+    """Draw class scores with their classes, and replace a share of the labels."""
+    sample_rng, noise_rng = as_generator(rng).spawn(2)
+    sample = logits().sample_logits(n, rng=sample_rng)
+    n_classes = sample.logits.shape[1]
+    labels = np.asarray(sample.labels)
+    is_wrong = noise_rng.random(n) < noise
+    wrong_labels = (labels + noise_rng.integers(1, n_classes, n)) % n_classes
+    original_labels = np.where(is_wrong, wrong_labels, labels)
+    original = Predictions(logits=sample.logits, labels=original_labels)
+    corrected = Predictions(logits=sample.logits, labels=labels)
+    return original, corrected
 
 
-# ------------------------------------------------------------------------------------ one score
+# ------------------------------------------------------------------------------ one score
 @dataclass(frozen=True, eq=False)
 class LabeledScore:
-    """One score of one data set, whose failures are known by either labels.
+    """One score of one data set with the losses by both kinds of labels.
 
     Attributes
     ----------
     data, score : str
-        Their names.
-    given, right : Scored
-        By the labels as given and by the corrected ones.
-    changed : bool ndarray of shape (n,)
-        Whose labels differ.
+        Names of the data set and of the score.
+    original, corrected : Scored
+        Samples with the losses by the original and by the corrected labels.
+    is_changed : bool ndarray of shape (n,)
+        Whether the labels of a sample differ.
     """
 
     data: str
     score: str
-    given: Scored
-    right: Scored
-    changed: BoolArray
+    original: Scored
+    corrected: Scored
+    is_changed: BoolArray
 
     @cached_property
-    def errors(self) -> BoolArray:
-        """The failures by the labels as given that are none."""
-        return np.asarray((self.given.loss > 0) & (self.right.loss == 0))
+    def is_label_error(self) -> BoolArray:
+        """Whether a sample is a failure by the original labels only."""
+        return np.asarray((self.original.loss > 0) & (self.corrected.loss == 0))
 
     @cached_property
-    def hidden(self) -> BoolArray:
-        """The failures that the labels as given do not show."""
-        return np.asarray((self.given.loss == 0) & (self.right.loss > 0))
+    def is_hidden_failure(self) -> BoolArray:
+        """Whether a sample is a failure by the corrected labels only."""
+        return np.asarray((self.original.loss == 0) & (self.corrected.loss > 0))
 
-    def share(self, area: str) -> float:
-        """Return the share of an area by the labels as given that label errors add."""
-        added = np.asarray(contributions_of(self.given, area))
-        return float(added[self.errors].sum() / added.sum())
+    def label_error_share(self, area: str) -> float:
+        """Return the contribution of label errors to an area by the original labels."""
+        contributions = np.asarray(compute_contributions(self.original, area))
+        return float(contributions[self.is_label_error].sum() / contributions.sum())
 
-    @property
+    @cached_property
     def order(self) -> IntArray:
-        """The samples, the surest first; ties as they stand."""
-        return np.asarray(np.argsort(-self.given.confidence, kind="stable"))
+        """Indices of the samples, most confident first, ties in the order of the rows."""
+        return np.asarray(np.argsort(-self.original.confidence, kind="stable"))
 
-    def silent(self) -> Iterator[dict[str, Any]]:
-        """Return how many failures among the surest samples are label errors."""
+    def count_silent_failures(self) -> Iterator[dict[str, Any]]:
+        """Yield the number of failures and label errors among the accepted samples."""
         for coverage in _COVERAGES:
-            kept = self.order[: max(round(coverage * self.given.n), 1)]
-            failures, errors = (
-                int(np.count_nonzero(own[kept])) for own in (self.given.loss, self.errors)
-            )
+            accepted = self.order[: max(round(coverage * self.original.n_rows), 1)]
+            n_failures = int(np.count_nonzero(self.original.loss[accepted]))
+            n_errors = int(np.count_nonzero(self.is_label_error[accepted]))
             yield {
                 "data": self.data,
                 "score": self.score,
                 "coverage": coverage,
-                "samples": len(kept),
-                "failures": failures,
-                "label_errors": errors,
-                "share": errors / failures if failures else None,
-                "hidden": int(np.count_nonzero(self.hidden[kept])),
+                "samples": len(accepted),
+                "failures": n_failures,
+                "label_errors": n_errors,
+                "share": n_errors / n_failures if n_failures else None,
+                "hidden": int(np.count_nonzero(self.is_hidden_failure[accepted])),
             }
 
 
-def _cases(
-    name: str, given: Predictions, right: Predictions, scores: Sequence[str] | None
+def _score_cases(
+    name: str, original: Predictions, corrected: Predictions, scores: Sequence[str] | None
 ) -> Iterator[LabeledScore]:
-    asked = tuple(scores or ()) or usual_scores(given)
-    losses = [per_sample_loss(own, None).astype(np.float64) for own in (given, right)]
-    changed = np.asarray(given.labels) != np.asarray(right.labels)
-    for score in asked:
-        values = np.asarray(confidence_of(score, given).values)
-        before, after = (Scored(values, loss) for loss in losses)
-        yield LabeledScore(name, score, before, after, changed)
+    original_loss = per_sample_loss(original, None).astype(np.float64)
+    corrected_loss = per_sample_loss(corrected, None).astype(np.float64)
+    is_changed = np.asarray(original.labels) != np.asarray(corrected.labels)
+    for score in tuple(scores or ()) or default_scores(original):
+        confidence = np.asarray(compute_confidence(score, original).values)
+        yield LabeledScore(
+            name,
+            score,
+            Scored(confidence, original_loss),
+            Scored(confidence, corrected_loss),
+            is_changed,
+        )
 
 
-def _rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
-    """Return every metric of every score of one data set by either labels."""
+def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
+    """Yield every metric of every score of one data set by both kinds of labels."""
     for metric in _METRICS:
         values = [
-            [float(metric.compute(own).value) for own in (case.given, case.right)] for case in cases
+            [float(metric.compute(scored).value) for scored in (case.original, case.corrected)]
+            for case in cases
         ]
-        lower = metric.lower_is_better
-        placed = ranks(np.array(values), lower_is_better=lower, ties="min").tolist()
-        for case, (before, after), (first, second) in zip(cases, values, placed, strict=True):
+        is_lower_better = metric.lower_is_better
+        metric_ranks = ranks(np.array(values), lower_is_better=is_lower_better, ties="min")
+        for i, case in enumerate(cases):
+            original, corrected = values[i]
             yield {
                 "data": case.data,
                 "score": case.score,
                 "metric": metric.title,
-                "given": before,
-                "corrected": after,
-                "change": after / before - 1 if before else None,
-                "by_errors": case.share(metric.name) if metric in _AREAS else None,
-                "rank_given": int(first),
-                "rank_corrected": int(second),
+                "original": original,
+                "corrected": corrected,
+                "change": corrected / original - 1 if original else None,
+                "label_error_share": (
+                    case.label_error_share(metric.name) if metric in _AREAS else None
+                ),
+                "rank_original": int(metric_ranks[i, 0]),
+                "rank_corrected": int(metric_ranks[i, 1]),
             }
 
 
-# -------------------------------------------------------------------------------- what it shows
-def _figures(
-    cases: Sequence[LabeledScore], silent: Sequence[Mapping[str, Any]]
-) -> dict[str, SeriesDisplay]:
-    first = {case.data: case for case in reversed(cases)}
-    lines = [
-        Series(f"{case.score}, {data}", tuple(x), tuple(y))
-        for data, case in first.items()
-        for x, y in [_line(silent, case)]
-    ]
-    curves = [
-        Series(name, *_curve(own, panel), panel=f"{data}, {case.score}: {panel} risk")
-        for data, case in first.items()
-        for panel in ("selective", "generalized")
-        for name, own in (("labels as given", case.given), ("corrected labels", case.right))
-    ]
-    coverage = "Coverage (share accepted, the surest first)"
+# --------------------------------------------------------------------------------- figures
+def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, SeriesDisplay]:
+    rows_by_case = group_rows(silent, "data", "score")
+    shares, curves = [], []
+    for case in _first_cases(cases):
+        rows = rows_by_case[case.data, case.score]
+        shares.append(
+            Series(
+                f"{case.score}, {case.data}",
+                tuple(row["coverage"] for row in rows),
+                tuple(np.nan if row["share"] is None else row["share"] for row in rows),
+            )
+        )
+        for kind in ("selective", "generalized"):
+            panel = f"{case.data}, {case.score}: {kind} risk"
+            for title, scored in (
+                ("original labels", case.original),
+                ("corrected labels", case.corrected),
+            ):
+                curves.append(Series(title, *_risk_curve(scored, kind), panel=panel))
+    coverage = "Coverage"
     return {
         "silent": SeriesDisplay(
-            tuple(lines),
-            "Share of the failures among the surest samples that are label errors",
+            tuple(shares),
+            "Share of label errors among the accepted failures",
             coverage,
-            "Label errors among the failures",
+            "Label errors / failures",
         ),
         "curves": SeriesDisplay(
-            tuple(curves), "Risk by the labels as given and as corrected", coverage, "Risk"
+            tuple(curves), "Risk by the original and by the corrected labels", coverage, "Risk"
         ),
     }
 
 
-def _line(silent: Sequence[Mapping[str, Any]], case: LabeledScore) -> tuple[list[float], ...]:
-    rows = [r for r in silent if (r["data"], r["score"]) == (case.data, case.score)]
-    share = [float("nan") if r["share"] is None else float(r["share"]) for r in rows]
-    return [float(r["coverage"]) for r in rows], share
+def _first_cases(cases: Sequence[LabeledScore]) -> list[LabeledScore]:
+    """Return the first score of each data set."""
+    first: dict[str, LabeledScore] = {}
+    for case in cases:
+        first.setdefault(case.data, case)
+    return list(first.values())
 
 
-def _curve(s: Scored, kind: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    curve = thin(risk_coverage_curve(s.confidence, s.loss))
+def _risk_curve(scored: Scored, kind: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    curve = thin(risk_coverage_curve(scored.confidence, scored.loss))
     coverage: FloatArray = np.asarray(curve.coverage)
     risk = np.asarray(curve.risk) * (coverage if kind == "generalized" else 1.0)
     return tuple(coverage.tolist()), tuple(risk.tolist())
 
 
-def _verdict(cases: Sequence[LabeledScore], results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for data in dict.fromkeys(case.data for case in cases):
-        first = next(case for case in cases if case.data == data)
-        yield _errors_said(first)
-        yield _moved_said(first, [row for row in results if row["data"] == data])
-        yield _ranks_said(data, [row for row in results if row["data"] == data])
+# ------------------------------------------------------------------------------ conclusions
+def _conclusions(cases: Sequence[LabeledScore], results: Sequence[Row]) -> Iterator[str]:
+    rows_by_data = group_rows(results, "data")
+    for case in _first_cases(cases):
+        rows = rows_by_data[case.data]
+        yield _conclude_label_errors(case)
+        yield _conclude_changes(case, {r["metric"]: r for r in rows if r["score"] == case.score})
+        yield _conclude_ranks(case.data, rows)
 
 
-def _errors_said(case: LabeledScore) -> str:
-    failures, errors = (int(np.count_nonzero(own)) for own in (case.given.loss, case.errors))
-    tenth = next(row for row in case.silent() if row["coverage"] == 0.1)
-    surest = (
-        f"{tenth['label_errors']} of {tenth['failures']}" if tenth["failures"] else "there is none"
+def _conclude_label_errors(case: LabeledScore) -> str:
+    n_failures = int(np.count_nonzero(case.original.loss))
+    n_errors = int(np.count_nonzero(case.is_label_error))
+    n_hidden = int(np.count_nonzero(case.is_hidden_failure))
+    at_10 = next(row for row in case.count_silent_failures() if row["coverage"] == 0.1)
+    silent = (
+        f"{at_10['label_errors']} of {counted(at_10['failures'], 'failure')}"
+        if at_10["failures"]
+        else "there are no failures"
     )
-    hidden = int(np.count_nonzero(case.hidden))
-    shows = counted(hidden, "failure shows", "failures show")
+    hidden = counted(n_hidden, "failure is", "failures are")
     return (
-        f"{case.data}: {np.count_nonzero(case.changed)} of {case.given.n} labels differ. "
-        f"{errors} of {failures} failures ({100 * errors / failures:.1f} %) are label errors; "
-        f"among the surest tenth by {case.score} {surest}. "
-        f"{shows} by the corrected labels alone."
+        f"{case.data}: {np.count_nonzero(case.is_changed)} of {case.original.n_rows} labels "
+        f"differ. {n_errors} of {n_failures} failures ({100 * n_errors / n_failures:.1f}%) are "
+        f"label errors; at 10% coverage by {case.score}: {silent}. {hidden} hidden by the "
+        "original labels."
     )
 
 
-def _moved_said(case: LabeledScore, rows: Sequence[Mapping[str, Any]]) -> str:
-    own = {r["metric"]: r for r in rows if r["score"] == case.score}
-    aurc, augrc = (own[metric.title] for metric in _AREAS)
-    more = aurc if abs(aurc["change"]) > abs(augrc["change"]) else augrc
-    risk = case.right.loss.mean() / case.given.loss.mean() - 1
-    told = "; ".join(
-        f"{r['metric']} by {signed(100 * r['change'])} % (label errors: "
-        f"{100 * r['by_errors']:.1f} % of it)"
-        for r in (aurc, augrc)
+def _conclude_changes(case: LabeledScore, row_by_metric: Mapping[str, Row]) -> str:
+    aurc, augrc = (row_by_metric[metric.title] for metric in _AREAS)
+    larger = aurc if abs(aurc["change"]) > abs(augrc["change"]) else augrc
+    error_rate_change = case.corrected.loss.mean() / case.original.loss.mean() - 1
+    changes = "; ".join(
+        f"{row['metric']} by {signed(100 * row['change'])}% (contribution of label errors: "
+        f"{100 * row['label_error_share']:.1f}%)"
+        for row in (aurc, augrc)
     )
     return (
-        f"{case.data}, {case.score}: corrected labels move {told}, where the error rate moves by "
-        f"{signed(100 * risk)} %. {more['metric']} moves more."
+        f"{case.data}, {case.score}: the correction changes {changes}, and the error rate by "
+        f"{signed(100 * error_rate_change)}%. {larger['metric']} changes more."
     )
 
 
-def _ranks_said(data: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    moved = {
-        metric.title: sum(
-            r["rank_given"] != r["rank_corrected"] for r in rows if r["metric"] == metric.title
-        )
-        for metric in _METRICS
-    }
-    scores = len({row["score"] for row in rows})
-    told = ", ".join(f"{count} by {name}" for name, count in moved.items())
-    return f"{data}: of {scores} scores so many have another rank: {told}."
+def _conclude_ranks(data: str, rows: Sequence[Row]) -> str:
+    n_scores = len(unique_values(rows, "score"))
+    counts = ", ".join(
+        f"{sum(row['rank_original'] != row['rank_corrected'] for row in group)} by {metric}"
+        for metric, group in group_rows(rows, "metric").items()
+    )
+    return f"{data}: number of the {counted(n_scores, 'score')} whose rank changes: {counts}."
 
 
 #: The study in the catalogue.
@@ -359,22 +390,25 @@ LABEL_NOISE: Final = StudyEntry(
     name="label-noise",
     title="Silent failures that are label errors",
     question=(
-        "How many of the most confident failures are errors of the labels, and how much does each "
-        "metric move, and reorder the scores, when they are corrected?"
+        "How many of the most confident failures are label errors, and how much do the metrics and "
+        "the ranking of the scores change when the labels are corrected?"
     ),
     source="Traub et al. (2024), section 4.2, https://arxiv.org/abs/2407.01032",
     run=study_label_noise,
     quick={"n": 2000},
     captions={
         "results": (
-            "By errors: the share of the area by the labels as given that label errors add. Ranks "
-            "are among the scores, the lowest of equal ones."
+            "Label error share: contribution of label errors to the area by the original labels. "
+            "Ranks are among the scores; ties have the lowest rank."
         ),
         "silent": (
-            "Label errors: failures by the labels as given that are none. Hidden: failures that "
-            "only the corrected labels show."
+            "Label errors: failures by the original labels that are successes by the corrected "
+            "ones. Hidden: failures by the corrected labels only."
         ),
-        "curves": "The surest samples are at the left, where few errors make much selective risk.",
+        "curves": (
+            "The most confident samples are at the left, where few failures cause a high selective "
+            "risk."
+        ),
     },
-    glossary={"Silent failure": "A failure of high confidence, which no threshold rejects."},
+    glossary={"Silent failure": "An accepted failure: a failure with high confidence."},
 )

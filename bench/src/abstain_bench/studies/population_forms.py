@@ -1,36 +1,45 @@
-"""Two ways to write the AURC of a population, compared on many data sets."""
+"""Compare two formulas of the population AURC on many data sets."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.metrics import aurc, metric_interval, population_aurc
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain.predictions import Predictions
 from abstain.simulate import POPULATIONS, LogitPopulation, Population
 from abstain.typing import Rng
-from abstain_bench.studies._data import (
+from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL, loss_title
+from abstain_bench.studies._inputs import (
     LOGITS,
-    Data,
-    Populations,
+    DataArgument,
+    PopulationsArgument,
     StudyRequest,
-    checked_sizes,
+    check_sizes,
 )
-from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
+from abstain_bench.studies._over_models import (
+    OVER_MODELS,
+    OVER_MODELS_CAPTION,
+    average_over_models,
+    over_models_table,
+)
 from abstain_bench.studies._sentences import counted
-from abstain_bench.studies._sources import OWN, ScoredCase
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import PAPER, WORDS, loss_said
+from abstain_bench.studies._sources import UNNAMED, ScoredCase
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, unique_values
+
+#: Largest number of data sets with a color of their own in the figures.
+_MAX_COLORS: Final = 8
 
 
 @timed
 def study_population_forms(
-    data: Data = None,
+    data: DataArgument = None,
     *,
-    populations: Populations = (),
+    populations: PopulationsArgument = (),
     scores: Sequence[str] | None = None,
     losses: Sequence[str] | None = None,
     sizes: Sequence[int] = (1000, 10_000),
@@ -38,16 +47,16 @@ def study_population_forms(
 ) -> StudyResult:
     """Compare the reweighted form of the AURC with its definition on many data sets.
 
-    Answers: is the mean of rank-weighted losses the same number as the mean selective risk? Every
-    file, every part of it (``--by``), score and loss is one case.
+    The study answers the question: does the mean of the rank-weighted losses equal the mean
+    selective risk? Every combination of file, split (``--by``), score and loss is one case.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Every one is taken for a whole population.
+        Predictions, each regarded as a whole population.
     populations : sequence of str, Population or LogitPopulation, optional
-        One sample of each size is drawn from every one. Without data and populations: all of
-        ``abstain list populations``.
+        Populations from which one sample of each size is drawn. Without data and populations: all
+        of ``abstain list populations``.
     scores : sequence of str, optional
         Scores of the data (``abstain list scores``); by default the six of the paper.
     losses : sequence of str, optional
@@ -70,8 +79,8 @@ def study_population_forms(
 
     Notes
     -----
-    AURC_a is the log form, as in the code of the paper; AURC_p the definition: the mean over
-    samples of the selective risk at the sample's own threshold. "reweighted" is the exact limit of
+    AURC_a is the log form, as in the code of the paper. AURC_p is the definition: the mean over the
+    samples of the selective risk at the threshold of the sample. "reweighted" is the exact limit of
     AURC_a. Cost: a few sorts for each case.
 
     References
@@ -80,33 +89,33 @@ def study_population_forms(
 
     Examples
     --------
-    >>> found = study_population_forms(populations=["uniform-scores"], sizes=[1000])
-    >>> bool(abs(found.frame()["difference"][0]) < 1e-3)
+    >>> result = study_population_forms(populations=["uniform-scores"], sizes=[1000])
+    >>> bool(abs(result.frame()["difference"][0]) < 1e-3)
     True
     """
-    chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
-    asked = StudyRequest(data, populations, scores, losses)
-    cases = [case for known in asked.scored for case in known.cases()]
-    for name, p in asked.drawn((*POPULATIONS, LOGITS)):
-        draw = named_generator(seed, name)
-        cases += [case for n in chosen for case in _drawn(name, p, n, asked, draw)]
+    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
+    request = StudyRequest(data, populations, scores, losses)
+    cases = [case for data in request.scored_datasets for case in data.cases()]
+    for name, population in request.select_populations((*POPULATIONS, LOGITS)):
+        generator = named_generator(seed, name)
+        for n in distinct_sizes:
+            cases += _sample_cases(name, population, n, request, generator)
     rows = [_row(case) for case in cases]
-    differences = _differences(rows)
-    over = over_models(rows, set(asked.parts), ("loss", "score"), _VALUES)
+    averages = average_over_models(rows, set(request.datasets), ("loss", "score"), _VALUES)
     return FORMS.result(
         parameters={
-            "data": tuple(dict.fromkeys(row["data"] for row in rows)),
+            "data": unique_values(rows, "data"),
             "cases": len(rows),
             "sizes": tuple(sorted({row["n"] for row in rows})),
         },
-        tables={"results": rows, "differences": differences} | tables_of(over),
+        tables={"results": rows, "differences": _differences(rows)} | over_models_table(averages),
         figures=_figures(rows),
-        notes=(*asked.left_out, _why_paired(rows)),
-        verdict=_verdict(rows),
+        notes=(*request.omission_notes, _note_on_pairing(rows)),
+        verdict=tuple(_conclusions(rows)),
     )
 
 
-#: What is averaged over the files.
+#: Values that are averaged over the files.
 _VALUES: Final = {
     "AURC_a": lambda row: row["AURC_a"],
     "AURC_p": lambda row: row["AURC_p"],
@@ -114,82 +123,86 @@ _VALUES: Final = {
 }
 
 
-def _drawn(
+def _sample_cases(
     name: str,
     population: Population | LogitPopulation,
     n: int,
-    asked: StudyRequest,
+    request: StudyRequest,
     rng: np.random.Generator,
 ) -> Iterator[ScoredCase]:
     if isinstance(population, LogitPopulation):
         z, labels = population.sample_logits(n, rng=rng)
-        yield from asked.score(name, Predictions(logits=z, labels=labels)).cases()
+        yield from request.compute_scores(name, Predictions(logits=z, labels=labels)).cases()
     else:
-        loss = "zero_one" if population.binary else OWN
-        yield ScoredCase(name, loss, OWN, *population.sample(n, rng=rng))
+        loss = "zero_one" if population.binary else UNNAMED
+        yield ScoredCase(name, loss, UNNAMED, *population.sample(n, rng=rng))
 
 
 def _row(case: ScoredCase) -> dict[str, Any]:
-    pair = case.confidence, case.losses
-    definition = population_aurc(*pair, form="definition")
-    log = aurc(*pair, estimator="log")
-    error = metric_interval(*pair, metric=OF_POPULATION).standard_error
-    n = case.losses.size
-    distinct = np.unique(case.confidence).size
+    confidence, losses = case.confidence, case.losses
+    definition = population_aurc(confidence, losses, form="definition")
+    log_form = aurc(confidence, losses, estimator="log")
+    difference = log_form - definition
+    error = metric_interval(confidence, losses, metric=POPULATION_AREA_METRIC).standard_error
+    n = losses.size
     return {
         "data": case.data,
         "loss": case.loss,
         "score": case.score,
         "n": n,
-        "tied_share": 1 - distinct / n,
-        "AURC_a": log,
+        "tied_share": 1 - np.unique(confidence).size / n,
+        "AURC_a": log_form,
         "AURC_p": definition,
-        "reweighted": population_aurc(*pair),
-        "difference": log - definition,
-        "relative_difference": (log - definition) / definition if definition else float("nan"),
-        "n_x_difference": n * (log - definition),
+        "reweighted": population_aurc(confidence, losses),
+        "difference": difference,
+        "relative_difference": difference / definition if definition else float("nan"),
+        "n_x_difference": n * difference,
         "standard_error": error,
-        "difference_in_errors": (log - definition) / error if error else float("nan"),
+        "difference_in_errors": difference / error if error else float("nan"),
     }
 
 
+def _finite(values: list[float]) -> list[float]:
+    return [value for value in values if np.isfinite(value)]
+
+
 def _differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Summarize the paired differences for each size, those with ties apart."""
-    out = []
-    for n, tied in sorted({(row["n"], row["tied_share"] > 0) for row in rows}):
-        mine = [row for row in rows if (row["n"], row["tied_share"] > 0) == (n, tied)]
-        relative = np.array([row["relative_difference"] for row in mine])
-        relative = relative[np.isfinite(relative)]
-        some = relative.size > 0
-        errors = np.array([abs(row["difference_in_errors"]) for row in mine])
-        errors = errors[np.isfinite(errors)]
-        out.append({
+    """Summarize the paired differences for each size, with and without ties."""
+    groups: dict[tuple[int, bool], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["n"], row["tied_share"] > 0), []).append(row)
+    summary = []
+    for (n, has_ties), group in sorted(groups.items()):
+        relative = _finite([row["relative_difference"] for row in group])
+        in_errors = _finite([abs(row["difference_in_errors"]) for row in group])
+        nan = float("nan")
+        summary.append({
             "n": n,
-            "ties": "with ties" if tied else "no ties",
-            "cases": len(mine),
-            "mean_relative_difference": float(relative.mean()) if some else float("nan"),
-            "sd": float(relative.std(ddof=1)) if relative.size > 1 else float("nan"),
-            "largest_relative_difference": float(np.abs(relative).max()) if some else float("nan"),
-            "largest_n_x_difference": max(abs(row["n_x_difference"]) for row in mine),
-            "largest_in_errors": float(errors.max()) if errors.size else float("nan"),
+            "ties": "with ties" if has_ties else "no ties",
+            "cases": len(group),
+            "mean_relative_difference": float(np.mean(relative)) if relative else nan,
+            "sd": float(np.std(relative, ddof=1)) if len(relative) > 1 else nan,
+            "largest_relative_difference": max(map(abs, relative), default=nan),
+            "largest_n_x_difference": max(abs(row["n_x_difference"]) for row in group),
+            "largest_in_errors": max(in_errors, default=nan),
         })  # fmt: skip
-    return out
+    return summary
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
-    shown = [row for row in rows if row["AURC_p"] > 0]
-    if not shown:
+    positive = [row for row in rows if row["AURC_p"] > 0]
+    if not positive:
         return {}
-    by = "data" if len({row["data"] for row in shown}) > 1 else "score"
+    n_data = len(unique_values(positive, "data"))
     pairs = tuple(
         Pair(
             f"{row['data']}, {row['score']}, n = {row['n']}",
-            row[by] if by == "score" else _group(row, shown),
+            _color_group(row, n_data),
             row["AURC_p"],
             row["AURC_a"],
-            loss_said(row["loss"]),
+            loss_title(row["loss"]),
         )
-        for row in shown
+        for row in positive
     )
     return {
         "agreement": AgreementDisplay(
@@ -200,7 +213,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
         ),
         "difference": AgreementDisplay(
             pairs,
-            "Their difference as a share of the AURC",
+            "Difference of the two forms relative to the AURC",
             "AURC_p, the definition",
             "(AURC_a - AURC_p) / AURC_p",
             difference=True,
@@ -208,91 +221,90 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _group(row: Row, rows: Sequence[Row]) -> str:
-    """Color by data set while those can be told apart, else by size."""
-    if len({r["data"] for r in rows}) <= 8:
+def _color_group(row: Row, n_data: int) -> str:
+    """Return the group by which a point is colored: score, data set, or size with ties."""
+    if n_data == 1:
+        return str(row["score"])
+    if n_data <= _MAX_COLORS:
         return str(row["data"])
     return f"n = {row['n']}" + (", ties" if row["tied_share"] > 0 else "")
 
 
-def _case_said(row: Row) -> str:
-    return row["data"] if row["score"] == OWN else f"{row['data']}, {row['score']}"
+def _case_name(row: Row) -> str:
+    return row["data"] if row["score"] == UNNAMED else f"{row['data']}, {row['score']}"
 
 
-def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Say how far the two forms differ."""
-    free = [row for row in rows if row["tied_share"] == 0 and row["AURC_p"]]
-    out = []
-    if free:
-        worst = max(free, key=lambda row: abs(row["relative_difference"]))
-        typical = float(np.median([abs(row["relative_difference"]) for row in free]))
-        out.append(
-            f"Without ties ({counted(len(free), 'case')}) AURC_a and AURC_p differ by "
-            f"{typical:.2g} of the AURC in the median and "
-            f"{abs(worst['relative_difference']):.2g} at most ({_case_said(worst)}, "
-            f"n = {worst['n']}): the difference of the weights of a finite sample, which goes away "
-            "as n grows."
+def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
+    """Report how much the two forms differ."""
+    with_loss = [row for row in rows if row["AURC_p"]]
+    without_ties = [row for row in with_loss if row["tied_share"] == 0]
+    with_ties = [row for row in with_loss if row["tied_share"] > 0]
+    if without_ties:
+        largest = max(without_ties, key=lambda row: abs(row["relative_difference"]))
+        median = float(np.median([abs(row["relative_difference"]) for row in without_ties]))
+        yield (
+            f"Without ties ({counted(len(without_ties), 'case')}), the median relative difference "
+            f"between AURC_a and AURC_p is {median:.2g} and the largest is "
+            f"{abs(largest['relative_difference']):.2g} ({_case_name(largest)}, n = "
+            f"{largest['n']}). It is due to the weights of a finite sample and converges to 0 as n "
+            "grows."
         )
-    tied = [row for row in rows if row["tied_share"] > 0 and row["AURC_p"]]
-    if tied:
-        worst = max(tied, key=lambda row: abs(row["relative_difference"]))
-        out.append(
-            f"With ties ({counted(len(tied), 'case')}) the definition moreover accepts a tie as a "
-            "whole, where the weights accept it in part: in all they differ by up to "
-            f"{abs(worst['relative_difference']):.2g} of the AURC ({_case_said(worst)}, "
-            f"n = {worst['n']}, where {worst['tied_share']:.1%} of the confidences repeat another)."
+    if with_ties:
+        largest = max(with_ties, key=lambda row: abs(row["relative_difference"]))
+        yield (
+            f"With ties ({counted(len(with_ties), 'case')}), the relative difference is at most "
+            f"{abs(largest['relative_difference']):.2g} ({_case_name(largest)}, n = "
+            f"{largest['n']}, with {largest['tied_share']:.1%} tied confidences). The definition "
+            "accepts all samples of a tie group together; the weights average over the group."
         )
-    errors = [
-        abs(r["difference_in_errors"]) for r in rows if np.isfinite(r["difference_in_errors"])
-    ]
-    if not (free or tied):
-        out.append("No case has any loss, so both forms are 0.")
-    if errors:
-        out.append(
-            f"The largest difference is {max(errors):.2g} standard errors of the AURC itself, the "
-            f"median {np.median(errors):.2g}."
+    if not with_loss:
+        yield "No case has any loss, so both forms are 0."
+    in_errors = _finite([abs(row["difference_in_errors"]) for row in rows])
+    if in_errors:
+        yield (
+            f"The largest difference is {max(in_errors):.2g} standard errors of the AURC, the "
+            f"median {np.median(in_errors):.2g}."
         )
-    return tuple(out)
 
 
-def _why_paired(rows: Sequence[Row]) -> str:
-    """Say why the columns are not compared by an unpaired test, with what one would miss."""
+def _note_on_pairing(rows: Sequence[Row]) -> str:
+    """Explain why there is no unpaired test, with the p-value that it would give."""
     from scipy.stats import ttest_ind
 
-    said = (
-        "Both forms are computed on the same samples, so they are compared pair by pair. An "
-        "unpaired t-test of the two columns, as in the paper, holds their difference against the "
-        "spread of the AURC between data sets"
+    note = (
+        "Both forms are computed on the same samples, so the differences are paired. The unpaired "
+        "t-test of the paper compares them with the standard deviation of the AURC between data "
+        "sets"
     )
-    one = np.array([row["AURC_p"] for row in rows])
-    if one.size > 2 and one.std() > 0:
-        missed = float(ttest_ind(one, 1.1 * one).pvalue)
-        said += (
-            f"; here it would give p = {missed:.2g} even if one form were 10 % larger everywhere"
+    definition = np.array([row["AURC_p"] for row in rows])
+    if definition.size > 2 and definition.std() > 0:
+        p_value = float(ttest_ind(definition, 1.1 * definition).pvalue)
+        note += (
+            f"; here it would give p = {p_value:.2g} even if one form were 10% larger everywhere"
         )
-    return f"{said}. Nor are the cases independent draws, so no p-value is given."
+    return f"{note}. The cases are not independent, so no p-value is given."
 
 
 #: The study in the catalogue.
 FORMS: Final = StudyEntry(
     name="population-forms",
     title="Two forms of the population AURC",
-    question="Is the mean of rank-weighted losses the same number as the mean selective risk?",
-    source=f"Zhou et al. (2025), fig. S7, {PAPER}",
+    question="Does the mean of the rank-weighted losses equal the mean selective risk?",
+    source=f"Zhou et al. (2025), fig. S7, {PAPER_URL}",
     run=study_population_forms,
     quick={"sizes": (1000,)},
     captions={
         "results": "One row for each data set, loss and score.",
         "differences": (
-            "Paired: AURC_a minus AURC_p of each case; errors: of the AURC as an estimate."
+            "AURC_a minus AURC_p of each case. Errors: standard errors of the AURC as an estimate."
         ),
-        OVER_MODELS: CAPTION,
-        "agreement": "On the dotted line both forms give the same number.",
+        OVER_MODELS: OVER_MODELS_CAPTION,
+        "agreement": "On the dotted line, both forms give the same number.",
     },
     glossary={
         "AURC_a": "Mean of loss x -ln(1 - r/(n + 1)): the log form, as in the code of the paper.",
-        "AURC_p": "Mean over samples of the selective risk at the sample's own threshold.",
-        "Reweighted": "Mean of loss x -ln(1 - u), averaged over the ranks u that a tie covers.",
-        **{word: WORDS[word] for word in ("AURC", "Rank u", "CSF")},
+        "AURC_p": "Mean over the samples of the selective risk at the threshold of the sample.",
+        "Reweighted": "Mean of loss x -ln(1 - u), averaged over the ranks u of a tie group.",
+        **{term: GLOSSARY[term] for term in ("AURC", "Rank u", "CSF")},
     },
 )

@@ -1,85 +1,93 @@
-"""The expectation of a metric over a posterior, and how many draws it needs."""
+"""Expectation of a metric over a posterior by the number of draws."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
 from abstain.metrics import metric_named
-from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
 from abstain.simulate import logits
 from abstain.typing import Rng
-from abstain_bench.studies._data import Data, chosen_names, enough, named_data
-from abstain_bench.studies._figures import above_zero
-from abstain_bench.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import PAPER, WORDS
+from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL
+from abstain_bench.studies._figures import panels_above_zero
+from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats, named_datasets
+from abstain_bench.studies._over_models import (
+    OVER_MODELS,
+    OVER_MODELS_CAPTION,
+    average_over_models,
+    over_models_table,
+)
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows
 
-#: What a simulated posterior is called.
+#: Name of the simulated posterior.
 SIMULATED: Final = "simulated posterior"
 
-#: The simulated posterior: samples, draws, and the spread of the weights around their mean.
+#: The simulated posterior: samples, draws, classes, and the standard deviation of the weights.
 SAMPLES: Final = 2000
 DRAWS: Final = 256
-_SPREAD: Final = 0.25
-_CLASSES: Final = 5
+_N_CLASSES: Final = 5
+_WEIGHT_SD: Final = 0.25
 
-#: What is estimated where nobody says what.
-_METRICS: Final = (OF_POPULATION, PRIMARY)
+_DEFAULT_METRICS: Final = (POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
-#: The metric of the mean predictor is computed for so many subsets of the draws.
-_SUBSETS: Final = 12
+#: Number of subsets of the draws for which the metric of the mean predictor is computed.
+_N_SUBSETS: Final = 12
 
-#: As many draws as a posterior often has: what they tell is said.
-_FEW: Final = 8
+#: A typical number of draws, for which the conclusion reports the standard error.
+_TYPICAL_DRAWS: Final = 8
+
+_MIN_DRAWS: Final = 4
 
 
 @timed
 def study_posterior(
-    data: Data = None,
+    data: DataArgument = None,
     *,
     score: str = BASELINE,
-    metrics: Sequence[str] = _METRICS,
+    metrics: Sequence[str] = _DEFAULT_METRICS,
     loss: str | None = None,
     repeats: int = 500,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Estimate metrics in expectation over a posterior, by the number of draws.
+    """Estimate the expectation of metrics over a posterior by the number of draws.
 
-    Answers: how good is a model drawn from the posterior, how sure is that from so many draws, and
-    how does it differ from averaging the draws first?
+    The study answers the questions: what is the expected metric of a model drawn from the
+    posterior, how large is its standard error for a number of draws, and how does it differ from
+    the metric of the averaged predictions?
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        With Monte-Carlo samples of the class scores (``logit_samples`` or ``probability_samples``
-        of an .npz file, shape (n, S, K)). Without data a posterior over the weights of
-        a softmax regression is simulated: 2000 samples of 5 classes, 256 draws.
+        Predictions with Monte-Carlo samples of the class scores (``logit_samples`` or
+        ``probability_samples`` of an .npz file, shape (n, S, K)). By default, a posterior over the
+        weights of a softmax regression is simulated: 2000 samples of 5 classes, 256 draws.
     score : str, default="msr"
-        The score of each draw (``abstain list scores``).
+        Confidence score of each draw (``abstain list scores``).
     metrics : sequence of str, default=("aurc_plugin", "augrc")
         Metrics of the catalogue (``abstain list metrics``).
     loss : str, optional
-        A named loss (``abstain list losses``); by default "zero_one", or the one that came with the
-        predictions.
+        Named loss (``abstain list losses``); by default the loss of the predictions, or else
+        "zero_one".
     repeats : int, default=500
-        Subsets of the draws for each number of draws, at least 2.
+        Number of random subsets for each number of draws, at least 2.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
     StudyResult
-        Tables "results" (mean and spread of the average over so many draws, and of the metric of
-        the mean predictor from as many) and "expectations"; figures "draws" and "spread".
+        Tables "results" (mean and SD, over subsets of each number of draws, of the average metric
+        and of the metric of the mean predictor) and "expectations"; figures "draws" and "spread".
 
     Raises
     ------
@@ -90,9 +98,9 @@ def study_posterior(
 
     Notes
     -----
-    Subsets are drawn without replacement from the draws there are, so that the spread vanishes
-    with all of them. Cost: one evaluation for each draw and metric, and one more for each draw of
-    a dozen subsets of each size.
+    Subsets are drawn without replacement from the available draws, so the standard deviation is 0
+    for all draws. Cost: one evaluation for each draw and metric, and one more for each draw of
+    twelve subsets of each size.
 
     References
     ----------
@@ -106,44 +114,44 @@ def study_posterior(
     >>> labels = rng.integers(3, size=100)
     >>> draws = 2 * np.eye(3)[labels][:, None] + rng.normal(size=(100, 8, 3))
     >>> p = ab.Predictions(logit_samples=draws, labels=labels)
-    >>> found = study_posterior(p, metrics=["augrc"])
-    >>> found.frame()["draws"].to_list()
+    >>> result = study_posterior(p, metrics=["augrc"])
+    >>> result.frame()["draws"].to_list()
     [1, 2, 4, 8]
     """
-    count, draw = enough(repeats), generator(rng)
-    parts = named_data(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=draw)}
-    names = chosen_names(metrics) or _METRICS
-    asked = {"score": score, "loss": loss}
-    found = {
-        (name, metric): _expectation(name, p, metric=metric, **asked)
-        for name, p in parts.items()
-        for metric in names
+    n_repeats, rng = check_repeats(repeats), as_generator(rng)
+    datasets = named_datasets(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=rng)}
+    options = {"score": score, "loss": loss}
+    expectations = {
+        (name, metric): _expectation(name, predictions, metric=metric, **options)
+        for name, predictions in datasets.items()
+        for metric in as_names(metrics) or _DEFAULT_METRICS
     }
     rows: list[Row] = []
-    for (name, metric), whole in found.items():
-        _refuse_few(name, whole)
-        mean_predictor = partial(_of_some, parts[name], metric=metric, **asked)
-        about = {"data": name, "metric": metric}
-        rows += [about | row for row in _rows(whole, mean_predictor, count, draw)]
-    lines = [_line(k, w) for k, w in found.items()]
-    over = over_models(lines, set(parts), ("metric",), _VALUES)
+    for (name, metric), expectation in expectations.items():
+        _check_number_of_draws(name, expectation)
+        mean_predictor = partial(_mean_predictor_metric, datasets[name], metric=metric, **options)
+        key = {"data": name, "metric": metric}
+        rows += [key | row for row in _rows(expectation, mean_predictor, n_repeats, rng)]
+    summary = [_summarize(*key, expectation) for key, expectation in expectations.items()]
+    averages = average_over_models(summary, set(datasets), ("metric",), _VALUES)
+    all_expectations = expectations.values()
     return POSTERIOR.result(
         parameters={
-            "data": tuple(parts),
+            "data": tuple(datasets),
             "score": score,
-            "loss": next(iter(found.values())).loss,
-            "draws": tuple(sorted({whole.draws for whole in found.values()})),
-            "repeats": count,
+            "loss": next(iter(all_expectations)).loss,
+            "draws": tuple(sorted({expectation.draws for expectation in all_expectations})),
+            "repeats": n_repeats,
         },
-        tables={"results": rows, "expectations": lines} | tables_of(over),
-        shown=("expectations", *tables_of(over)),
-        figures=_figures(rows, found),
-        verdict=tuple(_said(k, w) for k, w in found.items()),
-        notes=_notes(parts, found.values()),
+        tables={"results": rows, "expectations": summary} | over_models_table(averages),
+        main_tables=("expectations", *over_models_table(averages)),
+        figures=_figures(rows, expectations),
+        verdict=tuple(_conclude(*key, expectation) for key, expectation in expectations.items()),
+        notes=_notes(datasets, all_expectations),
     )
 
 
-#: What is averaged over the files.
+#: Values that are averaged over the files.
 _VALUES: Final = {
     "expectation": lambda row: row["expectation"],
     "mean_predictor": lambda row: row["mean_predictor"],
@@ -156,7 +164,7 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     Parameters
     ----------
     n, draws : int
-        Samples, and models drawn.
+        Numbers of samples and of models.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
@@ -164,195 +172,210 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     -------
     Predictions
         With `logit_samples` of shape (n, draws, 5): the logits of `abstain.simulate.logits`,
-        multiplied by I + E/4 with E of independent normal entries, one E for each draw.
+        multiplied by I + E/4. The entries of E are independent standard normal, with one E for each
+        draw.
 
     Examples
     --------
     >>> simulated(10, 4).logit_samples.shape
     (10, 4, 5)
     """
-    draw = generator(rng)
-    z, labels = logits(_CLASSES).sample_logits(n, rng=draw)
-    turned = np.eye(_CLASSES) + _SPREAD * draw.standard_normal((draws, _CLASSES, _CLASSES))
-    return Predictions(logit_samples=np.einsum("nk,skl->nsl", z, turned), labels=labels)
+    rng = as_generator(rng)
+    z, labels = logits(_N_CLASSES).sample_logits(n, rng=rng)
+    noise = rng.standard_normal((draws, _N_CLASSES, _N_CLASSES))
+    weights = np.eye(_N_CLASSES) + _WEIGHT_SD * noise
+    return Predictions(logit_samples=np.einsum("nk,skl->nsl", z, weights), labels=labels)
 
 
-def _expectation(name: str, predictions: Predictions, **asked: Any) -> PosteriorExpectation:
+def _expectation(name: str, predictions: Predictions, **options: Any) -> PosteriorExpectation:
     try:
-        return posterior_expectation(predictions, **asked)
+        return posterior_expectation(predictions, **options)
     except MissingInputError as error:
         raise MissingInputError(f"{name}: {error}") from None
 
 
-def _refuse_few(name: str, whole: PosteriorExpectation) -> None:
-    known = int(np.isfinite(whole.values).sum())
-    if known < 4:
+def _n_finite(expectation: PosteriorExpectation) -> int:
+    return int(np.isfinite(expectation.values).sum())
+
+
+def _check_number_of_draws(name: str, expectation: PosteriorExpectation) -> None:
+    n_finite = _n_finite(expectation)
+    if n_finite < _MIN_DRAWS:
         raise InputError(
-            f"{name!r} has {known} draws with a value; a spread by their number needs at least 4"
+            f"the metric has a value for {n_finite} draws of {name!r}; this study needs at least "
+            f"{_MIN_DRAWS}"
         )
 
 
 def _rows(
-    whole: PosteriorExpectation,
+    expectation: PosteriorExpectation,
     mean_predictor: Callable[[Any], float],
     repeats: int,
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
-    """Yield how the average and the mean predictor spread, for each number of draws."""
-    # A draw on which the metric is undefined has no part in an average.
-    defined = np.flatnonzero(np.isfinite(whole.values))
-    for count in _counts(defined.size):
-        order = defined[rng.random((repeats, defined.size)).argsort(axis=1)[:, :count]]
-        means = whole.values[order].mean(axis=1)
-        averaged = [
-            mean_predictor(order[i])
-            for i in range(1 if count == defined.size else min(_SUBSETS, repeats))
-        ] if count > 1 else list(whole.values[order[:, 0]])  # fmt: skip
+    """Yield mean and SD of the average metric and of the mean predictor by number of draws."""
+    # Draws without a value of the metric are excluded.
+    finite = np.flatnonzero(np.isfinite(expectation.values))
+    for n_draws in _numbers_of_draws(finite.size):
+        subsets = finite[rng.random((repeats, finite.size)).argsort(axis=1)[:, :n_draws]]
+        averages = expectation.values[subsets].mean(axis=1)
+        if n_draws == 1:
+            # The mean predictor of one draw is the draw.
+            of_mean_predictor = list(expectation.values[subsets[:, 0]])
+        else:
+            n_subsets = 1 if n_draws == finite.size else min(_N_SUBSETS, repeats)
+            of_mean_predictor = [mean_predictor(subset) for subset in subsets[:n_subsets]]
+        has_sd = len(of_mean_predictor) > 1
         yield {
-            "draws": count,
+            "draws": n_draws,
             "repeats": repeats,
-            "mean": float(means.mean()),
-            "sd": float(means.std(ddof=1)),
-            "mean_predictor": float(np.mean(averaged)),
-            "mean_predictor_sd": float(np.std(averaged, ddof=1)) if len(averaged) > 1 else 0.0,
+            "mean": float(averages.mean()),
+            "sd": float(averages.std(ddof=1)),
+            "mean_predictor": float(np.mean(of_mean_predictor)),
+            "mean_predictor_sd": float(np.std(of_mean_predictor, ddof=1)) if has_sd else 0.0,
         }
 
 
-def _counts(draws: int) -> list[int]:
-    """Return 1, 2, 4 and so on up to all draws."""
-    return [*(2**k for k in range(int(np.log2(draws)) + 1) if 2**k < draws), draws]
+def _numbers_of_draws(n_available: int) -> list[int]:
+    """Return the powers of 2 below the number of available draws, and that number."""
+    powers = [2**k for k in range(int(np.log2(n_available)) + 1)]
+    return [*(power for power in powers if power < n_available), n_available]
 
 
-def _of_some(predictions: Predictions, draws: Any, **asked: Any) -> float:
-    """Return the metric of the mean predictor of some of the draws, on the same samples."""
-    given = predictions.logit_samples is not None
-    name = "logit_samples" if given else "probability_samples"
-    less: dict[str, Any] = {name: getattr(predictions, name)[:, draws]}
-    return posterior_expectation(replace(predictions, **less), **asked).of_mean
+def _mean_predictor_metric(predictions: Predictions, draws: Any, **options: Any) -> float:
+    """Return the metric of the mean predictor of a subset of the draws, on the same samples."""
+    has_logits = predictions.logit_samples is not None
+    name = "logit_samples" if has_logits else "probability_samples"
+    subset: dict[str, Any] = {name: getattr(predictions, name)[:, draws]}
+    return posterior_expectation(replace(predictions, **subset), **options).mean_predictor_value
 
 
-def _line(key: tuple[str, str], whole: PosteriorExpectation) -> dict[str, Any]:
+def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dict[str, Any]:
     return {
-        "data": key[0],
-        "metric": metric_named(key[1]).title,
-        "n": whole.n,
-        "draws": whole.draws,
-        "expectation": whole.mean,
-        "expectation_se": whole.standard_error,
-        "sd_over_draws": whole.standard_deviation,
-        "least": float(np.nanmin(whole.values)),
-        "largest": float(np.nanmax(whole.values)),
-        "mean_predictor": whole.of_mean,
+        "data": name,
+        "metric": metric_named(metric).title,
+        "n": expectation.n,
+        "draws": expectation.draws,
+        "expectation": expectation.mean,
+        "expectation_se": expectation.standard_error,
+        "sd_over_draws": expectation.standard_deviation,
+        "min": float(np.nanmin(expectation.values)),
+        "max": float(np.nanmax(expectation.values)),
+        "mean_predictor": expectation.mean_predictor_value,
     }
 
 
 def _figures(
-    rows: Sequence[Row], found: dict[tuple[str, str], PosteriorExpectation]
+    rows: Sequence[Row], expectations: dict[tuple[str, str], PosteriorExpectation]
 ) -> dict[str, Any]:
-    several = len({name for name, _ in found}) > 1
-    panels = {key: (f"{key[0]}, " if several else "") + metric_named(key[1]).title for key in found}
-    by_draws: list[Series] = []
-    spread: list[Series] = []
-    for key, panel in panels.items():
-        mine = [row for row in rows if (row["data"], row["metric"]) == key]
-        x = tuple(float(row["draws"]) for row in mine)
-        for column, name in (
-            ("mean", "average over the draws"),
-            ("mean_predictor", "mean predictor"),
+    has_several_data = len({name for name, _ in expectations}) > 1
+    metric_series: list[Series] = []
+    sd_series: list[Series] = []
+    levels = {}
+    for (name, metric), group in group_rows(rows, "data", "metric").items():
+        expectation = expectations[name, metric]
+        panel = (f"{name}, " if has_several_data else "") + metric_named(metric).title
+        levels[panel] = expectation.mean
+        draws = tuple(float(row["draws"]) for row in group)
+        for title, column, sd_column in (
+            ("average over the draws", "mean", "sd"),
+            ("mean predictor", "mean_predictor", "mean_predictor_sd"),
         ):
-            error = "sd" if column == "mean" else "mean_predictor_sd"
-            y = tuple(row[column] for row in mine)
-            low = tuple(row[column] - row[error] for row in mine)
-            high = tuple(row[column] + row[error] for row in mine)
-            by_draws.append(Series(name, x, y, low, high, panel))
-        spread.append(
-            Series("measured", x[:-1], tuple(row["sd"] for row in mine[:-1]), panel=panel)
-        )
-        sd = found[key].standard_deviation
-        spread.append(Series("sd/sqrt(draws)", x, tuple(sd / np.sqrt(x)), panel=panel))
-    out = {
+            y = tuple(row[column] for row in group)
+            low = tuple(row[column] - row[sd_column] for row in group)
+            high = tuple(row[column] + row[sd_column] for row in group)
+            metric_series.append(Series(title, draws, y, low, high, panel))
+        # The standard deviation for all draws is 0.
+        measured = tuple(row["sd"] for row in group[:-1])
+        expected = tuple(expectation.standard_deviation / np.sqrt(draws))
+        sd_series.append(Series("measured", draws[:-1], measured, panel=panel))
+        sd_series.append(Series("sd/sqrt(draws)", draws, expected, panel=panel))
+    axis = "Draws from the posterior"
+    figures = {
         "draws": SeriesDisplay(
-            tuple(by_draws),
-            "Metric of the draws on average, and of their mean predictor, by number of draws",
-            "Draws from the posterior",
+            tuple(metric_series),
+            "Average metric of the draws, and metric of the mean predictor",
+            axis,
             "Metric",
-            level={panel: found[key].mean for key, panel in panels.items()},
+            level=levels,
             level_name="all draws",
         ),
     }
-    # Where the draws differ at all.
-    if shown := above_zero(spread):
+    if visible := panels_above_zero(sd_series):
         title = "Standard deviation of the average over the draws"
-        axes = ("Draws from the posterior", "Standard deviation")
-        out["spread"] = SeriesDisplay(shown, title, *axes, log_y=True)
-    return out
+        figures["spread"] = SeriesDisplay(visible, title, axis, "Standard deviation", log_y=True)
+    return figures
 
 
-def _said(key: tuple[str, str], whole: PosteriorExpectation) -> str:
-    """Say what the expectation is, what the mean predictor has, and what a few draws tell."""
-    known = int(np.isfinite(whole.values).sum())
-    out = (
-        f"{metric_named(key[1]).title} on {key[0]}: {whole.mean:.4g} \u00b1 "
-        f"{whole.standard_error:.2g} in expectation over {known} draws. {_beside(whole)}"
+def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
+    """Report the expectation, the mean predictor, and the error with a typical number of draws."""
+    n_draws = _n_finite(expectation)
+    conclusion = (
+        f"{metric_named(metric).title} on {name}: the expectation over {n_draws} draws is "
+        f"{expectation.mean:.4g} \u00b1 {expectation.standard_error:.2g}. "
+        f"{_compare_mean_predictor(expectation)}"
     )
-    # By the formula: subsets of the draws there are agree the more, the larger a part they are.
-    few = whole.standard_deviation / np.sqrt(_FEW)
-    if known <= _FEW or few == 0:
-        return out
-    return f"{out} {_FEW} draws tell the expectation to \u00b1 {few:.2g}."
+    # The SD over subsets is too small if a subset contains a large part of the draws.
+    error = expectation.standard_deviation / np.sqrt(_TYPICAL_DRAWS)
+    if n_draws <= _TYPICAL_DRAWS or error == 0:
+        return conclusion
+    return f"{conclusion} The standard error with {_TYPICAL_DRAWS} draws is {error:.2g}."
 
 
-def _beside(whole: PosteriorExpectation) -> str:
-    """Compare the mean predictor with the expectation."""
-    if np.isnan(whole.of_mean):
-        return "The mean predictor has no value."
-    if np.isclose(whole.of_mean, whole.mean, rtol=1e-12, atol=0.0):
-        return "The mean predictor has the same."
-    side = "lower" if whole.of_mean < whole.mean else "higher"
+def _compare_mean_predictor(expectation: PosteriorExpectation) -> str:
+    of_mean = expectation.mean_predictor_value
+    if np.isnan(of_mean):
+        return "The metric of the mean predictor is undefined."
+    if np.isclose(of_mean, expectation.mean, rtol=1e-12, atol=0.0):
+        return "The mean predictor has the same value."
+    relation = "lower" if of_mean < expectation.mean else "higher"
     return (
-        f"The mean predictor has {whole.of_mean:.4g}, {side} by "
-        f"{abs(whole.of_mean - whole.mean):.2g}: the expectation is not the metric of the averaged "
-        "model."
+        f"The mean predictor has {of_mean:.4g}, {relation} by "
+        f"{abs(of_mean - expectation.mean):.2g}: the expectation differs from the metric of the "
+        "averaged predictions."
     )
 
 
-def _notes(parts: dict[str, Predictions], found: Iterable[PosteriorExpectation]) -> tuple[str, ...]:
-    reasons = dict.fromkeys(whole.reason for whole in found if whole.reason)
-    drawn = (*reasons, _SPREAD_SAID, _SUBSETS_SAID)
-    if SIMULATED not in parts:
-        return drawn
-    return (*drawn, _HOW)
+def _notes(
+    datasets: Mapping[str, Predictions], expectations: Iterable[PosteriorExpectation]
+) -> tuple[str, ...]:
+    reasons = dict.fromkeys(e.reason for e in expectations if e.reason)
+    notes = (*reasons, _SD_NOTE, _SUBSETS_NOTE)
+    return (*notes, _SIMULATION_NOTE) if SIMULATED in datasets else notes
 
 
-_HOW: Final = "The posterior is simulated: Gaussian weights of a softmax regression."
-_SPREAD_SAID: Final = (
-    "The spread is that of the draws on these samples; it says nothing of other samples."
+_SIMULATION_NOTE: Final = "The posterior is simulated: a softmax regression with Gaussian weights."
+_SD_NOTE: Final = (
+    "The standard deviation is over the draws. It does not include the sampling error of the data."
 )
-_SUBSETS_SAID: Final = (
-    "Subsets are drawn without replacement from the draws there are, so that the measured spread "
-    "is smaller than sd/sqrt(draws) where a subset is a large part of them."
+_SUBSETS_NOTE: Final = (
+    "Subsets are drawn without replacement from the available draws, so the measured standard "
+    "deviation is below sd/sqrt(draws) if a subset contains a large part of them."
 )
 
 #: The study in the catalogue.
 POSTERIOR: Final = StudyEntry(
     name="posterior",
     title="Expectation over a posterior",
-    question="How good is a model drawn from the posterior, and how many draws tell?",
-    source=f"Zhou et al. (2025), eq. 37-38, {PAPER}",
+    question=(
+        "What is the expected metric of a model drawn from the posterior, and how many draws are "
+        "needed to estimate it?"
+    ),
+    source=f"Zhou et al. (2025), eq. 37-38, {PAPER_URL}",
     run=study_posterior,
     quick={"repeats": 20},
     captions={
         "expectations": "± is the standard error for independent draws.",
-        OVER_MODELS: CAPTION,
+        OVER_MODELS: OVER_MODELS_CAPTION,
         "results": "Mean and standard deviation over subsets of the draws.",
-        "draws": "The bands are one standard deviation over subsets of that many draws.",
+        "draws": "Bands: one standard deviation over subsets of this number of draws.",
     },
     glossary={
         "Expectation": (
-            "Mean over models drawn from the posterior of the metric of each model, with the "
-            "confidence and the loss of that model."
+            "Mean, over models drawn from the posterior, of the metric of each model with its own "
+            "confidence and loss."
         ),
-        "Mean predictor": "The model whose class probabilities are the mean over the draws.",
-        **{word: WORDS[word] for word in ("AURC", "AUGRC", "SD")},
+        "Mean predictor": "Classifier whose class probabilities are the mean over the draws.",
+        **{term: GLOSSARY[term] for term in ("AURC", "AUGRC", "SD")},
     },
 )

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups, equal_width_bins
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import ClassView, Scored
-from abstain._foundation.weights import rescaled
+from abstain._foundation.tie_groups import TieGroups, equal_width_bins
+from abstain._foundation.weights import rescale_weights
 from abstain.calibration import Temperature
 from abstain.confidence import score as named_score
 from abstain.curves.reliability import (
@@ -21,9 +21,9 @@ from abstain.curves.reliability import (
 )
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.evaluation.counted_rows import counted
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import METRICS, Need
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, FloatArray
@@ -34,7 +34,7 @@ _FEW, _FEW_FAILURES = 1000, 20
 
 
 @dataclass(frozen=True)
-class BeforeAfter:
+class MetricChange:
     """One number before and after calibration.
 
     Attributes
@@ -86,8 +86,8 @@ class CalibrationCheck:
     name: str
     n: int
     failures: int
-    numbers: tuple[BeforeAfter, ...]
-    floor: float
+    changes: tuple[MetricChange, ...]
+    expected_ece: float
     reliability_before: ReliabilityCurve | None
     reliability_after: ReliabilityCurve
     consistent_low: FloatArray
@@ -95,13 +95,13 @@ class CalibrationCheck:
     note: str = ""
 
     @property
-    def ece(self) -> BeforeAfter:
+    def ece(self) -> MetricChange:
         """The expected calibration error, the first of the numbers."""
-        return self.numbers[0]
+        return self.changes[0]
 
-    def number(self, metric: str) -> BeforeAfter:
+    def change(self, metric: str) -> MetricChange:
         """Return one number by name, before and after."""
-        known = {number.metric: number for number in self.numbers}
+        known = {number.metric: number for number in self.changes}
         if metric not in known:
             listed = ", ".join(map(repr, known))
             raise UnknownNameError(
@@ -123,10 +123,10 @@ class CalibrationCheck:
                 "change": x.after - x.before,
                 "reason": x.reason,
             }
-            for x in self.numbers
+            for x in self.changes
         ]
         table = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
-        return in_library(table, backend)
+        return convert_frame(table, backend)
 
     def __str__(self) -> str:
         """Say it in plain sentences."""
@@ -134,7 +134,7 @@ class CalibrationCheck:
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
         said = (
             f"{self.name}: ECE{before} {ece.after:.4f} after, on {self.n} samples. A perfectly "
-            f"calibrated score would show about {self.floor:.4f} here."
+            f"calibrated score would show about {self.expected_ece:.4f} here."
         )
         return f"{said} {self.note}".strip()
 
@@ -209,11 +209,11 @@ def calibration_check(
         raise InputError(
             f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
         )
-    predictions, loss = counted(predictions, loss)
+    predictions, loss = positive_weight_rows(predictions, loss)
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
-    view, w = predictions.view(), rescaled(predictions.weight)
+    view, w = predictions.view(), rescale_weights(predictions.weight)
     before = Scored(own.values, losses, w, own.probability, view)
     after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None
@@ -221,10 +221,10 @@ def calibration_check(
     low, high = _consistent(curves[-1])
     return CalibrationCheck(
         name=new.name,
-        n=after.groups.n,
+        n=after.groups.n_samples,
         failures=int(np.count_nonzero(losses)),
-        numbers=_numbers(before, after, calibrated),
-        floor=_floor(after.probability_groups),
+        changes=_numbers(before, after, calibrated),
+        expected_ece=_floor(after.probability_groups),
         reliability_before=curves[0] if known else None,
         reliability_after=curves[-1],
         consistent_low=low,
@@ -238,7 +238,7 @@ def _floor(groups: TieGroups) -> float:
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
     spread = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
-    return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total)
+    return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total_weight)
 
 
 def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
@@ -255,7 +255,7 @@ def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
 
 def _note(after: Scored, calibrated: CalibratedScore) -> str:
     said = []
-    n, failures = after.groups.n, after.failures
+    n, failures = after.groups.n_samples, after.n_failures
     if n < _FEW or failures < _FEW_FAILURES:
         said.append(
             f"Only {n} samples and {failures} failures: these numbers are uncertain, and ECE is "
@@ -278,12 +278,14 @@ def _tempered(
     return ClassView(view.labels, view.prediction, view.classes, np.exp(log_p), log_p)
 
 
-def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tuple[BeforeAfter, ...]:
+def _numbers(
+    before: Scored, after: Scored, calibrated: CalibratedScore
+) -> tuple[MetricChange, ...]:
     """Return what of the catalogue a calibration may change, and two numbers of being right."""
     of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
     metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
-    metrics.append(METRICS[PRIMARY])
-    if isinstance(calibrated.calibration, Temperature) and after.view is not None:
+    metrics.append(METRICS[DEFAULT_METRIC])
+    if isinstance(calibrated.calibration, Temperature) and after.class_view is not None:
         of_classes = (m for m in METRICS.values() if m.identity.family == "classifier")
         metrics += [m for m in of_classes if Need.PROBABILITIES in m.measurement.needs]
     out = []
@@ -301,23 +303,23 @@ def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tupl
     return tuple(out)
 
 
-def _pair(name: str, title: str, before: Measured, after: Measured) -> BeforeAfter:
+def _pair(name: str, title: str, before: MetricValue, after: MetricValue) -> MetricChange:
     said = [f"{when}: {x.reason}" for when, x in (("before", before), ("after", after)) if x.reason]
-    return BeforeAfter(name, title, before.value, after.value, "; ".join(said))
+    return MetricChange(name, title, before.value, after.value, "; ".join(said))
 
 
-def _no_probability() -> Measured:
+def _no_probability() -> MetricValue:
     return undefined("the score is no probability")
 
 
-def _brier(s: Scored) -> Measured:
+def _brier(s: Scored) -> MetricValue:
     if s.probability is None:
         return _no_probability()
     p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
-    return Measured(float(np.average((p - (1.0 - loss)) ** 2, weights=s.weight)))
+    return MetricValue(float(np.average((p - (1.0 - loss)) ** 2, weights=s.weight)))
 
 
-def _nll(s: Scored) -> Measured:
+def _nll(s: Scored) -> MetricValue:
     if s.probability is None:
         return _no_probability()
     p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
@@ -328,4 +330,4 @@ def _nll(s: Scored) -> Measured:
     # Where a probability is 0 or 1 its logarithm stands beside a factor of 0.
     inside = np.where((p == 0) | (p == 1), 0.5, p)
     terms = (1.0 - loss) * np.log(inside) + loss * np.log1p(-inside)
-    return Measured(float(np.average(np.where(inside == p, -terms, 0.0), weights=s.weight)))
+    return MetricValue(float(np.average(np.where(inside == p, -terms, 0.0), weights=s.weight)))

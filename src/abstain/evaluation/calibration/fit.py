@@ -1,4 +1,4 @@
-"""`calibrate`: a confidence score to one whose numbers are probabilities of being right."""
+"""Fit calibrations of confidence scores (`calibrate`)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -13,8 +13,13 @@ from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
 from abstain.confidence.softmax_scores import MSR
 from abstain.errors import InputError, MissingInputError, suggest
-from abstain.evaluation.calibration.score import CalibratedScore, On, clipped, what
-from abstain.evaluation.counted_rows import counted
+from abstain.evaluation.calibration.score import (
+    CalibratedScore,
+    InputKind,
+    calibration_input,
+    clip_to_limits,
+)
+from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -45,48 +50,50 @@ def calibrate(
 ) -> CalibratedScore:
     """Fit a calibration of a confidence score on held-out predictions.
 
-    Answers: how likely is an answer right, given its confidence?
+    Answers: how probable is it that an answer with this confidence is correct?
 
     Parameters
     ----------
     score : str or fitted score
-        A confidence column, a name of the catalogue (``abstain list scores``), or a state with
+        A confidence column, a registered score (``abstain list scores``), or a state with
         ``score(predictions)``.
     predictions : Predictions
-        Held out: neither what the model was trained on nor what the result is checked on. Its
-        weights count.
+        Held-out samples: neither the training samples of the model nor the samples that check
+        the calibration. Their weights are used.
     method : {"platt", "isotonic", "histogram", "temperature"}, default="platt"
-        A logistic curve, a curve that never falls, the share right in bins, or the temperature
-        of the softmax, which is for the score "msr" alone.
+        A logistic curve, an isotonic (non-decreasing) curve, the accuracy in bins, or the
+        temperature of the softmax (only for the score "msr").
     loss : str, CostMatrix or array of shape (n,), optional
-        What counts as wrong, in [0, 1]; by default the loss that came with the predictions, else
-        "zero_one". Temperature looks at the labels instead.
+        Loss in [0, 1]; by default the loss of the predictions, else "zero_one". A temperature is
+        fitted to the labels instead.
     name : str, optional
-        By default "SCORE+METHOD".
+        Name of the calibrated score; by default "SCORE+METHOD".
     **options
-        Of the method: `smooth` for "platt"; `bins`, `binning` and `limits` for "histogram".
+        Options of the method: `smooth` for "platt"; `bins`, `binning` and `limits` for
+        "histogram".
 
     Returns
     -------
     CalibratedScore
-        Goes wherever a score does: ``evaluate(test, scores=[calibrated])``.
+        All functions that accept a score accept it: ``evaluate(test, scores=[calibrated])``.
 
     Raises
     ------
     InputError
-        If the method or an option does not exist, or temperature is asked of another score.
+        If the method or an option does not exist, or if `method` is "temperature" and the score
+        is not "msr".
     DomainError
-        If a loss is outside [0, 1], or a label has no class or probability 0 and temperature is
-        asked for.
+        If a loss is outside [0, 1]. For a temperature: if a label has no class or has
+        probability 0.
     MissingInputError
-        If the predictions lack what the score needs.
+        If the predictions do not have the inputs of the score.
 
     Notes
     -----
-    Platt scaling is fitted on log-odds where the score is a probability, so that it can leave a
-    calibrated score as it is, and on the score's own values otherwise. Probabilities that are
-    stored as exactly 0 or 1 are then taken as the outermost others, which `note` says. Cost: one
-    sort, temperature 20 to 40 passes over the logits.
+    If the score is a probability, Platt scaling is fitted on its log-odds, so that a calibrated
+    score stays unchanged; otherwise it is fitted on the values of the score. Probabilities of
+    exactly 0 or 1 are replaced by the outermost other probabilities, and `note` reports this.
+    Cost: one sort; for a temperature 20 to 40 passes over the logits.
 
     Examples
     --------
@@ -98,50 +105,50 @@ def calibrate(
     ('msr+isotonic', [0.75, 0.75])
     """
     checks.one_of(method, "method", CALIBRATIONS)
-    _refuse_unknown(method, options)
-    given: object = name
-    if given is not None and (not isinstance(given, str) or not given):
+    _check_options(method, options)
+    if name is not None and (not isinstance(name, str) or not name):  # type: ignore[redundant-expr]
         raise InputError(f"`name` must be a text that is not empty; got {name!r}")
-    predictions, loss = counted(predictions, loss)
-    # What `select_score` chose; the other candidates need not be kept.
+    predictions, loss = positive_weight_rows(predictions, loss)
+    # Of a result of `select_score`, only the selected state is kept, without its candidates.
     state = getattr(score, "state", None)
     score = state if isinstance(state, FittedScore) else score
-    own = named_score(score, predictions)
-    named = f"{own.name}+{method}" if name is None else name
+    base_score = named_score(score, predictions)
+    name = f"{base_score.name}+{method}" if name is None else name
     if method == "temperature":
         if loss is not None:
-            raise InputError(
-                "`loss` has no meaning for a temperature, which is fitted to the labels; drop it"
-            )
-        cooled = _temperature(score, predictions)
-        return CalibratedScore(named, MSR.name, cooled, "logits", note=cooled.note)
+            raise InputError("`loss` is not used: a temperature is fitted to the labels; drop it")
+        temperature = _fit_temperature(score, predictions)
+        return CalibratedScore(name, MSR.name, temperature, "logits", note=temperature.note)
     losses = per_sample_loss(predictions, loss)
-    on = _on(own, method)
-    x = what(own, on, score, predictions)
-    limits, said = _limits(x) if on == "log_odds" else (None, "")
-    fitted = _FITS[method](clipped(x, limits), losses, weight=predictions.weight, **options)
-    note = "; ".join(part for part in (said, fitted.note) if part)
-    return CalibratedScore(named, score, fitted, on, limits, note)
+    input_kind = _input_kind(base_score, method)
+    x = calibration_input(base_score, input_kind, score, predictions)
+    limits, limits_note = _finite_limits(x) if input_kind == "log_odds" else (None, "")
+    calibration = _FITS[method](
+        clip_to_limits(x, limits), losses, weight=predictions.weight, **options
+    )
+    note = "; ".join(text for text in (limits_note, calibration.note) if text)
+    return CalibratedScore(name, score, calibration, input_kind, limits, note)
 
 
-def _refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
-    known = _OPTIONS[method]
+def _check_options(method: str, options: Mapping[str, Any]) -> None:
+    valid_options = _OPTIONS[method]
     for name in options:
-        if name not in known:
-            has = ", ".join(f"`{option}`" for option in known) or "none"
+        if name not in valid_options:
+            listed = ", ".join(f"`{option}`" for option in valid_options) or "none"
+            hint = suggest(name, valid_options)
             raise InputError(
-                f"the method {method!r} has no option {name!r}.{suggest(name, known)} It has {has}."
+                f"the method {method!r} has no option {name!r}.{hint} Its options: {listed}."
             )
 
 
-def _on(own: ConfidenceScore, method: str) -> On:
-    """Choose what of the score is calibrated: a probability has log-odds and equal widths."""
-    if own.probability is None or method == "isotonic":
+def _input_kind(score: ConfidenceScore, method: str) -> InputKind:
+    """Select the quantity to calibrate: Platt uses log-odds, bins use probabilities."""
+    if score.probability is None or method == "isotonic":
         return "values"
     return "log_odds" if method == "platt" else "probability"
 
 
-def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
+def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
     if not isinstance(score, str) or score != MSR.name or score in (predictions.confidence or {}):
         raise InputError(
             "`method='temperature'` calibrates the softmax, that is the score 'msr'; got "
@@ -150,23 +157,30 @@ def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
     scores, codes = predictions.class_scores, predictions.label_codes
     if scores is None:
         raise MissingInputError(
-            "a temperature needs class scores; give `logits` or `probabilities`"
+            "a temperature needs class scores; pass `logits` or `probabilities`"
         )
-    hint = "No temperature makes a sample of no known class likely: leave them out with `subset`."
-    checks.refuse("labels", "must name a class", codes, codes < 0, hint=hint)
+    hint = (
+        "The likelihood of an unknown class is 0 at every temperature: exclude these samples with "
+        "`subset`."
+    )
+    checks.reject_entries("labels", "must name a class", codes, codes < 0, hint=hint)
     return temperature_of(scores, codes, predictions.weight)
 
 
-def _limits(x: FloatArray) -> tuple[tuple[float, float] | None, str]:
-    """Return the outermost log-odds that are numbers, where some are not."""
-    known = np.abs(x) < CERTAIN
-    share = 1.0 - float(known.mean())
-    if share == 0 or not known.any():
+def _finite_limits(log_odds: FloatArray) -> tuple[tuple[float, float] | None, str]:
+    """Return the range of the finite log-odds and a note; (None, "") if all are finite or none."""
+    is_finite = np.abs(log_odds) < CERTAIN
+    infinite_share = 1.0 - float(is_finite.mean())
+    if infinite_share == 0 or not is_finite.any():
         return None, ""
-    low, high = float(x[known].min()), float(x[known].max())
-    ends = [f"{end:.3g}" for end, met in ((low, x <= -CERTAIN), (high, x >= CERTAIN)) if met.any()]
-    said = (
-        f"{share:.1%} of the scores are probabilities of exactly 0 or 1, taken as log-odds "
-        f"{' and '.join(ends)}"
+    low, high = float(log_odds[is_finite].min()), float(log_odds[is_finite].max())
+    replacements = []
+    if (log_odds <= -CERTAIN).any():
+        replacements.append(f"{low:.3g}")
+    if (log_odds >= CERTAIN).any():
+        replacements.append(f"{high:.3g}")
+    note = (
+        f"{infinite_share:.1%} of the scores are probabilities of exactly 0 or 1, replaced by "
+        f"log-odds {' and '.join(replacements)}"
     )
-    return (low, high), said
+    return (low, high), note

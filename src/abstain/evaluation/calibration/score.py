@@ -1,4 +1,4 @@
-"""`CalibratedScore`: a confidence score whose numbers are probabilities of being right."""
+"""Confidence scores that are calibrated probabilities of a correct prediction."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import json_records, records
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.calibration import Calibration, Platt, Temperature, from_json
 from abstain.confidence import SCORES, ConfidenceScore, FittedScore, ScoreState, from_arrays
 from abstain.confidence import score as named_score
@@ -17,31 +17,32 @@ from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
 
-On = Literal["logits", "log_odds", "values", "probability"]
-_FIELDS = ("name", "base", "on", "limits", "note", "calibration")
+InputKind = Literal["logits", "log_odds", "values", "probability"]
 _KIND = "calibrated_score"
-_BASE = "base."
+#: Prefix of the names of the arrays of the base score in an archive.
+_BASE_PREFIX = "base."
 
 
 @dataclass(frozen=True)
 class CalibratedScore:
-    """A confidence score with a fitted calibration; takes its place wherever scores go.
+    """A confidence score with a fitted calibration.
+
+    All functions that accept a fitted score accept it.
 
     Attributes
     ----------
     name : str
-        The name that results carry, such as "msr+platt".
+        Name of the score in results, such as "msr+platt".
     base : str or fitted score
-        What is calibrated: a name, or a state with ``score(predictions)``.
+        The calibrated score: a name, or a state with ``score(predictions)``.
     calibration : Temperature, Platt, Isotonic or Binning
-        The fitted state.
-    on : {"logits", "log_odds", "values", "probability"}
-        What of the base score the calibration takes.
+        The fitted calibration.
+    input_kind : {"logits", "log_odds", "values", "probability"}
+        Input of the calibration: the quantity of the base score to which it is applied.
     limits : (float, float) or None
-        Log-odds are clipped to these, where probabilities of exactly 0 or 1 were among those
-        fitted on.
+        Bounds to which log-odds are clipped, if the fit included probabilities of exactly 0 or 1.
     note : str
-        What to know about the fit, or empty.
+        Remark about the fit, or empty.
 
     Examples
     --------
@@ -57,30 +58,31 @@ class CalibratedScore:
     name: str
     base: str | ScoreState
     calibration: Calibration
-    on: On
+    input_kind: InputKind
     limits: tuple[float, float] | None = None
     note: str = ""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples; labels are not looked at.
+        """Return the confidences of other samples; labels are ignored.
 
         Parameters
         ----------
         predictions : Predictions
-            With what the base score needs.
+            Predictions with the inputs of the base score.
 
         Returns
         -------
         ConfidenceScore
-            `probability` is the calibrated probability of being right. `values` rank: under Platt
-            and temperature the log-odds, which do not round to ties near 1 (under a Platt slope
-            that is not above 0 the base score itself, whose order the curve would turn); under
-            isotonic and histogram the probabilities, ties and all.
+            `probability` is the calibrated probability of a correct prediction. `values` rank
+            the samples. For Platt scaling and temperature they are log-odds, which have no
+            rounding ties near 1. For a Platt slope of at most 0 they are the base score, because
+            the logistic curve would reverse its order. For isotonic and histogram calibration
+            they are the probabilities, including ties.
 
         Raises
         ------
         MissingInputError
-            The predictions lack what the base score needs.
+            If the predictions do not have the inputs of the base score.
 
         Examples
         --------
@@ -91,62 +93,70 @@ class CalibratedScore:
         [0.75, 0.75, 0.75, 0.75]
         """
         if isinstance(self.calibration, Temperature):
-            T = self.calibration.temperature
-            tempered = named_score(str(self.base), predictions, temperature=T)
+            temperature = self.calibration.temperature
+            tempered = named_score(str(self.base), predictions, temperature=temperature)
             return ConfidenceScore(self.name, tempered.values, tempered.probability)
-        own = named_score(self.base, predictions)
-        x = what(own, self.on, self.base, predictions)
-        p = self.calibration.apply(clipped(x, self.limits))
-        values = p
+        base_score = named_score(self.base, predictions)
+        x = calibration_input(base_score, self.input_kind, self.base, predictions)
+        probability = self.calibration.apply(clip_to_limits(x, self.limits))
+        values = probability
         if isinstance(self.calibration, Platt):
-            values = _log_odds(self.calibration, x) if self.calibration.slope > 0 else own.values
-        return ConfidenceScore(self.name, values, p)
+            is_increasing = self.calibration.slope > 0
+            values = _platt_log_odds(self.calibration, x) if is_increasing else base_score.values
+        return ConfidenceScore(self.name, values, probability)
 
     def to_json(self) -> str:
-        """Return it as a JSON text that `from_json` reads back exactly."""
+        """Return a JSON text from which `from_json` restores the score exactly."""
         if not isinstance(self.base, str):
             hint = (
-                "save all by `abstain.save` to a file that ends in '.npz'"
+                "save it with `abstain.save` to a file that ends in '.npz'"
                 if isinstance(self.base, FittedScore)
-                else "save the `.calibration` alone"
+                else "save only its `.calibration`"
             )
-            raise InputError(f"the score {self.base.name!r} is no text; {hint}")
-        return json.dumps(self._plain(self.base), allow_nan=False)
+            raise InputError(f"the base score {self.base.name!r} cannot be written as JSON; {hint}")
+        return json.dumps(self._json_fields(self.base), allow_nan=False)
 
-    def _plain(self, base: Any) -> dict[str, Any]:
-        own = {field: getattr(self, field) for field in _FIELDS}
-        state = json.loads(self.calibration.to_json())
-        return {"kind": _KIND, "format": 1, **own, "base": base, "calibration": state}
+    def _json_fields(self, base: Any) -> dict[str, Any]:
+        return {
+            "kind": _KIND,
+            "format": 1,
+            "name": self.name,
+            "base": base,
+            "on": self.input_kind,
+            "limits": self.limits,
+            "note": self.note,
+            "calibration": json.loads(self.calibration.to_json()),
+        }
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what is stored of it and of the fitted score that it calibrates.
+        """Return the JSON fields, and the arrays of the fitted base score.
 
-        Plain values, such as JSON holds, and arrays by their place: "base.means".
+        The names of the arrays begin with "base.", such as "base.means".
         """
         if not isinstance(self.base, FittedScore):
-            raise InputError("only a calibrated fitted score has arrays; use `to_json`")
+            raise InputError("only a calibration of a fitted score has arrays; use `to_json`")
         plain, arrays = self.base.to_arrays()
-        return self._plain(plain), {_BASE + name: x for name, x in arrays.items()}
+        return self._json_fields(plain), {_BASE_PREFIX + name: x for name, x in arrays.items()}
 
     @classmethod
     def from_arrays(
         cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> "CalibratedScore":
-        """Make it from what `to_arrays` gave, field by field checked."""
+        """Restore a score from the result of `to_arrays`; all fields are validated."""
         for name in arrays:
-            if not name.startswith(_BASE):
-                json_records.refuse(f"`{name}` is no field of a calibrated score")
+            if not name.startswith(_BASE_PREFIX):
+                json_records.raise_error(f"`{name}` is no field of a calibrated score")
         base = plain.get("base")
         if not isinstance(base, Mapping):
-            json_records.refuse(
-                f"the field `base` must be an object; got {json_records.shown(base)}"
+            json_records.raise_error(
+                f"the field `base` must be an object; got {json_records.short_repr(base)}"
             )
-        own = {name.removeprefix(_BASE): x for name, x in arrays.items()}
-        return _read({**plain, "base": from_arrays(base, own)})
+        base_arrays = {name.removeprefix(_BASE_PREFIX): x for name, x in arrays.items()}
+        return _parse_fields({**plain, "base": from_arrays(base, base_arrays)})
 
     @classmethod
     def from_json(cls, text: str) -> "CalibratedScore":
-        """Read back what `to_json` gave.
+        """Restore a score from the result of `to_json`.
 
         Parameters
         ----------
@@ -156,13 +166,13 @@ class CalibratedScore:
         Returns
         -------
         CalibratedScore
-            Equal to the one that was written, to the last digit.
+            Exactly equal to the score that was written.
 
         Raises
         ------
         InputError
-            If the text is no JSON of that kind, or a field is missing, unknown, there twice, of
-            the wrong type or impossible. The field is named.
+            If the text is not JSON of this kind, or if a field is missing, unknown, duplicate or
+            invalid. The message names the field.
 
         Examples
         --------
@@ -173,23 +183,23 @@ class CalibratedScore:
         True
         """
         try:
-            found = json_records.parsed(text)
-            base = found.get("base", "")
-            if not isinstance(base, str) or ("base" in found and not base):
+            fields = json_records.parse_object(text)
+            base = fields.get("base", "")
+            if not isinstance(base, str) or ("base" in fields and not base):
                 rule = "the field `base` must be the name of a score"
-                json_records.refuse(f"{rule}; got {json_records.shown(base)}")
-            return _read(found)
+                json_records.raise_error(f"{rule}; got {json_records.short_repr(base)}")
+            return _parse_fields(fields)
         except InputError as error:
             raise InputError(f"`text` is not the JSON of a calibrated score: {error}") from None
 
 
 @dataclass(frozen=True)
-class _Saved:
+class _SavedFields:
     """The fields of a file."""
 
-    name: records.Text
+    name: records.NonEmptyText
     base: Any
-    on: On
+    on: InputKind
     limits: tuple[records.Number, records.Number] | None
     note: str
     calibration: dict[str, Any]
@@ -197,60 +207,69 @@ class _Saved:
     def __post_init__(self) -> None:
         records.check(self)
         if self.limits is not None and self.limits[0] > self.limits[1]:
-            json_records.refuse("the field `limits` must be two numbers, the smaller one first")
+            json_records.raise_error(
+                "the field `limits` must be two numbers, the smaller one first"
+            )
 
 
-def _read(given: Mapping[str, Any]) -> CalibratedScore:
-    """Return the calibrated score of the fields of a file, each checked but the base."""
-    found = dict(given)
-    json_records.take_kind(found, (_KIND,))
-    json_records.take_version(found, "format", (1,))
-    own = records.read(_Saved, found, "a calibrated score")
-    state = from_json(json.dumps(own.calibration))
-    if isinstance(state, Temperature) != (own.on == "logits"):
-        json_records.refuse(f"the field `on` must fit the calibration; got {own.on!r}")
-    return CalibratedScore(own.name, own.base, state, own.on, own.limits, own.note)
-
-
-def _log_odds(platt: Platt, x: FloatArray) -> FloatArray:
-    """Return the log-odds of being right, of samples beyond the limits too, all finite."""
-    most = np.finfo(np.float64).max
-    with np.errstate(over="ignore"):
-        out: FloatArray = platt.slope * x.astype(np.float64) + platt.intercept
-    return np.clip(out, -most, most)
-
-
-def what(
-    own: ConfidenceScore, on: On, base: str | ScoreState, predictions: Predictions
-) -> FloatArray:
-    """Return what of a score the calibration takes, shape (n,)."""
-    if on == "values":
-        return np.asarray(own.values)
-    if own.probability is None:
-        raise MissingInputError(
-            f"the score {own.name!r} was a probability where it was calibrated; here it is not "
-            "within [0, 1]"
-        )
-    if on == "probability":
-        return np.asarray(own.probability)
-    if isinstance(base, str) and _in_log_odds(base, predictions):
-        return np.asarray(own.values)
-    log_odds: FloatArray = special.logit(own.probability.astype(np.float64))
-    return np.clip(log_odds, -CERTAIN, CERTAIN)
-
-
-def _in_log_odds(name: str, predictions: Predictions) -> bool:
-    """Whether a score of the catalogue has log-odds as values, finer than its probability."""
-    entry = SCORES.get(name.partition("@")[0])
-    return name not in (predictions.confidence or {}) and (
-        entry is not None and entry.unit == "log-odds"
+def _parse_fields(fields: Mapping[str, Any]) -> CalibratedScore:
+    """Validate the fields of a file, except `base`, and return the calibrated score."""
+    fields = dict(fields)
+    json_records.pop_kind(fields, (_KIND,))
+    json_records.pop_version(fields, "format", (1,))
+    saved = records.from_fields(_SavedFields, fields, "a calibrated score")
+    calibration = from_json(json.dumps(saved.calibration))
+    if isinstance(calibration, Temperature) != (saved.on == "logits"):
+        json_records.raise_error(f"the field `on` must fit the calibration; got {saved.on!r}")
+    return CalibratedScore(
+        name=saved.name,
+        base=saved.base,
+        calibration=calibration,
+        input_kind=saved.on,
+        limits=saved.limits,
+        note=saved.note,
     )
 
 
-def clipped(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
-    """Return the numbers within the limits."""
+def _platt_log_odds(platt: Platt, x: FloatArray) -> FloatArray:
+    """Return finite log-odds of a correct prediction, also for samples beyond the limits."""
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        log_odds: FloatArray = platt.slope * x.astype(np.float64) + platt.intercept
+    return np.clip(log_odds, -largest, largest)
+
+
+def calibration_input(
+    score: ConfidenceScore, kind: InputKind, base: str | ScoreState, predictions: Predictions
+) -> FloatArray:
+    """Return the quantity of the base score that the calibration is applied to, shape (n,)."""
+    if kind == "values":
+        return np.asarray(score.values)
+    if score.probability is None:
+        raise MissingInputError(
+            f"the score {score.name!r} was a probability in the fit of the calibration, but its "
+            "values are not within [0, 1] in these data"
+        )
+    if kind == "probability":
+        return np.asarray(score.probability)
+    if isinstance(base, str) and _has_log_odds(base, predictions):
+        return np.asarray(score.values)
+    log_odds: FloatArray = special.logit(score.probability.astype(np.float64))
+    return np.clip(log_odds, -CERTAIN, CERTAIN)
+
+
+def _has_log_odds(name: str, predictions: Predictions) -> bool:
+    """Return whether a registered score has log-odds as values, finer than its probability."""
+    if name in (predictions.confidence or {}):
+        return False
+    entry = SCORES.get(name.partition("@")[0])
+    return entry is not None and entry.unit == "log-odds"
+
+
+def clip_to_limits(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
+    """Clip the numbers to the limits, if there are any."""
     return x if limits is None else np.clip(x, *limits)
 
 
 json_records.READERS[_KIND] = CalibratedScore.from_json
-json_records.ARCHIVES[_KIND] = CalibratedScore.from_arrays
+json_records.ARCHIVE_READERS[_KIND] = CalibratedScore.from_arrays

@@ -9,13 +9,13 @@ from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
+from abstain.evaluation.cascade.data import AlignedStages, StageRequest, align_stages
 from abstain.evaluation.cascade.record import CascadeChecks
-from abstain.evaluation.findings import wrong_way
-from abstain.evaluation.records import ordered
-from abstain.evaluation.rules.data import named
-from abstain.evaluation.rules.findings import LIKE_CALIBRATION, same_values
-from abstain.inference.intervals import level_of
+from abstain.evaluation.notes import direction_warning
+from abstain.evaluation.records import warnings_first
+from abstain.evaluation.rules.data import name_data_sets
+from abstain.evaluation.rules.notes import LIKE_CALIBRATION, have_same_values
+from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import (
@@ -110,11 +110,13 @@ def check_cascade(
     given: object = cascade
     if not isinstance(given, Cascade):
         raise InputError(f"`cascade` must be a Cascade; got {type(given).__name__}")
-    level = level_of(level)
+    level = check_level(level)
     sets = _sets(data)
-    wanted = Wanted(loss, scores, cascade.stages, cascade.plan.person_error)
-    parts = [aligned(own, replace(wanted, scale=scale), where=name) for name, own in sets]
-    chosen_on = None if calibration is None else aligned(calibration, wanted, where="calibration")
+    wanted = StageRequest(loss, scores, cascade.stages, cascade.plan.person_error)
+    parts = [align_stages(own, replace(wanted, scale=scale), where=name) for name, own in sets]
+    chosen_on = (
+        None if calibration is None else align_stages(calibration, wanted, where="calibration")
+    )
     found = tuple(
         check_decisions(
             cascade, cascade.decide(*part.scores, scale=scale), part.data, name=name, level=level
@@ -129,8 +131,8 @@ def check_cascade(
         checks=found,
         level=level,
         frontier=None if chosen_on is None else _frontier(cascade, chosen_on),
-        findings=ordered([*said, *told]),
-        binary=all(part.data.losses is None or part.data.binary for part in seen),
+        notes=warnings_first([*said, *told]),
+        is_binary=all(part.data.losses is None or part.data.binary for part in seen),
     )
 
 
@@ -141,10 +143,10 @@ def _sets(data: object) -> list[tuple[str, Mapping[str, Any]]]:
         )
     if data and not all(isinstance(own, Mapping) for own in data.values()):
         return [("data", data)]
-    return [(name, own) for _, name, own in named(data) if isinstance(own, Mapping)]
+    return [(name, own) for _, name, own in name_data_sets(data) if isinstance(own, Mapping)]
 
 
-def _frontier(cascade: Cascade, known: Aligned) -> CascadeFrontier | None:
+def _frontier(cascade: Cascade, known: AlignedStages) -> CascadeFrontier | None:
     """Measure again what the cascade was chosen from: the same for the same samples."""
     if known.data.n != cascade.n or known.data.losses is None:
         return None
@@ -169,7 +171,9 @@ def _of_cascade(cascade: Cascade) -> Iterator[Note]:
 
 
 def _of_parts(
-    sets: list[tuple[str, Mapping[str, Any]]], parts: list[Aligned], chosen_on: Aligned | None
+    sets: list[tuple[str, Mapping[str, Any]]],
+    parts: list[AlignedStages],
+    chosen_on: AlignedStages | None,
 ) -> Iterator[Note]:
     known = [] if chosen_on is None else [("calibration", chosen_on)]
     for name, part in [*known, *((n, p) for (n, _), p in zip(sets, parts, strict=True))]:
@@ -180,7 +184,7 @@ def _of_parts(
             if chosen_on is None
             else zip(part.data.confidences, chosen_on.data.confidences, strict=True)
         )
-        if chosen_on is not None and all(same_values(a, b) for a, b in pairs):
+        if chosen_on is not None and all(have_same_values(a, b) for a, b in pairs):
             yield Note.warning(
                 "same_data",
                 f"{name}: This looks like the calibration data itself, on which a cascade looks "
@@ -192,12 +196,12 @@ def _of_parts(
             )
 
 
-def _direction(name: str, part: Aligned) -> Iterator[Note]:
+def _direction(name: str, part: AlignedStages) -> Iterator[Note]:
     """Warn of confidences by which the samples that are answered are the worse ones."""
     for stage in part.stages:
         if stage.loss is None:
             continue
-        said = wrong_way(Scored(stage.score.values, stage.loss), own=stage.score.own)
+        said = direction_warning(Scored(stage.score.values, stage.loss), own=stage.score.own)
         if said:
             yield Note.warning("direction", f"{name}, {stage.name}: {said}")
 

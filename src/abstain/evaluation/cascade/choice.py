@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from abstain._foundation import checks
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.confidence import ScoreState
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
+from abstain.evaluation.cascade.data import AlignedStages, StageRequest, align_stages
 from abstain.predictions import CostMatrix
 from abstain.thresholds.cascade import (
     ERROR,
@@ -145,7 +145,7 @@ def set_cascade(
     (True, [0.2, 0.73, 0.07])
     """
     given = _stages(stages)
-    known = aligned(given, Wanted(loss, scores, scale=scale))
+    known = align_stages(given, StageRequest(loss, scores, scale=scale))
     plan = CascadePlan(
         max_risk=max_risk,
         delta=delta,
@@ -172,24 +172,25 @@ def _capacity(capacity: float | None, per_day: int | None, overflow: float) -> d
         share = 1.0 if capacity is None else capacity
         if share > 1:
             raise InputError(
-                f"{option('capacity')} must be a share in [0, 1], or a number of samples with "
-                f"{option('per_day')}; got {capacity!r}"
+                f"{format_option('capacity')} must be a share in [0, 1], or a number of samples "
+                f"with {format_option('per_day')}; got {capacity!r}"
             )
         return {"capacity": checks.fraction(share, "capacity")}
     if capacity is None:
         raise MissingInputError(
-            f"{option('per_day')} needs {option('capacity')}: how many of these samples the person "
-            "can do"
+            f"{format_option('per_day')} needs {format_option('capacity')}: how many of these "
+            "samples the person can do"
         )
     if capacity != int(checks.number(capacity, "capacity")):
         raise InputError(
-            f"{option('capacity')} must be a whole number of samples with {option('per_day')}; got "
-            f"{capacity!r}. For a share of the samples drop {option('per_day')}"
+            f"{format_option('capacity')} must be a whole number of samples with "
+            f"{format_option('per_day')}; got {capacity!r}. For a share of the samples drop "
+            f"{format_option('per_day')}"
         )
     if capacity > per_day:
         raise DomainError(
-            f"{option('capacity')} must be at most {option('per_day')}, {per_day}; got "
-            f"{capacity!r}. Leave both out where the person can do everything"
+            f"{format_option('capacity')} must be at most {format_option('per_day')}, {per_day}; "
+            f"got {capacity!r}. Leave both out where the person can do everything"
         )
     days = {"reviews": int(capacity), "arrivals": per_day, "overflow": overflow}
     return {"capacity": daily_share(capacity, per_day, overflow=overflow), **days}
@@ -205,7 +206,7 @@ def _prices(costs: Mapping[str, float] | None) -> dict[str, Any]:
     return {"person_cost": costs[PERSON], "error_cost": costs.get(ERROR, 0.0)}
 
 
-def _priced(known: Aligned, costs: Mapping[str, float] | None) -> tuple[CascadeStage, ...]:
+def _priced(known: AlignedStages, costs: Mapping[str, float] | None) -> tuple[CascadeStage, ...]:
     """Return the stages with their costs and what their thresholds are measured in."""
     names = [stage.name for stage in known.stages]
     if costs is not None:

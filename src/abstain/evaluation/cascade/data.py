@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.evaluation.rules.data import as_said, confidence_of
+from abstain.evaluation.rules.data import compute_confidence, set_scale
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.thresholds import scales
 from abstain.thresholds.cascade import PERSON, CascadeData, CascadeStage
@@ -42,7 +42,7 @@ class StageScores:
         """Number of samples."""
         return int(self.score.values.size)
 
-    def rows(self, places: IntArray) -> "StageScores":
+    def select(self, places: IntArray) -> "StageScores":
         """Return the samples at these places, in that order."""
         values, p = self.score.values[places], self.score.probability
         if p is not None:
@@ -54,7 +54,7 @@ class StageScores:
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class AlignedStages:
     """The same samples under every stage."""
 
     stages: tuple[StageScores, ...]
@@ -71,7 +71,7 @@ class Aligned:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class StageRequest:
     """What is asked of the data: which score of each stage, which loss.
 
     `stages` are those of a cascade that exists; `person_error` is what is assumed where nothing is
@@ -96,7 +96,9 @@ class Wanted:
         return known or None
 
 
-def aligned(given: Mapping[str, Any], wanted: Wanted, *, where: str = "") -> Aligned:
+def align_stages(
+    given: Mapping[str, Any], wanted: StageRequest, *, where: str = ""
+) -> AlignedStages:
     """Score what was given for each stage, and bring all to the same samples in the same order."""
     try:
         return _aligned(given, wanted)
@@ -106,7 +108,7 @@ def aligned(given: Mapping[str, Any], wanted: Wanted, *, where: str = "") -> Ali
         raise type(error)(f"{where}: {error}") from error
 
 
-def _aligned(given: Mapping[str, Any], wanted: Wanted) -> Aligned:
+def _aligned(given: Mapping[str, Any], wanted: StageRequest) -> AlignedStages:
     names = [stage.name for stage in wanted.stages] or [name for name in given if name != PERSON]
     for name in wanted.scores or {}:
         checks.one_of(name, "scores", tuple(names))
@@ -131,7 +133,7 @@ def _aligned(given: Mapping[str, Any], wanted: Wanted) -> Aligned:
     # Without labels nobody's losses are looked at.
     wrong = _person(person, found) if known is not None and rate is None else rate or 0.0
     data = CascadeData.of(names, values, known, wrong)
-    return Aligned(tuple(found), data, rate, by_id)
+    return AlignedStages(tuple(found), data, rate, by_id)
 
 
 def _person(person: Any, found: list[StageScores]) -> Array:
@@ -144,7 +146,7 @@ def _person(person: Any, found: list[StageScores]) -> Array:
     return values
 
 
-def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
+def _scores(name: str, given: Any, wanted: StageRequest) -> StageScores:
     """Return what a stage says; a bare pair holds confidences and losses."""
     if isinstance(given, Predictions):
         for field in ("weight", "group"):
@@ -153,8 +155,8 @@ def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
                     f"stage {name!r}: a cascade counts independent samples alike, so its "
                     f"predictions must have no `{field}`; drop it"
                 )
-        own = confidence_of(given, wanted.score(name), where=name)
-        own = as_said(own, wanted.scale) if own.own else own
+        own = compute_confidence(given, wanted.score(name), where=name)
+        own = set_scale(own, wanted.scale) if own.own else own
         labels = None if given.labels is None else to_numpy(given.labels, "labels")
         return StageScores(name, own, per_sample_loss(given, wanted.loss), _ids(given), labels)
     if isinstance(given, tuple):
@@ -167,7 +169,7 @@ def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
         confidence, wrong = given, None
     values = checks.confidence(confidence, f"confidence of {name!r}")
     unit = bool(values.min() >= 0 and values.max() <= 1)
-    own = as_said(ConfidenceScore("", values, values if unit else None, own=True), wanted.scale)
+    own = set_scale(ConfidenceScore("", values, values if unit else None, own=True), wanted.scale)
     return StageScores(name, own, None if wrong is None else to_numpy(wrong, "loss"))
 
 
@@ -182,7 +184,7 @@ def _matched(found: list[StageScores]) -> tuple[list[StageScores], bool]:
     out = [first]
     for stage in found[1:]:
         if by_id:
-            out.append(stage.rows(_places(first, stage)))
+            out.append(stage.select(_places(first, stage)))
             continue
         if stage.n != first.n:
             raise ShapeError(

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
-from abstain.evaluation.records import counted
+from abstain.evaluation.records import format_counts
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import Cascade, CascadeFrontier
 
@@ -16,7 +16,7 @@ CHOSEN_HERE: Final = "chosen here"
 
 
 @dataclass(frozen=True, eq=False)
-class CascadeChecks(InNotebook):
+class CascadeChecks(NotebookDisplay):
     """A cascade and what it achieves on other data sets.
 
     Attributes
@@ -55,13 +55,13 @@ class CascadeChecks(InNotebook):
     checks: tuple[RuleCheck, ...]
     level: float
     frontier: CascadeFrontier | None = None
-    findings: tuple[Note, ...] = ()
-    binary: bool = True
+    notes: tuple[Note, ...] = ()
+    is_binary: bool = True
 
     def __repr__(self) -> str:
         """Say what is there, not the numbers."""
-        warnings = sum(finding.level == "warning" for finding in self.findings)
-        said = counted({"data set": len(self), "warning": warnings})
+        warnings = sum(finding.level == "warning" for finding in self.notes)
+        said = format_counts({"data set": len(self), "warning": warnings})
         return f"CascadeChecks({self.cascade!s}; {said}; .frame() has the numbers)"
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class CascadeChecks(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
     def _calibration(self) -> dict[str, Any]:
         c = self.cascade

@@ -1,71 +1,81 @@
 """The engine of comparison: methods on the same samples, one data set after the other, then all."""
 
-from abstain.evaluation.comparison.across import Blocks, DataPart, FoundRows, across_data
-from abstain.evaluation.comparison.engine import compare, compare_data, joined
+from abstain.evaluation.comparison.across_data_sets import (
+    Blocks,
+    ComparisonTables,
+    DataSetComparison,
+    across_data,
+)
+from abstain.evaluation.comparison.engine import compare, compare_data, join_tables
 from abstain.evaluation.comparison.estimates import mean_estimate
-from abstain.evaluation.comparison.findings import findings_of_blocks, findings_of_data
+from abstain.evaluation.comparison.notes import block_notes, data_set_notes
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.record import Comparison
-from abstain.evaluation.comparison.rows import (
+from abstain.evaluation.comparison.runs import ScoredRun
+from abstain.evaluation.comparison.standings import stabilities, standings
+from abstain.evaluation.comparison.tables import (
     MEAN,
-    AcrossData,
     AggregateRow,
     Agreement,
-    BandOf,
     Estimate,
-    Footing,
     Improvement,
+    MeanRanks,
+    MethodBand,
     NonInferiorityRow,
     PairedDifference,
     Profile,
+    RelationToBest,
     Stability,
     Standing,
-    against,
-    best_first,
-    best_of,
-    footings,
+    best_methods,
+    compute_relations_to_best,
+    pairs_with_best,
+    sort_best_first,
 )
-from abstain.evaluation.comparison.standings import stabilities, standings
-from abstain.evaluation.comparison.units import Unit
-from abstain.evaluation.comparison.variation import Sampled, SampledRows, measured, resampled
+from abstain.evaluation.comparison.values import (
+    MethodValues,
+    RowWeights,
+    compute_values,
+    resample_values,
+)
 
 __all__ = [
     "MEAN",
-    "AcrossData",
     "AggregateRow",
     "Agreement",
-    "BandOf",
     "Blocks",
     "Comparison",
-    "DataPart",
+    "ComparisonTables",
+    "DataSetComparison",
     "Estimate",
-    "Footing",
-    "FoundRows",
     "Improvement",
+    "MeanRanks",
+    "MethodBand",
+    "MethodValues",
     "NonInferiorityRow",
     "PairedDifference",
     "Plan",
     "Profile",
-    "Sampled",
-    "SampledRows",
+    "RelationToBest",
+    "RowWeights",
+    "ScoredRun",
     "Stability",
     "Standing",
-    "Unit",
     "across_data",
-    "against",
-    "best_first",
-    "best_of",
+    "best_methods",
+    "block_notes",
     "compare",
     "compare_data",
-    "findings_of_blocks",
-    "findings_of_data",
-    "footings",
-    "joined",
+    "compute_relations_to_best",
+    "compute_values",
+    "data_set_notes",
+    "join_tables",
     "mean_estimate",
-    "measured",
     "pairs",
-    "resampled",
+    "pairs_with_best",
+    "resample_values",
+    "sort_best_first",
     "stabilities",
     "standings",
 ]

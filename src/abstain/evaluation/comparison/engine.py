@@ -1,4 +1,4 @@
-"""`compare`: is this method really better? Estimates, paired differences and rankings."""
+"""Compare methods on the same samples (`compare`): estimates, paired differences, rankings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -9,20 +9,25 @@ from abstain._foundation import checks
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.comparison.across import Blocks, DataPart, FoundRows, across_data
-from abstain.evaluation.comparison.estimates import bands_of, estimates, non_inferiorities
-from abstain.evaluation.comparison.findings import findings_of_comparison
+from abstain.evaluation.comparison.across_data_sets import (
+    Blocks,
+    ComparisonTables,
+    DataSetComparison,
+    across_data,
+)
+from abstain.evaluation.comparison.estimates import estimates, method_bands, non_inferiorities
+from abstain.evaluation.comparison.notes import comparison_notes
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
+from abstain.evaluation.comparison.runs import ScoredRun, SplitRoles, score_runs
 from abstain.evaluation.comparison.standings import agreements, stabilities, standings
-from abstain.evaluation.comparison.units import Roles, Unit, units_of
-from abstain.evaluation.comparison.variation import SampledRows, measured, resampled
-from abstain.evaluation.findings import sources
-from abstain.evaluation.inputs import metrics_of, read_source, splits_of
-from abstain.evaluation.records import ordered
+from abstain.evaluation.comparison.values import RowWeights, compute_values, resample_values
+from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
+from abstain.evaluation.notes import reading_notes
+from abstain.evaluation.records import warnings_first
 from abstain.metrics import Metric
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
@@ -34,7 +39,7 @@ def compare(
     predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     scores: Sequence[str | ScoreState] | None = None,
-    metrics: Sequence[str] = (PRIMARY,),
+    metrics: Sequence[str] = (DEFAULT_METRIC,),
     level: float = 0.95,
     test: str = "influence",
     bootstrap: int = 0,
@@ -43,94 +48,95 @@ def compare(
     runs: str | None = None,
     methods: str | None = None,
     clustered: bool = False,
-    own_weights: bool = False,
+    per_method_weights: bool = False,
     adjustment: str = "holm",
     margin: float | None = None,
     reference: str | None = None,
     notes: Sequence[str | Note] = (),
     bands: bool = True,
-    literature: bool = False,
+    published_test: bool = False,
     ties: str = "mean",
 ) -> Comparison:
     """Compare methods on the same samples.
 
-    Answers: which method is better, by how much, and is that more than chance? Which rank may
-    each really have?
+    Answers: which method is better, by how much, and is the difference significant? How certain
+    is the rank of each method?
 
     Parameters
     ----------
     predictions : Predictions, or mapping from split to Predictions
-        One data set, or several, as `read_predictions` returns them. Also what `evaluate` opens:
-        a path, a dataframe, arrays by name, a tuple of labels and probabilities.
+        One data set, or several (the return value of `read_predictions`). All inputs of
+        `evaluate` also work: a path, a dataframe, named arrays, a tuple of labels and
+        probabilities.
     scores : sequence of str or fitted scores, optional
-        Names of confidence columns or of the catalogue, and what `abstain.confidence.fit`
-        returned: the methods to compare. By default all names that the predictions allow.
+        The methods to compare: names of confidence columns or of registered scores, and fitted
+        scores from `abstain.confidence.fit`. By default all scores that the predictions allow.
     metrics : sequence of str, default=("augrc",)
-        Names of the catalogue, also with a number of your own such as ``coverage@2risk``.
+        Names of metrics, also with other numbers, such as ``coverage@2risk``.
     level : float, default=0.95
-        Of the intervals; a difference is called found when its adjusted p-value is below
-        1 - level.
+        Confidence level of the intervals. A difference is significant if its adjusted p-value is
+        below 1 - level.
     test : {"influence", "bootstrap", "permutation"}, default="influence"
-        The test that decides. Influence functions need no resampling; metrics without one are
-        decided by the paired bootstrap.
+        Test that decides which differences are significant. Influence functions need no
+        resampling. For metrics without an influence function, the paired bootstrap decides.
     bootstrap : int, default=0
-        Resamples to draw, shared by all methods and runs; 0 for none, unless `test` or a metric
-        needs them, then 1000. They add bootstrap rankings and the paired bootstrap of each pair.
+        Number of resamples, shared by all methods and runs. With 0, resamples are drawn only if
+        `test` or a metric requires them (1000 or more). Resamples add bootstrap rankings and the
+        paired bootstrap test of each pair.
     rng : int, Generator or None, default=0
-        The seed of everything drawn.
+        Seed of all random numbers.
     loss : str, CostMatrix or array of shape (n,), optional
         As in `evaluate`.
     runs : str, optional
-        The column of the splits whose values are runs (seeds); they are averaged.
+        The split column whose values are runs (seeds). Runs are averaged.
     methods : str, optional
-        The column whose values are methods (classifiers) instead of data sets.
+        The split column whose values are methods (classifiers) instead of data sets.
     clustered : bool, default=False
-        Whether samples of one group are not independent.
-    own_weights : bool, default=False
-        Whether methods may weigh the samples differently, such as weight 0 for those that their
-        own classifier got wrong.
+        Whether the samples of one group are dependent.
+    per_method_weights : bool, default=False
+        Whether the weights of a sample may differ between methods, such as weight 0 for the
+        samples that the classifier of the method misclassifies.
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
-        For the number of pairs.
+        Adjustment of the p-values for the number of pairs.
     margin : float, optional
-        Test that every method is at most that much worse than the `reference`.
+        Test that every method is at most this much worse than the `reference`.
     reference : str, optional
-        The method that must not be lost against; goes with `margin`.
+        Reference method of the test of non-inferiority; requires `margin`.
     notes : sequence of str or Note, optional
-        Sentences to carry into the findings.
+        Notes to add to those of the comparison.
     bands : bool, default=True
-        False leaves out the risk-coverage curves.
-    literature : bool, default=False
-        Whether the pairs are also tested as papers do, by Wilcoxon's test on the resamples. Its
-        p-values shrink with the number of resamples, so they decide nothing and `valid` is False;
-        they are for checking published ones.
+        Whether to compute risk-coverage curves with confidence bands.
+    published_test : bool, default=False
+        Whether to run the test of published comparisons as well: Wilcoxon's test on the
+        resamples. Its p-values decrease with the number of resamples, so it never decides and
+        its results have ``valid=False``. It serves to check published p-values.
     ties : {"mean", "min"}, default="mean"
-        Which rank methods of equal value have in `standings`: the mean of theirs, or the lowest, as
-        published tables print it. Tests across data sets take the mean in either case.
+        Rank of tied methods in `standings`: the mean of their ranks, or the lowest one, as in
+        published tables. Tests across data sets always use the mean.
 
     Returns
     -------
     Comparison
-        Estimates, pairs, standings and more, each also a table (`Comparison.frame`).
+        Estimates, pairs, standings and more; `Comparison.frame` returns each as a table.
 
     Raises
     ------
     UnknownNameError
         If a score or metric does not exist.
     InputError
-        If there are fewer than two methods, the samples (or, without `own_weights`, the weights)
-        of two methods do not match, a column for runs or methods does not split the data, or a
-        metric does not apply.
+        If there are fewer than two methods, if the samples of two methods do not match, if their
+        weights differ without `per_method_weights`, if the column of runs or methods does not
+        split the data, or if a metric does not apply.
     DomainError
         If `level` or `margin` is out of range.
 
     Notes
     -----
-    Methods of one data set are compared on the same samples, so what makes a sample hard for
-    all of them cancels. Runs on the same samples are averaged sample by sample; the intervals
-    then speak of these runs on new samples, not of new runs. With `own_weights` a sample moves
-    each method by its share of that method's weight, nothing where it has none; a pair is then
-    still compared on the same draw of samples, of which each method answers for its own. Cost:
-    one sort a method and run, and one product of the (n, methods) matrix of influences.
+    All methods are evaluated on the same samples, so the difficulty that a sample has for all
+    methods cancels. Runs on the same samples are averaged sample by sample. The intervals then
+    refer to the same runs on new samples, not to new runs. With `per_method_weights`, a sample
+    affects each method in proportion to its share of the total weight of that method. Cost: one
+    sort for each method and run, and one product of the (n, methods) matrix of influences.
 
     References
     ----------
@@ -152,7 +158,7 @@ def compare(
     ('good', -0.014, 0.038)
     """
     predictions, notes = read_source(predictions, None, notes)
-    plan = Plan.checked(
+    plan = Plan.from_options(
         level=level,
         test=test,
         bootstrap=bootstrap,
@@ -161,36 +167,42 @@ def compare(
         margin=margin,
         reference=reference,
         bands=bands,
-        literature=literature,
+        published_test=published_test,
         ties=ties,
     )
-    units = units_of(predictions, Roles(runs, methods, clustered, own_weights, scores, loss))
-    found = _found(units, metrics_of(metrics) or [], plan)
-    said = sources(notes, splits_of(predictions).values())
-    return replace(found, findings=ordered((*found.findings, *said)))
+    units = score_runs(
+        predictions, SplitRoles(runs, methods, clustered, per_method_weights, scores, loss)
+    )
+    found = _found(units, parse_metrics(metrics) or [], plan)
+    said = reading_notes(notes, check_splits(predictions).values())
+    return replace(found, notes=warnings_first((*found.notes, *said)))
 
 
-def _found(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Comparison:
+def _found(units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
     """Compare on one data set after the other, then over all."""
     _refuse(units, metrics, plan)
     data = dict.fromkeys(unit.data for unit in units)
     parts = [compare_data([u for u in units if u.data == d], metrics, plan) for d in data]
     by_metric = zip(*(part.sampled for part in parts), strict=True)
     together = across_data([Blocks(own) for own in by_metric], plan)
-    found = findings_of_comparison(units, parts, together, plan)
-    return joined(parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found)
+    found = comparison_notes(units, parts, together, plan)
+    return join_tables(
+        parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found
+    )
 
 
-def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
+def compare_data(
+    units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan
+) -> DataSetComparison:
     """Compare the methods on the runs of one data set."""
-    rows = SampledRows.of(units)
-    sampled = [measured(metric, units, rows) for metric in metrics]
+    rows = RowWeights.from_runs(units)
+    sampled = [compute_values(metric, units, rows) for metric in metrics]
     lacking = any(metric.measurement.influence is None for metric in metrics)
-    resamples = plan.resamples_of(len(units[0].scored), needed=lacking)
+    resamples = plan.n_resamples(len(units[0].scored), has_metric_without_influence=lacking)
     if resamples:
-        drawn = resampled(metrics, units, resamples, plan.seed)
+        drawn = resample_values(metrics, units, resamples, plan.seed)
         sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
-    return DataPart(
+    return DataSetComparison(
         data=units[0].data,
         sampled=tuple(sampled),
         estimates=tuple(e for s in sampled for e in estimates(s, plan)),
@@ -198,15 +210,15 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
         standings=tuple(row for s in sampled for row in standings(s, plan)),
         agreements=tuple(agreements(sampled, plan)),
         stability=tuple(stabilities(sampled, plan)),
-        bands=tuple(bands_of(units[0], plan)) if plan.bands and not plan.lean else (),
+        bands=tuple(method_bands(units[0], plan)) if plan.bands and not plan.skip_slow else (),
         non_inferiority=tuple(n for s in sampled for n in non_inferiorities(s, plan)),
         resamples=resamples,
     )
 
 
-def joined(
-    parts: Sequence[DataPart],
-    together: FoundRows,
+def join_tables(
+    parts: Sequence[DataSetComparison],
+    together: ComparisonTables,
     plan: Plan,
     *,
     metrics: Sequence[Metric],
@@ -214,10 +226,10 @@ def joined(
     findings: Iterable[Note],
 ) -> Comparison:
     """Put what was found on each data set, and over all of them, into one record."""
-    runs = (unit.run for part in parts for unit in part.sampled[0].units)
+    runs = (unit.run for part in parts for unit in part.sampled[0].runs)
     tables: dict[str, Any] = {
         table.name: tuple(row for found in (*parts, together) for row in getattr(found, table.name))
-        for table in fields(FoundRows)
+        for table in fields(ComparisonTables)
     }
     return Comparison(
         metrics=tuple(metric.name for metric in metrics),
@@ -225,7 +237,7 @@ def joined(
         data=tuple(part.data for part in parts),
         runs=tuple(dict.fromkeys(runs)),
         level=plan.level,
-        findings=ordered(findings),
+        notes=warnings_first(findings),
         test=TEST_NAMES[plan.test],
         bootstrap=max((part.resamples for part in parts), default=0),
         seed=plan.seed,
@@ -233,7 +245,7 @@ def joined(
     )
 
 
-def _refuse(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> None:
+def _refuse(units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> None:
     """Refuse what cannot be compared."""
     methods = tuple(units[0].scored)
     if len(methods) > _MOST_METHODS:

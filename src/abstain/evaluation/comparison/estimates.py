@@ -7,51 +7,60 @@ from itertools import product
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured
+from abstain._foundation.measurement import MetricValue
 from abstain.curves.bands import band_of
 from abstain.evaluation.comparison.plan import Plan
-from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiorityRow
-from abstain.evaluation.comparison.units import Unit
-from abstain.evaluation.comparison.variation import Sampled
-from abstain.evaluation.intervals import NO_SPREAD, of_replicates
-from abstain.inference.bootstrap_intervals import bca, told, vary
-from abstain.inference.intervals import Interval, interval_from, no_interval, widened
+from abstain.evaluation.comparison.runs import ScoredRun
+from abstain.evaluation.comparison.tables import MEAN, Estimate, MethodBand, NonInferiorityRow
+from abstain.evaluation.comparison.values import MethodValues
+from abstain.evaluation.intervals import NO_SPREAD, interval_of_replicates
+from abstain.inference.bootstrap_intervals import bca, has_variation, with_notes
+from abstain.inference.intervals import (
+    Interval,
+    interval_from_influence,
+    no_interval,
+    widen_over_thresholds,
+)
 from abstain.inference.multiplicity import adjust
-from abstain.inference.non_inferiority import NonInferiority, non_inferiority, non_inferiority_from
-from abstain.inference.small_samples import Expected, few_clusters
-from abstain.metrics.intervals import bounds_of, interval_of
-from abstain.metrics.resampling import central
-from abstain.metrics.small_samples import expected_variance, most_degrees
+from abstain.inference.non_inferiority import (
+    NonInferiority,
+    non_inferiority,
+    non_inferiority_from_influences,
+)
+from abstain.inference.small_samples import ModelVariance, few_clusters_warning
+from abstain.metrics.intervals import interval_of_metric, value_bounds
+from abstain.metrics.resampling import percentile_interval
+from abstain.metrics.small_samples import expected_variance, max_degrees_of_freedom
 
 
-def estimates(sampled: Sampled, plan: Plan) -> Iterator[Estimate]:
+def estimates(sampled: MethodValues, plan: Plan) -> Iterator[Estimate]:
     """Return the estimates of every run and method, and the means over several runs."""
-    bare = plan.lean and sampled.alone
-    for r, i in product(range(len(sampled.units)), range(len(sampled.methods))):
+    bare = plan.skip_slow and sampled.has_values_only
+    for r, i in product(range(len(sampled.runs)), range(len(sampled.methods))):
         interval = _none(sampled, plan) if bare else _own(sampled, r, i, plan)
         yield _estimate(sampled, i, interval, r)
-    if len(sampled.units) > 1 and (bare or sampled.defined):
-        yield from (mean_estimate(sampled, i, plan) for i in sampled.known)
+    if len(sampled.runs) > 1 and (bare or sampled.is_defined):
+        yield from (mean_estimate(sampled, i, plan) for i in sampled.evaluated_indices)
 
 
-def mean_estimate(sampled: Sampled, i: int, plan: Plan, run: str = MEAN) -> Estimate:
+def mean_estimate(sampled: MethodValues, i: int, plan: Plan, run: str = MEAN) -> Estimate:
     """Return the mean over the runs of one method, without an interval where nothing tells it."""
-    known = sampled.defined and not (plan.lean and sampled.alone)
+    known = sampled.is_defined and not (plan.skip_slow and sampled.has_values_only)
     interval = _of_mean(sampled, i, plan) if known else _none(sampled, plan)
     return _estimate(sampled, i, interval, run)
 
 
-def _none(sampled: Sampled, plan: Plan) -> Interval:
+def _none(sampled: MethodValues, plan: Plan) -> Interval:
     """Return the interval that values alone have: none, and why."""
     return no_interval(
         plan.level, "; ".join(sampled.reasons) or sampled.metric.reason_without_interval
     )
 
 
-def _estimate(sampled: Sampled, i: int, interval: Interval, run: int | str) -> Estimate:
+def _estimate(sampled: MethodValues, i: int, interval: Interval, run: int | str) -> Estimate:
     """Make the record of one run, by its place, or of the mean over all under a name."""
-    r, name = (None, run) if isinstance(run, str) else (run, sampled.units[run].run)
-    n, failures = sampled.counted(sampled.methods[i], r)
+    r, name = (None, run) if isinstance(run, str) else (run, sampled.runs[run].run)
+    n, failures = sampled.count_samples_and_failures(sampled.methods[i], r)
     return Estimate(
         metric=sampled.metric.name,
         data=sampled.data,
@@ -70,52 +79,52 @@ def _estimate(sampled: Sampled, i: int, interval: Interval, run: int | str) -> E
     )
 
 
-def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
+def _own(sampled: MethodValues, r: int, i: int, plan: Plan) -> Interval:
     """Return the interval of one method in one run."""
-    unit = sampled.units[r]
+    unit = sampled.runs[r]
     s = unit.scored[sampled.methods[i]]
-    if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
+    if sampled.replicates is not None and sampled.deciding_test(plan.test) == "bootstrap":
         own, value = sampled.replicates[r, i], float(sampled.values[r, i])
-        return of_replicates(
+        return interval_of_replicates(
             sampled.metric,
             own,
             s,
             cluster=unit.cluster,
             level=plan.level,
-            measured=Measured(value) if np.isfinite(value) else None,
+            measured=MetricValue(value) if np.isfinite(value) else None,
         )
-    return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+    return interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
 
 
-def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
+def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     """Return the interval of the mean over the runs of one method."""
-    if reason := sampled.why_unreliable(i):
+    if reason := sampled.unreliable_reason(i):
         return no_interval(plan.level, reason)
-    if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
+    if sampled.replicates is not None and sampled.deciding_test(plan.test) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
-    own = [unit.scored[sampled.methods[i]] for unit in sampled.units]
+    own = [unit.scored[sampled.methods[i]] for unit in sampled.runs]
     if sampled.metric.measurement.interval is not None:
         return _mean_of(
             [
-                interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
-                for s, unit in zip(own, sampled.units, strict=True)
+                interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+                for s, unit in zip(own, sampled.runs, strict=True)
             ]
         )
-    influences, reaches = sampled.held_on(i)
+    influences, reaches = sampled.influences_at_fixed_threshold(i)
 
     around = partial(
-        interval_from,
+        interval_from_influence,
         influence=influences[:, 0],
-        bounds=bounds_of(sampled.metric, own[0]),
-        failures=sampled.resting(i),
-        heavy=sampled.metric.measurement.heavy_tailed,
-        most_degrees=min(most_degrees(sampled.metric, s) for s in own),
-        expected=_expected(sampled, i, influences.shape[0]),
-        cluster=sampled.codes(influences),
+        bounds=value_bounds(sampled.metric, own[0]),
+        failures=sampled.fewest_failures(i),
+        heavy_tailed=sampled.metric.measurement.heavy_tailed,
+        max_degrees=min(max_degrees_of_freedom(sampled.metric, s) for s in own),
+        model_variance=_expected(sampled, i, influences.shape[0]),
+        cluster=sampled.cluster_codes(influences),
     )
     mean = float(sampled.mean[i])
     found = around(mean, level=plan.level)
-    return found if reaches is None else widened(found, mean, around, reaches[0])
+    return found if reaches is None else widen_over_thresholds(found, mean, around, reaches[0])
 
 
 def _mean_of(intervals: Sequence[Interval]) -> Interval:
@@ -126,7 +135,7 @@ def _mean_of(intervals: Sequence[Interval]) -> Interval:
     return Interval(float(ends[0]), float(ends[1]), intervals[0].level, method, note=notes)
 
 
-def _expected(sampled: Sampled, i: int, independent: int) -> Expected | None:
+def _expected(sampled: MethodValues, i: int, independent: int) -> ModelVariance | None:
     """Return the variance that a model expects of the mean over the runs of one method.
 
     That of one run where the runs share their samples, less where each has samples of its own.
@@ -138,40 +147,44 @@ def _expected(sampled: Sampled, i: int, independent: int) -> Expected | None:
             float(sampled.values[r, i]),
             unit.cluster,
         )
-        for r, unit in enumerate(sampled.units)
+        for r, unit in enumerate(sampled.runs)
     ]
     known = [model for model in models if model is not None]
     if len(known) < len(models):
         return None
-    in_one = max(u.n if u.cluster is None else np.unique(u.cluster).size for u in sampled.units)
+    in_one = max(u.n if u.cluster is None else np.unique(u.cluster).size for u in sampled.runs)
     variance = float(np.mean([model.variance for model in known]))
-    return Expected(variance * min(in_one / independent, 1.0), known[0].degrees)
+    return ModelVariance(variance * min(in_one / independent, 1.0), known[0].degrees)
 
 
-def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
+def _resampled_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     drawn, value = sampled.mean_replicates[i], float(sampled.mean[i])
-    if not vary(drawn, value):
+    if not has_variation(drawn, value):
         return no_interval(plan.level, NO_SPREAD)
     if sampled.shares is None:
-        found = central(sampled.metric, drawn, value, level=plan.level)
+        found = percentile_interval(sampled.metric, drawn, value, level=plan.level)
     else:
         found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
-    first = sampled.units[0].scored[sampled.methods[i]]
-    return told(found, few_clusters(sampled.clusters(i)), bounds=bounds_of(sampled.metric, first))
+    first = sampled.runs[0].scored[sampled.methods[i]]
+    return with_notes(
+        found,
+        few_clusters_warning(sampled.n_clusters(i)),
+        bounds=value_bounds(sampled.metric, first),
+    )
 
 
 # ------------------------------------------------------------------------------------ the rest
-def bands_of(unit: Unit, plan: Plan) -> Iterator[BandOf]:
+def method_bands(unit: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
     """Return the risk-coverage curves of the methods of one run, with their bands."""
     band = partial(band_of, kind="selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
     for method, s in unit.scored.items():
         # A copy keeps the samples alone: what was made of them for other numbers is let go.
-        yield BandOf(unit.data, method, partial(band, replace(s)))
+        yield MethodBand(unit.data, method, partial(band, replace(s)))
 
 
-def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiorityRow]:
+def non_inferiorities(sampled: MethodValues, plan: Plan) -> Iterator[NonInferiorityRow]:
     """Test each method against the reference; nothing without a margin."""
-    if plan.margin is None or plan.reference is None or not sampled.defined:
+    if plan.margin is None or plan.reference is None or not sampled.is_defined:
         return
     reference = sampled.methods.index(plan.reference)
     others = [i for i in range(len(sampled.methods)) if i != reference]
@@ -197,31 +210,31 @@ def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiorityRo
         )
 
 
-def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> NonInferiority:
+def _no_worse(sampled: MethodValues, i: int, j: int, plan: Plan) -> NonInferiority:
     """Test that one method is not worse than another by the margin."""
     lower, margin = sampled.metric.lower_is_better, plan.margin or 0.0
-    if reason := sampled.why_unreliable(i, j):
+    if reason := sampled.unreliable_reason(i, j):
         nan = float("nan")
         return NonInferiority(nan, nan, margin, non_inferior=False, level=plan.level, note=reason)
     values = float(sampled.mean[i]), float(sampled.mean[j])
     if sampled.shares is not None:
-        influences = sampled.influences_on(i, j)
+        influences = sampled.influences_of(i, j)
         rows = influences.shape[0]
-        return non_inferiority_from(
+        return non_inferiority_from_influences(
             values,
             influences,
             margin=margin,
             lower_is_better=lower,
             level=plan.level,
-            failures=sampled.resting(i, j),
-            heavy=sampled.metric.measurement.heavy_tailed,
-            expected=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
+            failures=sampled.fewest_failures(i, j),
+            heavy_tailed=sampled.metric.measurement.heavy_tailed,
+            model_variances=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
             bounds=sampled.bounds,
-            cluster=sampled.codes(influences),
+            cluster=sampled.cluster_codes(influences),
         )
     drawn = sampled.mean_replicates
     apart = (drawn[i] - drawn[j])[np.isfinite(drawn[i] - drawn[j])]
-    failures = sampled.failures(i, j)
+    failures = sampled.n_failures(i, j)
     return non_inferiority(
         values[0] - values[1],
         float(apart.std(ddof=1)) if apart.size > 1 else float("nan"),

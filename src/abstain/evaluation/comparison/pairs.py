@@ -10,18 +10,23 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
-from abstain.evaluation.comparison.rows import PairedDifference
-from abstain.evaluation.comparison.variation import Sampled
-from abstain.inference.differences import Differences, PairedNumbers, differences, warnings_of
+from abstain.evaluation.comparison.tables import PairedDifference
+from abstain.evaluation.comparison.values import MethodValues
+from abstain.inference.differences import (
+    Differences,
+    PairedNumbers,
+    compare_pairs,
+    warnings_by_pair,
+)
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (
-    WARNING,
+    REPLICATES_WARNING,
     BootstrapDifference,
     bootstrap_differences,
     wilcoxon_on_replicates,
 )
-from abstain.inference.permutation import swap_test, swap_test_by_ranks
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.permutation import permutation_test, permutation_test_by_ranks
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics import Metric
 from abstain.metrics.rank_weights import augrc_weight
 from abstain.typing import Array, FloatArray
@@ -47,7 +52,7 @@ class _Tested:
 class _Family:
     """The pairs of one metric on one data set, which are adjusted together."""
 
-    sampled: Sampled
+    sampled: MethodValues
     plan: Plan
 
     def two(self) -> Iterator[tuple[int, int]]:
@@ -87,9 +92,9 @@ class _Family:
             )
 
 
-def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
+def pairs(sampled: MethodValues, plan: Plan) -> Iterator[PairedDifference]:
     """Return all pairs by every test there are numbers for; the deciding test comes first."""
-    if not sampled.defined:
+    if not sampled.is_defined:
         return
     family = _Family(sampled, plan)
     made: dict[str, Callable[[_Family], _Tested]] = {}
@@ -99,40 +104,47 @@ def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
         made["bootstrap"] = _by_bootstrap
     if plan.test == "permutation":
         made["permutation"] = _by_permutation
-    for test in sorted(made, key=lambda test: test != sampled.deciding(plan.test)):
+    for test in sorted(made, key=lambda test: test != sampled.deciding_test(plan.test)):
         yield from family.told(TEST_NAMES[test], made[test](family))
-    if plan.literature and sampled.replicates is not None and not any(sampled.unreliable):
+    if (
+        plan.published_test
+        and sampled.replicates is not None
+        and not any(sampled.unreliable_reasons)
+    ):
         yield from _on_replicates(family)
 
 
 # ------------------------------------------------------------------------------------ influence
-def differences_of(sampled: Sampled, plan: Plan) -> Differences:
+def differences_of(sampled: MethodValues, plan: Plan) -> Differences:
     """Return the differences of the means of every two methods by their influences."""
     every = range(len(sampled.methods))
-    failures, shares = [sampled.resting(i) for i in every], sampled.held
+    failures, shares = (
+        [sampled.fewest_failures(i) for i in every],
+        sampled.shares_at_fixed_threshold,
+    )
     shares = sampled.shares if shares is None else shares
     if shares is None:
         raise InputError(f"{sampled.metric.name} has no influence function")
-    units = sampled.units_of_pairs
-    clusters = [None] * units.size if sampled.units[0].cluster is None else units.tolist()
-    pairs = PairedNumbers.every(
+    units = sampled.n_units_per_pair
+    clusters = [None] * units.size if sampled.runs[0].cluster is None else units.tolist()
+    pairs = PairedNumbers.all_pairs(
         sampled.mean,
         shares,
         bounds=sampled.bounds,
         failures=failures,
         level=plan.level,
-        units=units.astype(np.float64),
+        n_units=units.astype(np.float64),
     )
-    return differences(
+    return compare_pairs(
         pairs,
         lower_is_better=sampled.metric.lower_is_better,
         bounds=sampled.bounds,
-        warnings=warnings_of(
-            failures, heavy=sampled.metric.measurement.heavy_tailed, clusters=clusters
+        warnings=warnings_by_pair(
+            failures, heavy_tailed=sampled.metric.measurement.heavy_tailed, clusters=clusters
         ),
-        reaches=None if sampled.held is None else sampled.reaches,
+        max_shifts=None if sampled.shares_at_fixed_threshold is None else sampled.jump_effects,
         no_error_at_threshold=sampled.metric.measurement.no_error_at_threshold,
-        ratios=not plan.lean or sampled.replicates is not None,
+        ratios=not plan.skip_slow or sampled.replicates is not None,
     )
 
 
@@ -156,7 +168,7 @@ def _by_influence(family: _Family) -> _Tested:
 
 def _with_reasons(family: _Family, notes: Sequence[str]) -> list[str]:
     """Replace the notes of pairs of which a method allows no test by the reason."""
-    why = family.sampled.why_unreliable
+    why = family.sampled.unreliable_reason
     return [why(i, j) or note for (i, j), note in zip(family.two(), notes, strict=True)]
 
 
@@ -179,7 +191,7 @@ def _by_bootstrap(family: _Family) -> _Tested:
     ]
     nan = float("nan")
     notes = [
-        "; ".join(filter(None, (own.note, few_clusters(sampled.clusters(i, j)))))
+        "; ".join(filter(None, (own.note, few_clusters_warning(sampled.n_clusters(i, j)))))
         if varied
         else "every resample shows the same difference, so its spread cannot be seen"
         for own, varied, (i, j) in zip(found, seen, family.two(), strict=True)
@@ -222,15 +234,15 @@ def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
             test=ON_REPLICATES,
             better=methods[i] if adjusted[i, j] < plan.alpha else "",
             valid=False,
-            note=WARNING,
+            note=REPLICATES_WARNING,
         )
 
 
 # ------------------------------------------------------------------------------------ swaps
 def _by_permutation(family: _Family) -> _Tested:
     scored = _for_swaps(family.sampled)
-    unit, metric = family.sampled.units[0], family.sampled.metric
-    size = family.plan.draws("permutation", len(scored))
+    unit, metric = family.sampled.runs[0], family.sampled.metric
+    size = family.plan.n_draws("permutation", len(scored))
     p_values = []
     for i, j in family.two():
         one, two = ((s.confidence, s.loss) for s in (scored[i], scored[j]))
@@ -241,24 +253,24 @@ def _by_permutation(family: _Family) -> _Tested:
         }
         # The weight of a rank is the rank itself: no sort for each swap.
         if metric.measurement.rank_weight is augrc_weight:
-            found = swap_test_by_ranks(lambda u: u, one, two, **options)
+            found = permutation_test_by_ranks(lambda u: u, one, two, **options)
         else:
-            found = swap_test(_statistic(metric), one, two, **options)
+            found = permutation_test(_statistic(metric), one, two, **options)
         p_values.append(found.p_value)
     return _Tested(p_value=p_values, notes=[_SWAPS] * len(p_values))
 
 
-def _for_swaps(sampled: Sampled) -> list[Scored]:
-    scored = list(sampled.units[0].scored.values())
+def _for_swaps(sampled: MethodValues) -> list[Scored]:
+    scored = list(sampled.runs[0].scored.values())
     plain = sampled.metric.measurement.rank_based and not sampled.metric.measurement.needs - {
         need for need in sampled.metric.measurement.needs if need.name.endswith("LOSS")
     }
     weighted = any(s.weight is not None for s in scored)
-    if len(sampled.units) > 1 or weighted or not plain:
+    if len(sampled.runs) > 1 or weighted or not plain:
         raise InputError(
             "test='permutation' swaps the ranks of two scores: it needs one run, no weights, and "
             f"a metric of ranks and losses; got {sampled.metric.name!r} over "
-            f"{len(sampled.units)} run(s). Use 'influence' or 'bootstrap'."
+            f"{len(sampled.runs)} run(s). Use 'influence' or 'bootstrap'."
         )
     return scored
 

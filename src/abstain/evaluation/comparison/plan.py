@@ -1,59 +1,59 @@
-"""What a comparison was asked to do, checked once, when it is called."""
+"""The checked options of a comparison."""
 
 from dataclasses import dataclass
 from math import ceil, inf
 from typing import cast
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
 
-#: What `compare` may decide by, with the name that the results carry.
+#: The values of the argument `test` of `compare`, with the names of the tests in the results.
 TEST_NAMES = {
     "influence": "influence function",
     "bootstrap": "paired bootstrap",
     "permutation": "permutation",
 }
-#: Resamples and permutations where the caller did not say how many but something needs them.
+#: Default numbers of resamples and of permutations, if a test needs them.
 _RESAMPLES, _PERMUTATIONS = 1000, 2000
-#: No more of them are drawn than these unless they were asked for.
-_MOST = 50_000
+#: Maximum of the numbers that are chosen automatically.
+_MAX_DRAWS = 50_000
 
 
 @dataclass(frozen=True)
 class Plan:
     """The checked options of a comparison."""
 
-    #: Of the intervals.
+    #: Confidence level of the intervals.
     level: float
-    #: One of `TEST_NAMES`.
+    #: A key of `TEST_NAMES`.
     test: str = "influence"
-    #: For the number of pairs.
+    #: Adjustment of the p-values for the number of pairs.
     adjustment: Adjustment = "holm"
-    #: As asked for; 0 for none.
+    #: Number of resamples that the caller requested; 0 for none.
     resamples: int = 0
-    #: Of everything drawn.
+    #: Seed of resamples, permutations and normal draws.
     seed: int = 0
-    #: Of the test of non-inferiority.
+    #: Margin and reference method of the test of non-inferiority.
     margin: float | None = None
     reference: str | None = None
-    #: Whether risk-coverage curves with bands are wanted.
+    #: Whether to compute risk-coverage curves with bands.
     bands: bool = True
-    #: Whether the literature's test on the resamples is wanted, which decides nothing.
-    literature: bool = False
-    #: Whether what takes most of the time with many methods is left out: the curves, and where
-    #: nothing was resampled the ratio of a pair, and resamples of metrics that have no influence
-    #: function, which then have values without intervals, ranked as they are.
-    lean: bool = False
-    #: Which rank equal methods have where ranks are shown; tests take the mean of theirs.
+    #: Whether to run the test of the literature on the resamples, which never decides.
+    published_test: bool = False
+    #: Whether to skip the slow parts of a comparison of many methods: the curves, the ratios of
+    #: pairs without resamples, and the resamples of metrics without an influence function. Such
+    #: metrics then have values and ranks, but no intervals.
+    skip_slow: bool = False
+    #: Displayed rank of tied methods. Tests always use their mean rank.
     ties: Ties = "mean"
 
     @classmethod
-    def checked(
+    def from_options(
         cls,
         *,
         level: float,
@@ -64,56 +64,61 @@ class Plan:
         margin: float | None = None,
         reference: str | None = None,
         bands: bool = True,
-        literature: bool = False,
-        lean: bool = False,
+        published_test: bool = False,
+        skip_slow: bool = False,
         ties: str = "mean",
     ) -> "Plan":
-        """Make a plan of what a caller gave, or refuse it."""
+        """Check the options of a caller."""
         resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
         if resamples == 1:
             raise InputError(
-                "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
+                "`bootstrap` must be 0 (no resamples) or at least 2; got 1. Use 1000 resamples or "
+                "more"
             )
         if (margin is None) != (reference is None):
             raise InputError(
-                "`margin` and `reference` go together: how much worse than which method?"
+                "`margin` and `reference` must be passed together: the largest acceptable "
+                "disadvantage, and the method that it refers to"
             )
         return cls(
-            level=level_of(level),
+            level=check_level(level),
             test=checks.one_of(test, "test", tuple(TEST_NAMES)),
             adjustment=cast("Adjustment", checks.one_of(adjustment, "adjustment", ADJUSTMENTS)),
             resamples=resamples,
-            seed=seed_of(rng),
+            seed=as_seed(rng),
             margin=None if margin is None else checks.fraction(margin, "margin", high=inf),
             reference=reference,
             bands=bands,
-            literature=literature,
-            lean=lean,
+            published_test=published_test,
+            skip_slow=skip_slow,
             ties=cast("Ties", checks.one_of(ties, "ties", TIES)),
         )
 
     @property
     def alpha(self) -> float:
-        """What an adjusted p-value must stay below."""
+        """The significance level of adjusted p-values."""
         return 1.0 - self.level
 
-    def tests(self, methods: int) -> int:
-        """Return how many tests the p-values are adjusted for."""
-        return methods * (methods - 1) // 2 if self.adjustment != "none" else 1
+    def n_tests(self, n_methods: int) -> int:
+        """Return the number of tests that the p-values are adjusted for."""
+        return n_methods * (n_methods - 1) // 2 if self.adjustment != "none" else 1
 
-    def draws(self, test: str, methods: int) -> int:
-        """Return how many draws let the smallest p-value there is pass the adjustment.
+    def n_draws(self, test: str, n_methods: int) -> int:
+        """Return the number of draws with which the smallest adjusted p-value can be significant.
 
-        No more than 50,000, which is said where that is too few (`few_draws` among the findings).
+        The maximum is 50,000. The note `few_draws` reports a comparison that needs more.
         """
-        # A swap test counts both sides at once, a bootstrap each by itself.
-        least, factor = (_PERMUTATIONS, 2) if test == "permutation" else (_RESAMPLES, 4)
-        return max(least, min(_MOST, ceil(factor * self.tests(methods) / self.alpha - 1e-9)))
+        # A permutation test counts both tails at once, the bootstrap each tail separately.
+        minimum, factor = (_PERMUTATIONS, 2) if test == "permutation" else (_RESAMPLES, 4)
+        n_required = ceil(factor * self.n_tests(n_methods) / self.alpha - 1e-9)
+        return max(minimum, min(_MAX_DRAWS, n_required))
 
-    def resamples_of(self, methods: int, *, needed: bool) -> int:
-        """Return how many resamples are drawn; `needed` where some metric has nothing else."""
-        if self.lean:
-            return self.resamples if methods > 1 else 0
-        wanted = self.test == "bootstrap" or needed
-        drawn = self.draws("bootstrap", methods) if wanted else 0
-        return self.resamples or drawn or (_RESAMPLES if self.literature else 0)
+    def n_resamples(self, n_methods: int, *, has_metric_without_influence: bool) -> int:
+        """Return the number of resamples to draw."""
+        if self.skip_slow:
+            return self.resamples if n_methods > 1 else 0
+        if self.resamples:
+            return self.resamples
+        if self.test == "bootstrap" or has_metric_without_influence:
+            return self.n_draws("bootstrap", n_methods)
+        return _RESAMPLES if self.published_test else 0

@@ -6,27 +6,27 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.names import split_name
 from abstain._foundation.notes import Note
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation.comparison.rows import (
+from abstain.evaluation.comparison.tables import (
     MEAN,
-    AcrossData,
     AggregateRow,
     Agreement,
-    BandOf,
     Estimate,
-    Footing,
     Improvement,
+    MeanRanks,
+    MethodBand,
     NonInferiorityRow,
     PairedDifference,
     Profile,
+    RelationToBest,
     Stability,
     Standing,
-    footings,
+    compute_relations_to_best,
 )
-from abstain.evaluation.records import counted
+from abstain.evaluation.records import format_counts
 from abstain.typing import Split
 
 #: What the columns that split the data hold in rows about all of them.
@@ -37,7 +37,7 @@ _CURVES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(InNotebook):
+class Comparison(NotebookDisplay):
     """All that one call of `compare` found.
 
     Attributes
@@ -87,11 +87,11 @@ class Comparison(InNotebook):
     estimates: tuple[Estimate, ...]
     pairs: tuple[PairedDifference, ...]
     standings: tuple[Standing, ...]
-    across: tuple[AcrossData, ...]
+    mean_ranks: tuple[MeanRanks, ...]
     agreements: tuple[Agreement, ...]
     stability: tuple[Stability, ...]
-    bands: tuple[BandOf, ...]
-    findings: tuple[Note, ...]
+    bands: tuple[MethodBand, ...]
+    notes: tuple[Note, ...]
     test: str
     bootstrap: int = 0
     seed: int | None = None
@@ -105,7 +105,7 @@ class Comparison(InNotebook):
         "estimates",
         "pairs",
         "standings",
-        "across",
+        "mean_ranks",
         "agreements",
         "stability",
         "non_inferiority",
@@ -120,9 +120,9 @@ class Comparison(InNotebook):
             "data set": len(self.data),
             "run": len(self.runs),
             "metric": len(self.metrics),
-            "warning": sum(finding.level == "warning" for finding in self.findings),
+            "warning": sum(finding.level == "warning" for finding in self.notes),
         }
-        return f"Comparison({counted(counts)}; .frame() has the numbers)"
+        return f"Comparison({format_counts(counts)}; .frame() has the numbers)"
 
     def rows(self, table: str = "pairs") -> list[dict[str, Any]]:
         """Return one table as flat rows: "estimates", "pairs", "standings" and so on."""
@@ -136,10 +136,10 @@ class Comparison(InNotebook):
 
     def frame(self, table: str = "pairs", *, backend: Backend = "polars") -> AnyFrame:
         """Return one table as a tidy dataframe."""
-        return of_rows(self.rows(table), backend)
+        return frame_from_rows(self.rows(table), backend)
 
     # -------------------------------------------------------------------------- what was asked
-    def metric_shown(self, metric: str | None, argument: str = "metric") -> str:
+    def metric_or_first(self, metric: str | None, argument: str = "metric") -> str:
         """Return a metric of the comparison, by default its first; refuse others."""
         if metric is None:
             return self.metrics[0]
@@ -148,7 +148,7 @@ class Comparison(InNotebook):
             raise UnknownNameError(f"`{argument}`: the comparison has no metric {metric!r}.{hint}")
         return metric
 
-    def data_shown(self, data: Split | None) -> Split:
+    def data_or_only(self, data: Split | None) -> Split:
         """Return a data set of the comparison; None asks for its only one."""
         if data is None and len(self.data) == 1:
             return self.data[0]
@@ -161,16 +161,16 @@ class Comparison(InNotebook):
 
     def data_or_all(self, data: Split | None) -> Split | None:
         """Return a data set, or None for all together where there are several."""
-        return None if data is None and len(self.data) > 1 else self.data_shown(data)
+        return None if data is None and len(self.data) > 1 else self.data_or_only(data)
 
     # ------------------------------------------------------------------------- what it consists of
     @property
-    def run_shown(self) -> str:
+    def displayed_run(self) -> str:
         """The run whose estimates are shown: the only one, or the mean over them."""
         return self.runs[0] if len(self.runs) == 1 else MEAN
 
     @property
-    def blocks(self) -> str:
+    def block_kind(self) -> str:
         """What ranks the methods once in all that is said over all: data sets, else runs."""
         return "data sets" if len(self.data) > 1 else "runs"
 
@@ -182,7 +182,7 @@ class Comparison(InNotebook):
         return f"runs of {len(self.data)} data sets" if len(self.data) > 1 else "runs"
 
     @property
-    def with_curves(self) -> tuple[str, ...]:
+    def methods_with_curves(self) -> tuple[str, ...]:
         """The methods whose curves are drawn, the best ones, in the order of all."""
         standings = self.standings_of(self.metrics[0], self.data[0])
         kept = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
@@ -191,12 +191,12 @@ class Comparison(InNotebook):
     # ---------------------------------------------------------------------------- which rows
     def estimates_of(self, metric: str, data: Split) -> list[Estimate]:
         """Return the estimates of one metric on one data set, in the order of the methods."""
-        wanted = (metric, data, self.run_shown)
+        wanted = (metric, data, self.displayed_run)
         found = {e.method: e for e in self.estimates if (e.metric, e.data, e.run) == wanted}
         return [found[method] for method in self.methods if method in found]
 
     @cached_property
-    def _tested(self) -> dict[tuple[str, Split | None], dict[str, list[PairedDifference]]]:
+    def _pairs_by_test(self) -> dict[tuple[str, Split | None], dict[str, list[PairedDifference]]]:
         """The pairs of each metric and data set, by their tests: of hundreds of methods many."""
         found: dict[tuple[str, Split | None], dict[str, list[PairedDifference]]] = {}
         for pair in self.pairs:
@@ -209,7 +209,7 @@ class Comparison(InNotebook):
 
         Empty where there is none.
         """
-        tests = self._tested.get((metric, data), {})
+        tests = self._pairs_by_test.get((metric, data), {})
         valid = [test for test, pairs in tests.items() if any(p.valid for p in pairs)]
         # "influence" asks for the test "influence function", "bootstrap" for "paired bootstrap".
         wanted = (test for test in valid if self.test and self.test in test)
@@ -218,18 +218,20 @@ class Comparison(InNotebook):
     def tests_of(self, metric: str, data: Split | None) -> list[str]:
         """Return the tests of one metric on one data set, the one that decides first."""
         first = self.deciding_test(metric, data)
-        return sorted(self._tested.get((metric, data), {}), key=lambda test: test != first)
+        return sorted(self._pairs_by_test.get((metric, data), {}), key=lambda test: test != first)
 
     def pairs_of(
         self, metric: str, data: Split | None, test: str | None = None
     ) -> list[PairedDifference]:
         """Return the pairs of one metric on one data set, by default by the test that decides."""
         wanted = self.deciding_test(metric, data) if test is None else test
-        return list(self._tested.get((metric, data), {}).get(wanted, ()))
+        return list(self._pairs_by_test.get((metric, data), {}).get(wanted, ()))
 
-    def footing(self, metric: str, data: Split) -> dict[str, Footing]:
+    def relations_to_best(self, metric: str, data: Split) -> dict[str, RelationToBest]:
         """Tell for each method how it stands to the best, by the test that decides."""
-        return footings(self.estimates_of(metric, data), self.pairs_of(metric, data))
+        return compute_relations_to_best(
+            self.estimates_of(metric, data), self.pairs_of(metric, data)
+        )
 
     def standings_of(
         self, metric: str, data: Split | None, source: str | None = None
@@ -240,9 +242,9 @@ class Comparison(InNotebook):
         own = [s for s in found if s.source == wanted]
         return sorted(own, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
 
-    def across_of(self, metric: str) -> AcrossData | None:
+    def mean_ranks_of(self, metric: str) -> MeanRanks | None:
         """Return the ranking over all data sets, if there is one."""
-        return next((a for a in self.across if a.metric == metric), None)
+        return next((a for a in self.mean_ranks if a.metric == metric), None)
 
     @property
     def is_adjusted(self) -> bool:
@@ -251,15 +253,15 @@ class Comparison(InNotebook):
         return not methods or any(method != "none" for method in methods)
 
     @property
-    def p_name(self) -> str:
+    def p_value_label(self) -> str:
         """What the p-values that decide are called: "adjusted p", or "p" if none is adjusted."""
         return "adjusted p" if self.is_adjusted else "p"
 
-    def judged_by(self, metrics: Iterable[str] | None = None) -> str:
+    def describe_tests(self, metrics: Iterable[str] | None = None) -> str:
         """Say by which test and adjustment the pairs of each data set are judged."""
         names = self.metrics if metrics is None else metrics
         each = (self.pairs_of(metric, data) for metric in names for data in self.data)
-        return "; ".join(dict.fromkeys(pairs[0].judged_by for pairs in each if pairs))
+        return "; ".join(dict.fromkeys(pairs[0].test_description for pairs in each if pairs))
 
 
 def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:

@@ -6,12 +6,16 @@ from itertools import combinations
 import numpy as np
 
 from abstain.evaluation.comparison.plan import Plan
-from abstain.evaluation.comparison.rows import Agreement, Stability, Standing
-from abstain.evaluation.comparison.variation import Sampled
+from abstain.evaluation.comparison.tables import Agreement, Stability, Standing
+from abstain.evaluation.comparison.values import MethodValues
 from abstain.inference.agreement import agreement, kendall, stability
-from abstain.inference.influence import covariance_of_shares
-from abstain.inference.ranking import expected_ranks, rank_chances, ranks
-from abstain.inference.resampled_ranks import AggregatedRanking, rank_chances_of, rank_summary
+from abstain.inference.influence import covariance_from_contributions
+from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks
+from abstain.inference.resampled_ranks import (
+    AggregatedRanking,
+    rank_probabilities_of_replicates,
+    rank_summary,
+)
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, IntArray
 
@@ -28,28 +32,30 @@ _DRAWS = 4000
 _ROUNDING = 1e-12
 
 
-def standings(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
+def standings(sampled: MethodValues, plan: Plan) -> Iterator[Standing]:
     """Return where each method stands on one data set: by influences, and by resamples if any."""
     lower = sampled.metric.lower_is_better
-    if (plan.lean and sampled.alone) or any(sampled.unreliable):
+    if (plan.skip_slow and sampled.has_values_only) or any(sampled.unreliable_reasons):
         yield from _by_value(sampled, plan)
-    if not sampled.defined:
+    if not sampled.is_defined:
         return
     if sampled.shares is not None:
-        covariance = covariance_of_shares(sampled.shares)
+        covariance = covariance_from_contributions(sampled.shares)
         if np.isfinite(covariance).all():
-            chances = rank_chances(sampled.mean, covariance, lower_is_better=lower, rng=plan.seed)
+            chances = rank_probabilities(
+                sampled.mean, covariance, lower_is_better=lower, rng=plan.seed
+            )
             expected = expected_ranks(sampled.mean, covariance, lower_is_better=lower)
             yield from _rows(sampled, plan, chances, expected, INFLUENCE)
-    if sampled.varies:
-        chances = rank_chances_of(sampled.mean_replicates, lower_is_better=lower)
+    if sampled.has_varying_replicates:
+        chances = rank_probabilities_of_replicates(sampled.mean_replicates, lower_is_better=lower)
         summary = rank_summary(chances, level=plan.level)
         # One data set: there is nothing to aggregate over but the resamples.
         yield from _rows(sampled, plan, chances, summary.mean, RANK_FIRST)
 
 
 def _rows(
-    sampled: Sampled, plan: Plan, chances: FloatArray, mean: FloatArray, source: str
+    sampled: MethodValues, plan: Plan, chances: FloatArray, mean: FloatArray, source: str
 ) -> Iterator[Standing]:
     lower = sampled.metric.lower_is_better
     place = ranks(sampled.mean, lower_is_better=lower, ties=plan.ties)
@@ -64,14 +70,14 @@ def _rows(
             mean_rank=float(mean[i]),
             rank_low=float(summary.low[i]),
             rank_high=float(summary.high[i]),
-            chances=tuple(map(float, chances[i])),
+            rank_probabilities=tuple(map(float, chances[i])),
             source=source,
         )
 
 
-def _by_value(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
+def _by_value(sampled: MethodValues, plan: Plan) -> Iterator[Standing]:
     """Return ranks where it is not known how they vary."""
-    known = sampled.known
+    known = sampled.evaluated_indices
     if not known:
         return
     lower = sampled.metric.lower_is_better
@@ -95,23 +101,23 @@ def aggregated_standings(
             mean_rank=float(ranking.mean_ranks[i]),
             rank_low=float(ranking.low[i]),
             rank_high=float(ranking.high[i]),
-            chances=tuple(map(float, ranking.chances[i])),
+            rank_probabilities=tuple(map(float, ranking.rank_probabilities[i])),
             source=source,
         )
 
 
-def drawn(parts: Sequence[Sampled], plan: Plan) -> list[FloatArray] | None:
+def draw_values(parts: Sequence[MethodValues], plan: Plan) -> list[FloatArray] | None:
     """Return what could have come out instead of each metric, (k, draws), the same draws for all.
 
     The resamples where there are some; else draws from the joint normal law of all metrics.
     """
-    if all(part.varies for part in parts):
+    if all(part.has_varying_replicates for part in parts):
         return [part.mean_replicates for part in parts]
     tables = [part.shares for part in parts]
     if any(table is None for table in tables):
         return None
     together = np.hstack([table for table in tables if table is not None])
-    covariance = covariance_of_shares(together)
+    covariance = covariance_from_contributions(together)
     if not np.isfinite(covariance).all():
         return None
     mean = np.concatenate([part.mean for part in parts])
@@ -130,13 +136,13 @@ def _first_alike(mean: FloatArray, covariance: FloatArray) -> IntArray:
     return np.asarray(np.argmax(same, axis=1))
 
 
-def agreements(parts: Sequence[Sampled], plan: Plan) -> Iterator[Agreement]:
+def agreements(parts: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement]:
     """Return how alike each pair of metrics ranks the methods of one data set."""
-    defined = [part for part in parts if part.defined]
+    defined = [part for part in parts if part.is_defined]
     if len(defined) < 2:
         return
-    reliable = [part for part in defined if not any(part.unreliable)]
-    draws = drawn(reliable, plan) if reliable else None
+    reliable = [part for part in defined if not any(part.unreliable_reasons)]
+    draws = draw_values(reliable, plan) if reliable else None
     replicates = dict(zip((part.metric.name for part in reliable), draws or (), strict=False))
     for first, second in combinations(defined, 2):
         same = first.metric.lower_is_better == second.metric.lower_is_better
@@ -149,9 +155,9 @@ def agreements(parts: Sequence[Sampled], plan: Plan) -> Iterator[Agreement]:
         yield Agreement(first.data, first.metric.name, second.metric.name, tau, low, high)
 
 
-def stabilities(parts: Sequence[Sampled], plan: Plan) -> Iterator[Stability]:
+def stabilities(parts: Sequence[MethodValues], plan: Plan) -> Iterator[Stability]:
     """Return how alike the rankings of two resamples are."""
     for part in parts:
-        if part.varies and part.defined:
+        if part.has_varying_replicates and part.is_defined:
             over = stability(part.mean_replicates, level=plan.level)
             yield Stability(part.metric.name, part.data, over.mean, over.low, over.high)

@@ -3,27 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, curve_of
 from abstain.errors import InputError
-from abstain.evaluation.counted_rows import counted
-from abstain.evaluation.findings import sources
-from abstain.evaluation.inputs import refuse_columns
-from abstain.evaluation.records import ordered
+from abstain.evaluation.inputs import check_split_columns
+from abstain.evaluation.notes import reading_notes
+from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.records import warnings_first
 from abstain.evaluation.rules.data import (
     RuleData,
-    calibration_set,
-    data_of,
-    for_rule,
-    on_scale_of,
-    sets_of,
+    add_rule_groups,
+    convert_to_rule_scale,
+    read_calibration_set,
+    read_data_sets,
+    score_data,
 )
-from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
-from abstain.evaluation.rules.findings import findings_of
+from abstain.evaluation.rules.estimates import ESTIMATES, estimate_notes, estimate_risks
+from abstain.evaluation.rules.notes import rule_notes
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import refuse_other
@@ -113,32 +113,39 @@ def check_rule(
     >>> [(c.name, round(c.excess, 2), c.verdict) for c in check_rule(rule, sets).checks]
     [('mild', -0.07, 'holds'), ('hard', 0.2, 'broken')]
     """
-    level = level_of(level)
+    level = check_level(level)
     requested_score = _score_of(rule, score)
-    sets = sets_of(predictions)
-    (calibration,) = counted(None if calibration is None else calibration_set(calibration))
+    sets = read_data_sets(predictions)
+    (calibration,) = positive_weight_rows(
+        None if calibration is None else read_calibration_set(calibration)
+    )
     parts = []
     for split, name, source in sets:
-        data, per_sample = counted(source, loss, where=name)
-        part = data_of(data, requested_score, per_sample, name=name, split=split)
-        parts.append(for_rule(rule, part, data))
-    refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
-    chosen_on = None if calibration is None else data_of(calibration, requested_score, loss)
+        data, per_sample = positive_weight_rows(source, loss, where=name)
+        part = score_data(data, requested_score, per_sample, name=name, split=split)
+        parts.append(add_rule_groups(rule, part, data))
+    check_split_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
+    chosen_on = None if calibration is None else score_data(calibration, requested_score, loss)
     all_parts = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixed_score(all_parts, rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
     sources_of_notes = [calibration, *(source for *_, source in sets)]
-    reading_notes = sources(notes, [s for s in sources_of_notes if isinstance(s, Predictions)])
-    parts = [on_scale_of(rule, part, scale) for part in parts]
+    notes_of_readers = reading_notes(
+        notes, [s for s in sources_of_notes if isinstance(s, Predictions)]
+    )
+    parts = [convert_to_rule_scale(rule, part, scale) for part in parts]
     curve = None
     if chosen_on is not None:
-        chosen_on = on_scale_of(rule, chosen_on, scale)
+        chosen_on = convert_to_rule_scale(rule, chosen_on, scale)
         # Several thresholds are not on one curve.
         if chosen_on.s is not None and not rule.per:
             kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
             curve = curve_of(chosen_on.s.groups, kind)
-    estimates = estimates_of(rule, parts, chosen_on)
-    rule_notes = [*findings_of(rule, parts, checked, chosen_on), *estimates_said(parts, estimates)]
+    estimates = estimate_risks(rule, parts, chosen_on)
+    notes_of_rule = [
+        *rule_notes(rule, parts, checked, chosen_on),
+        *estimate_notes(parts, estimates),
+    ]
     return RuleChecks(
         rule=rule,
         checks=tuple(whole for whole, *_ in checked),
@@ -146,9 +153,9 @@ def check_rule(
         splits=tuple(part.split for part in parts),
         level=level,
         curve=curve,
-        findings=ordered([*rule_notes, *reading_notes]),
-        binary=all(part.s is None or part.s.binary for part in all_parts),
-        probability=_as_probability(rule, all_parts),
+        notes=warnings_first([*notes_of_rule, *notes_of_readers]),
+        is_binary=all(part.s is None or part.s.is_binary for part in all_parts),
+        threshold_probability=_as_probability(rule, all_parts),
         estimates=estimates,
     )
 
@@ -165,7 +172,7 @@ def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | Score
 
 def _refuse_mixed_score(parts: list[RuleData], rule: DecisionRule) -> None:
     """Refuse a score that is a column of some data and is computed on others."""
-    by_origin = {part.own: part for part in parts if part.own is not None}
+    by_origin = {part.is_column: part for part in parts if part.is_column is not None}
     if len(by_origin) == 2:
         column, computed = by_origin[True].name, by_origin[False].name
         raise InputError(
@@ -180,17 +187,17 @@ def _checked(
 ) -> tuple[RuleCheck, ...]:
     """Return what the rule achieves on a data set, then on each of its groups."""
     # A rule without a recorded scale is compared with the numbers as they are; a note warns.
-    is_bare = part.scored is None or (rule.scale == "unknown" and not part.own)
-    values: AnyArray = part.values if is_bare else part.scored
+    is_bare = part.score is None or (rule.scale == "unknown" and not part.is_column)
+    values: AnyArray = part.values if is_bare else part.score
     options: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
     options["scale"] = scale
     try:
-        if part.among is not None:
-            return check_limits(rule, values, part.loss, part.among, **options)
+        if part.limit_masks is not None:
+            return check_limits(rule, values, part.loss, part.limit_masks, **options)
         if part.group is None:
             return (check(rule, values, part.loss, **options),)
         # In the groups of the rule itself, each is judged by its own part.
-        by = None if part.by is part.group else part.by
+        by = None if part.threshold_group is part.group else part.threshold_group
         return check_groups(rule, values, part.loss, part.group, by=by, **options)
     except InputError as error:
         raise type(error)(f"{part.name}: {error}") from error
@@ -203,7 +210,7 @@ def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:
     if (
         rule.scale != "unknown"
         or rule.threshold is None
-        or not any(part.in_log_odds for part in parts)
+        or not any(part.is_in_log_odds for part in parts)
     ):
         return None
     return float(special.expit(rule.threshold))

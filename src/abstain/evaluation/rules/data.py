@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
@@ -16,7 +16,7 @@ from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.evaluation.inputs import as_predictions
-from abstain.evaluation.rules.subsets import among
+from abstain.evaluation.rules.subsets import limit_masks
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import PREDICTION
@@ -24,7 +24,7 @@ from abstain.thresholds.scales import SCALES, refuse_said
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale, Split
 
 #: Log-odds whose probability is 0 or 1 in double precision.
-FURTHEST: Final = 745.0
+MAX_LOG_ODDS: Final = 745.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +42,23 @@ class RuleData:
     #: Shape (n,). Frequency weights.
     weight: FloatArray | None
     #: The confidences as they were had; None for those of a bare array.
-    scored: ConfidenceScore | None = None
+    score: ConfidenceScore | None = None
     #: Shape (n,). Subgroups.
     group: Array | None = None
     #: Shape (n,). What says which threshold of a rule a sample is held to, where it has several.
-    by: Array | None = None
+    threshold_group: Array | None = None
     #: By the name of a limit of the rule, the samples that it is about.
-    among: Mapping[str, BoolArray] | None = None
+    limit_masks: Mapping[str, BoolArray] | None = None
 
     @property
-    def own(self) -> bool | None:
+    def is_column(self) -> bool | None:
         """Whether the confidences are a column of the data; None where that is not known."""
-        return None if self.scored is None else self.scored.own
+        return None if self.score is None else self.score.own
 
     @property
-    def in_log_odds(self) -> bool:
+    def is_in_log_odds(self) -> bool:
         """Whether the confidences are computed, as log-odds."""
-        return self.scored is not None and not self.own and self.scored.scale == "log-odds"
+        return self.score is not None and not self.is_column and self.score.scale == "log-odds"
 
     @cached_property
     def s(self) -> Scored | None:
@@ -66,7 +66,7 @@ class RuleData:
         return None if self.loss is None else Scored(self.values, self.loss, self.weight)
 
 
-def data_of(
+def score_data(
     data: object,
     score: "str | ScoreState | None",
     loss: "str | CostMatrix | AnyArray | None",
@@ -78,12 +78,12 @@ def data_of(
     if not isinstance(data, Predictions):
         values = checks.confidence(data, f"predictions[{name!r}]" if name else "predictions")
         return RuleData(split, name, values, None, None)
-    own = confidence_of(data, score, where=name)
+    own = compute_confidence(data, score, where=name)
     losses = per_sample_loss(data, loss) if data.has_truth else None
     return RuleData(split, name, own.values, losses, data.weight, own, data.group)
 
 
-def for_rule(rule: DecisionRule, part: RuleData, data: object) -> RuleData:
+def add_rule_groups(rule: DecisionRule, part: RuleData, data: object) -> RuleData:
     """Return the data set with what several thresholds, or several limits, are about."""
     if not rule.parts:
         return part
@@ -96,19 +96,19 @@ def for_rule(rule: DecisionRule, part: RuleData, data: object) -> RuleData:
             "rule.apply(confidence, group=...)"
         )
     if not rule.per:
-        return replace(part, among=among(rule.names, data))
+        return replace(part, limit_masks=limit_masks(rule.names, data))
     try:
         by = rule.groups_of(data)
     except MissingInputError as error:
         raise MissingInputError(f"{part.name}: {error}") from error
     # By the predicted class, other groups may be looked at.
     looked_at = part.group if rule.per == PREDICTION and part.group is not None else by
-    return replace(part, by=by, group=looked_at)
+    return replace(part, threshold_group=by, group=looked_at)
 
 
-def on_scale_of(rule: DecisionRule, part: RuleData, scale: Scale | None) -> RuleData:
+def convert_to_rule_scale(rule: DecisionRule, part: RuleData, scale: Scale | None) -> RuleData:
     """Return the data set with its confidences on the scale of a threshold, to draw and compare."""
-    own, known = part.scored, scale
+    own, known = part.score, scale
     if own is not None and not own.own:
         known = own.scale
     if {known, rule.scale} != {"log-odds", "probability"}:
@@ -119,10 +119,10 @@ def on_scale_of(rule: DecisionRule, part: RuleData, scale: Scale | None) -> Rule
             if known == "log-odds"
             else special.logit(np.clip(part.values, 0, 1))
         )
-    return replace(part, values=np.clip(turned, -FURTHEST, FURTHEST))
+    return replace(part, values=np.clip(turned, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
 
-def as_said(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
+def set_scale(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
     """Return the confidences of a column, measured in what was said; refuse what cannot be."""
     if scale is None:
         return own
@@ -136,7 +136,7 @@ def as_said(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
     return replace(own, probability=p)
 
 
-def confidence_of(
+def compute_confidence(
     predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
     """Return the confidences of one score, by default of the one that the data leave no doubt of.
@@ -181,7 +181,7 @@ def _fitted(predictions: Predictions, state: Any) -> ConfidenceScore:
     return found
 
 
-def named(data: object) -> list[tuple[Split, str, object]]:
+def name_data_sets(data: object) -> list[tuple[Split, str, object]]:
     """Return (split, name, data set) of each of them; one alone is named "data".
 
     Names are short where they can be: the values of the columns.
@@ -196,20 +196,20 @@ def named(data: object) -> list[tuple[Split, str, object]]:
     return list(zip(splits, names, data.values(), strict=True))
 
 
-def sets_of(data: object) -> list[tuple[Split, str, object]]:
+def read_data_sets(data: object) -> list[tuple[Split, str, object]]:
     """Do the same with what files hold, each of them under a name of its own too."""
     if isinstance(data, Mapping):
-        return named({key: _alone(key, as_predictions(one)) for key, one in data.items()})
-    return named(as_predictions(data))
+        return name_data_sets({key: _alone(key, as_predictions(one)) for key, one in data.items()})
+    return name_data_sets(as_predictions(data))
 
 
-def calibration_set(predictions: object) -> object:
+def read_calibration_set(predictions: object) -> object:
     """Return the one set of predictions that a threshold is chosen on."""
     found = as_predictions(predictions)
     if not isinstance(found, Mapping):
         return found
     if len(found) != 1:
-        names = ", ".join(name for _, name, _ in named(found)[:8]) if found else "none"
+        names = ", ".join(name for _, name, _ in name_data_sets(found)[:8]) if found else "none"
         raise InputError(
             f"a threshold is chosen on one set of predictions; got {len(found)} ({names}). "
             "Pass the calibration set alone and the others to `check_rule`"

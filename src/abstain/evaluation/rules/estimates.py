@@ -17,7 +17,7 @@ ESTIMATES: Final = {
 }
 
 
-def estimates_of(
+def estimate_risks(
     rule: DecisionRule, parts: Sequence[RuleData], calibration: RuleData | None
 ) -> tuple[UnlabeledRisk | None, ...]:
     """Estimate the selective risk of each data set without labels; None for the others.
@@ -29,7 +29,7 @@ def estimates_of(
     known = None if calibration is None else calibration.s
     if rule.parts or known is None or rule.threshold is None:
         return nothing
-    if not known.binary or (known.weight is not None and not rule.promised_for):
+    if not known.is_binary or (known.weight is not None and not rule.promised_for):
         return nothing
     more: dict[str, Any] = {"threshold": rule.threshold, "ratio": known.weight}
     return tuple(
@@ -40,7 +40,7 @@ def estimates_of(
     )
 
 
-def estimates_said(
+def estimate_notes(
     parts: Sequence[RuleData], estimates: Sequence[UnlabeledRisk | None]
 ) -> Iterator[Note]:
     """Say what is estimated of each data set, and that nothing is promised."""

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from abstain._foundation.frames import AnyFrame, Backend, InNotebook, of_rows
+from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import RiskCoverageCurve
-from abstain.evaluation.records import counted
+from abstain.evaluation.records import format_counts
 from abstain.evaluation.rules.estimates import estimate_columns
 from abstain.inference.intervals import Interval
 from abstain.shift import UnlabeledRisk
@@ -23,7 +23,12 @@ _NAN = float("nan")
 _WITH_ENDS = ("coverage", "selective_risk", "generalized_risk", "excess")
 
 #: How far apart the groups of a data set are, on its row; of the risk that the rule is about.
-APART: Final = ("rejection_difference", "rejection_ratio", "risk_difference", "risk_ratio")
+DISPARITY_COLUMNS: Final = (
+    "rejection_difference",
+    "rejection_ratio",
+    "risk_difference",
+    "risk_ratio",
+)
 
 #: The columns of a row behind those that split the data.
 CHECK_COLUMNS: Final = (
@@ -45,14 +50,14 @@ CHECK_COLUMNS: Final = (
     "n",
     "accepted",
     *(f"{number}{end}" for number in _WITH_ENDS for end in ("", "_low", "_high")),
-    *(f"{number}{end}" for number in APART for end in ("", "_low", "_high")),
+    *(f"{number}{end}" for number in DISPARITY_COLUMNS for end in ("", "_low", "_high")),
     "verdict",
     "note",
 )
 
 
 @dataclass(frozen=True, eq=False)
-class RuleChecks(InNotebook):
+class RuleChecks(NotebookDisplay):
     """A decision rule and what it achieves on other data sets.
 
     Attributes
@@ -97,22 +102,22 @@ class RuleChecks(InNotebook):
     level: float
     groups: tuple[tuple[RuleCheck, ...], ...] = ()
     curve: RiskCoverageCurve | None = None
-    findings: tuple[Note, ...] = ()
-    binary: bool = True
-    probability: float | None = None
+    notes: tuple[Note, ...] = ()
+    is_binary: bool = True
+    threshold_probability: float | None = None
     estimates: tuple[UnlabeledRisk | None, ...] = ()
 
     def __repr__(self) -> str:
         """Say what is there, not the numbers."""
-        warnings = sum(finding.level == "warning" for finding in self.findings)
-        said = counted({"data set": len(self), "warning": warnings})
+        warnings = sum(finding.level == "warning" for finding in self.notes)
+        said = format_counts({"data set": len(self), "warning": warnings})
         return f"RuleChecks({self.rule!s}; {said}; .frame() has the numbers)"
 
     def __len__(self) -> int:
         """Count the data sets that were checked."""
         return len(self.checks)
 
-    def every(self) -> list[RuleCheck]:
+    def all_checks(self) -> list[RuleCheck]:
         """Return each data set, followed by its groups."""
         return [check for place in range(len(self)) for check in self._of(place)]
 
@@ -151,7 +156,7 @@ class RuleChecks(InNotebook):
         """
         columns = list(dict.fromkeys(column for split in self.splits for column, _ in split))
         lead = dict.fromkeys(columns, "")
-        known = self.on_calibration()
+        known = self.calibration_values()
         first = [] if known is None else [{**lead, **self._calibration(known)}]
         rows = first + [
             {**lead, **dict(split), **self._row(check, [] if check.group else self._apart(place))}
@@ -171,7 +176,7 @@ class RuleChecks(InNotebook):
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
-        return of_rows(self.rows(), backend)
+        return frame_from_rows(self.rows(), backend)
 
     def _about(self, rule: DecisionRule) -> dict[str, Any]:
         return {
@@ -195,7 +200,7 @@ class RuleChecks(InNotebook):
         found = {**own, **more, **self._about(check.rule), **_ends_apart(apart)}
         return {name: found[name] for name in CHECK_COLUMNS}
 
-    def on_calibration(self) -> dict[str, Any] | None:
+    def calibration_values(self) -> dict[str, Any] | None:
         """Return what the rule achieves on its calibration data, or None when nothing is known.
 
         By the names of the columns of a row: n, accepted, coverage, the risks and the excess. What
@@ -247,7 +252,7 @@ class RuleChecks(InNotebook):
 
 def _ends_apart(found: list[Disparity]) -> dict[str, float]:
     """Return the columns of `APART`; NaN where there are no groups."""
-    out = {f"{name}{end}": _NAN for name in APART for end in ("", "_low", "_high")}
+    out = {f"{name}{end}": _NAN for name in DISPARITY_COLUMNS for end in ("", "_low", "_high")}
     for most in found:
         first = "rejection" if most.quantity == "rejection rate" else "risk"
         for number in ("difference", "ratio"):

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
@@ -22,7 +22,7 @@ _TRUTH: Final = (
 )
 
 
-def groups_for(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
+def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
     """Return what the groups are, and the group of each sample as text; refuse true classes."""
     if not isinstance(per, str):
         name, names = GROUP, texts(per, "per")
@@ -62,7 +62,8 @@ def _true_names(predictions: Predictions) -> Array:
 def _own_groups(predictions: Predictions) -> Array:
     if predictions.group is None:
         raise MissingInputError(
-            f"a limit of groups needs the {option('group')} of the predictions; there is none"
+            f"a limit of groups needs the {format_option('group')} of the predictions; there is "
+            "none"
         )
     return texts(predictions.group)
 
@@ -75,7 +76,7 @@ _KINDS: Final[Mapping[str, Callable[[Predictions], Array]]] = {
 }
 
 
-def limits_of(wanted: Mapping[str, float], predictions: Predictions, risk: str) -> list[Limit]:
+def resolve_limits(wanted: Mapping[str, float], predictions: Predictions, risk: str) -> list[Limit]:
     """Return the limits that were asked for: of a kind alone, one for each of its names."""
     found: dict[str, Limit] = {}
     for name, most in wanted.items():
@@ -105,7 +106,7 @@ def _expanded(name: str, predictions: Predictions) -> dict[str, BoolArray | None
     return {name: names == value}
 
 
-def among(names: Iterable[str], predictions: Predictions) -> dict[str, BoolArray]:
+def limit_masks(names: Iterable[str], predictions: Predictions) -> dict[str, BoolArray]:
     """Return the samples that each limit is about, of those that these predictions can tell."""
     out: dict[str, BoolArray] = {}
     for name in names:

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.imports import special
-from abstain._foundation.option_words import option
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.option_format import format_option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.counted_rows import counted
-from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, calibration_set, data_of
-from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
+from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.rules.data import (
+    MAX_LOG_ODDS,
+    RuleData,
+    read_calibration_set,
+    score_data,
+    set_scale,
+)
+from abstain.evaluation.rules.subsets import OVERALL, resolve_groups, resolve_limits
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
@@ -109,10 +115,10 @@ def set_threshold(
     >>> [(part.name, part.rule.n, part.rule.accepted) for part in by_shift.parts]
     [('day', 266, 132), ('night', 134, 0)]
     """
-    known: Any = calibration_set(predictions)
-    known, loss, per = counted(known, loss, per)
-    part = data_of(known, score, loss)
-    if part.scored is None:
+    known: Any = read_calibration_set(predictions)
+    known, loss, per = positive_weight_rows(known, loss, per)
+    part = score_data(known, score, loss)
+    if part.score is None:
         raise InputError(f"`predictions` must be a Predictions; got {type(predictions).__name__}")
     method = _method_for(method, per, limits, options, joint=joint)
     needs_loss = RULES[method].needs_loss or not (per is None and limits is None)
@@ -120,16 +126,16 @@ def set_threshold(
         raise MissingInputError(
             "`predictions` without labels choose no threshold that has to do with being right"
         )
-    own = as_said(part.scored, scale)
+    own = set_scale(part.score, scale)
     given = dict(options)
     if part.weight is not None:
         given.setdefault("weight", part.weight)
     if "delta" in RULES[method].options:
         given.setdefault("delta", DELTA)
     if limits is not None:
-        rule = _within(part, limits_asked(limits, given), known, given)
+        rule = _within(part, merge_overall_limit(limits, given), known, given)
     elif per is not None:
-        name, groups = groups_for(known, per)
+        name, groups = resolve_groups(known, per)
         rule = fit_groups(method, part.values, part.loss, groups, per=name, joint=joint, **given)
     else:
         rule = fit_rule(method, part.values, part.loss, **given)
@@ -145,28 +151,30 @@ def _method_for(
     """Return the name of the rule: the requested one, or the default one of the target."""
     if joint and per is None:
         raise InputError(
-            f"{option('joint')} is about the groups of {option('per')}; add it or drop "
-            f"{option('joint')}"
+            f"{format_option('joint')} is about the groups of {format_option('per')}; add it or "
+            f"drop {format_option('joint')}"
         )
     if limits is None:
         return method or default_rule(options)
     if per is not None:
         raise InputError(
-            f"{option('per')} gives each group a threshold, {option('limits')} all of them one; "
-            f"drop {option('per')} or {option('limits')}"
+            f"{format_option('per')} gives each group a threshold, {format_option('limits')} all "
+            f"of them one; drop {format_option('per')} or {format_option('limits')}"
         )
     if method not in {None, SEVERAL}:
-        raise InputError(f"{option('limits')} takes the method {SEVERAL!r} alone; got {method!r}")
+        raise InputError(
+            f"{format_option('limits')} takes the method {SEVERAL!r} alone; got {method!r}"
+        )
     return SEVERAL
 
 
-def limits_asked(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
+def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
     """Return the limits, with `max_risk` as the overall one; it is taken out of the options."""
     overall = options.pop("max_risk", None)
     if overall is not None and limits.get(OVERALL, overall) != overall:
         raise InputError(
-            f"{option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} and "
-            f"{limits[OVERALL]!r}; drop one"
+            f"{format_option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} "
+            f"and {limits[OVERALL]!r}; drop one"
         )
     return dict(limits) if overall is None else {OVERALL: overall, **limits}
 
@@ -176,11 +184,13 @@ def _within(
 ) -> DecisionRule:
     """Choose one threshold that keeps several limits."""
     refuse_weights(options.pop("weight", None), method="several risks")
-    asked = limits_of(limits, known, options.pop("risk", "selective"))
+    asked = resolve_limits(limits, known, options.pop("risk", "selective"))
     unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unknown:
-        takes = ", ".join(map(option, ("delta", "risk", "starts", "ratio")))
-        raise InputError(f"{option('limits')} takes {takes} besides; got {option(unknown[0])}")
+        takes = ", ".join(map(format_option, ("delta", "risk", "starts", "ratio")))
+        raise InputError(
+            f"{format_option('limits')} takes {takes} besides; got {format_option(unknown[0])}"
+        )
     return several_risks(part.values, part.loss, asked, **options)
 
 
@@ -194,5 +204,5 @@ def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
         )
     if own.scale == "probability" or rule.threshold is None:
         return rule
-    odds = np.clip(special.logit(rule.threshold), -FURTHEST, FURTHEST)
+    odds = np.clip(special.logit(rule.threshold), -MAX_LOG_ODDS, MAX_LOG_ODDS)
     return replace(rule, threshold=float(odds))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, UncountedError
 from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import NOT_REQUESTED, Result
@@ -27,7 +27,7 @@ def measure_areas(
     n_failures, n_tied = _count_failures_and_ties(state)
     reason = (
         f"needs all {state.n:,} rows in memory, for losses or weights that differ; more "
-        f"{option('memory')}, or fewer rows, would do"
+        f"{format_option('memory')}, or fewer rows, would do"
     )
     is_requested = options.kind != "none"
     interval = no_interval(options.level, _NO_INTERVAL) if is_requested else NOT_REQUESTED

@@ -15,26 +15,26 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.files import held, make_folder, sweep, writing
+from abstain._foundation.files import lock_file, make_folder, open_atomically, remove_stale_files
 from abstain._foundation.notes import READING, Note, RowCount
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.confidence import ScoreState
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.records import ExtremeSample
 from abstain.evaluation.stream.counts import (
-    Kept,
-    Keyed,
+    CountingOptions,
+    CountsByName,
+    KeyedSample,
     NameCounts,
-    Named,
-    Question,
+    SampleState,
     ScoreCounts,
     SplitCounts,
     StreamCounts,
 )
 from abstain.predictions import CostMatrix
 from abstain.streaming import GroupCounts, SortedRuns
-from abstain.streaming.blocks import SortedRun
-from abstain.streaming.tally import Tally, tally_of
+from abstain.streaming.run_files import SortedRun
+from abstain.streaming.value_counts import ValueCounts, checked_value_counts
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 
@@ -53,7 +53,9 @@ class Checkpoint:
     path: Path
 
     @classmethod
-    def of(cls, folder: Path, scan: PredictionScan, question: Question) -> "Checkpoint":
+    def for_scan(
+        cls, folder: Path, scan: PredictionScan, question: CountingOptions
+    ) -> "Checkpoint":
         """Return that of a scan and of what is counted."""
         make_folder(folder)
         scores = question.scores
@@ -64,22 +66,22 @@ class Checkpoint:
             {"version": _VERSION, "scores": asked, **_loss(question), **scan.identity()}
         )
         key = hashlib.sha256(said.encode()).hexdigest()[:16]
-        sweep(folder)
+        remove_stale_files(folder)
         return cls(folder / f"counted-{key}.npz")
 
     @property
-    def runs(self) -> Path:
+    def rows_folder(self) -> Path:
         """Where rows are written that cannot be counted."""
         return self.path.with_name(f"{self.path.stem}-rows")
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep others from counting the same here: each would take away what the other writes."""
         msg = (
             f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
-            f"another folder for {option('resume')}"
+            f"another folder for {format_option('resume')}"
         )
-        with held(self.path.with_suffix(".lock"), msg):
+        with lock_file(self.path.with_suffix(".lock"), msg):
             yield
 
     def load(self, memory: int) -> StreamCounts:
@@ -90,7 +92,7 @@ class Checkpoint:
         """
         counts = self._load(memory)
         known = {run.path for state in _states(counts) for run in state.runs}
-        for path in (*self.runs.glob("run-*.npy"), *self.runs.glob(".run-*.tmp")):
+        for path in (*self.rows_folder.glob("run-*.npy"), *self.rows_folder.glob(".run-*.tmp")):
             if path not in known:
                 path.unlink()
         return counts
@@ -99,7 +101,7 @@ class Checkpoint:
         if not self.path.exists():
             return StreamCounts()
         try:
-            return _read(Archive(self.path), SortedRuns(self.runs, memory))
+            return _read(Archive(self.path), SortedRuns(self.rows_folder, memory))
         except (InputError, KeyError, TypeError, ValueError, IndexError) as error:
             raise FileFormatError(
                 f"{self.path} is damaged ({error}); delete it to count anew"
@@ -110,11 +112,11 @@ class Checkpoint:
         arrays = _Arrays({})
         plain = arrays.stream(counts)
         every: dict[str, Any] = {_PLAIN: np.array(json.dumps(plain)), **arrays.found}
-        with writing(self.path) as file:
+        with open_atomically(self.path) as file:
             np.savez(file, **every)
 
 
-def _loss(question: Question) -> dict[str, Any]:
+def _loss(question: CountingOptions) -> dict[str, Any]:
     """Return the loss as JSON takes it; nothing by default."""
     loss = question.loss
     if isinstance(loss, CostMatrix):
@@ -127,7 +129,7 @@ def _loss(question: Question) -> dict[str, Any]:
 def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
     for split in counts.splits.values():
         for kept in split.scores.values():
-            yield from (s for s in (kept.state, kept.chance) if isinstance(s, SortedRuns))
+            yield from (s for s in (kept.state, kept.by_probability) if isinstance(s, SortedRuns))
 
 
 # ------------------------------------------------------------------------------------ writing
@@ -140,8 +142,8 @@ class _Arrays:
     def stream(self, counts: StreamCounts) -> dict[str, Any]:
         """Take those of all splits."""
         return {
-            "pieces": counts.pieces,
-            "rows": counts.rows,
+            "pieces": counts.n_pieces,
+            "rows": counts.n_rows,
             "notes": [[n, [asdict(note) for note in notes]] for n, notes in counts.notes],
             "skipped": [asdict(skipped) for skipped in counts.skipped],
             "splits": [[split, self.split(kept)] for split, kept in counts.splits.items()],
@@ -151,10 +153,10 @@ class _Arrays:
         """Take those of one."""
         return {
             "n": counts.n,
-            "unknown": counts.unknown,
-            "weighted": counts.weighted,
-            "named": counts.named,
-            "answers": [[*pair, count] for pair, count in counts.answers.items()],
+            "unknown": counts.n_unknown_class,
+            "weighted": counts.has_weights,
+            "named": counts.has_names,
+            "answers": [[*pair, count] for pair, count in counts.label_prediction_counts.items()],
             "scores": [[name, self.score(kept)] for name, kept in counts.scores.items()],
         }
 
@@ -162,30 +164,30 @@ class _Arrays:
         """Take those of one score."""
         return {
             "state": self.state(kept.state),
-            "chance": None if kept.chance is None else self.state(kept.chance),
-            "sure": kept.sure,
-            "own": kept.own,
+            "chance": None if kept.by_probability is None else self.state(kept.by_probability),
+            "sure": kept.is_probability,
+            "own": kept.is_column,
             "by_class": self.named(kept.by_class),
             "by_group": self.named(kept.by_group),
             "overconfident": [[key, asdict(sample)] for key, sample in kept.overconfident],
             "underconfident": [[key, asdict(sample)] for key, sample in kept.underconfident],
         }
 
-    def state(self, state: Kept) -> list[int] | dict[str, Any]:
+    def state(self, state: SampleState) -> list[int] | dict[str, Any]:
         """Take those of a state; of one on disk, the names of its files."""
         if isinstance(state, SortedRuns):
-            runs = [[run.path.name, run.rows, run.sha256] for run in state.runs]
+            runs = [[run.path.name, run.n_rows, run.sha256] for run in state.runs]
             return {"runs": runs, **{name: getattr(state, name) for name in _OF_RUNS}}
-        own = [self.tally(state.right), self.tally(state.wrong)]
+        own = [self.tally(state.successes), self.tally(state.failures)]
         return [*own, state.n, state.precision]
 
-    def named(self, named: Named) -> list[list[Any]]:
+    def named(self, named: CountsByName) -> list[list[Any]]:
         """Take those of names."""
-        return [[name, counts.n, self.tally(counts.wrong)] for name, counts in named.items()]
+        return [[name, counts.n, self.tally(counts.failures)] for name, counts in named.items()]
 
-    def tally(self, tally: Tally) -> int:
+    def tally(self, tally: ValueCounts) -> int:
         """Take those of a tally; return its number."""
-        settled, number = tally.settled, len(self.found) // 2
+        settled, number = tally.finalized, len(self.found) // 2
         self.found[f"{number}.value"] = settled.value
         self.found[f"{number}.count"] = settled.count
         return number
@@ -196,11 +198,11 @@ def _rows(kept: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
     """Find the files of rows; refuse others than were written."""
     runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in kept["runs"])
     for run in runs:
-        run.opened()
+        run.open()
     return replace(empty, runs=runs, **{name: kept[name] for name in _OF_RUNS})
 
 
-def _samples(kept: list[Any]) -> tuple[Keyed, ...]:
+def _samples(kept: list[Any]) -> tuple[KeyedSample, ...]:
     return tuple((key, ExtremeSample(**sample)) for key, sample in kept)
 
 
@@ -216,10 +218,12 @@ def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
     plain = json.loads(str(archive[_PLAIN]))
     arrays = archive.read(name for name in archive if name != _PLAIN)
 
-    def tally(number: int) -> Tally:
-        return tally_of(arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}")
+    def tally(number: int) -> ValueCounts:
+        return checked_value_counts(
+            arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}"
+        )
 
-    def state(kept: Any) -> Kept:
+    def state(kept: Any) -> SampleState:
         if isinstance(kept, dict):
             return _rows(kept, empty)
         right, wrong, n, precision = kept

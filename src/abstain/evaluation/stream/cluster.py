@@ -7,10 +7,14 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from abstain._foundation.cluster import connected, distributed, started
-from abstain._foundation.extras import has
+from abstain._foundation.dask_cluster import (
+    connect_to_scheduler,
+    import_distributed,
+    start_local_cluster,
+)
+from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError
-from abstain.evaluation.stream.counts import Question, StreamCounts
+from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan
 from abstain.tables.scan.chunks import FileChunk
 
@@ -24,7 +28,7 @@ _TASKS = 1024
 _DEATHS = 5
 
 
-def counted_by_workers(scan: PredictionScan, question: Question, address: str) -> StreamCounts:
+def count_on_cluster(scan: PredictionScan, question: CountingOptions, address: str) -> StreamCounts:
     """Count all batches by the workers of dask.
 
     Files are counted on a running cluster or by two processes of this machine. A dask dataframe is
@@ -52,10 +56,10 @@ def counted_by_workers(scan: PredictionScan, question: Question, address: str) -
 
 def _client_in_use() -> Any:
     """Return the client of the caller; None if there is none."""
-    if not has("distributed"):
+    if not is_installed("distributed"):
         return None
     with suppress(ValueError):
-        return distributed().get_client()
+        return import_distributed().get_client()
     return None
 
 
@@ -71,10 +75,10 @@ def _counted_by_scheduler(frame: Any, work: "_Work") -> StreamCounts:
 def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
     """Return a client: of a running cluster, the one in use, or of two processes made for it."""
     if address:
-        return connected(address)
+        return connect_to_scheduler(address)
     if client_in_use is not None:
         return nullcontext(client_in_use)
-    return started(_PROCESSES, deaths=_DEATHS)
+    return start_local_cluster(_PROCESSES, max_worker_deaths=_DEATHS)
 
 
 def _runs(scan: PredictionScan) -> list[list[FileChunk]]:
@@ -94,7 +98,7 @@ def _joined(counts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
 
 def _only(client: Any, counts: Any) -> StreamCounts:
     """Wait for the last."""
-    dask = distributed()
+    dask = import_distributed()
     try:
         found: StreamCounts = client.gather(counts)
     except dask.KilledWorker as error:
@@ -110,7 +114,7 @@ def _only(client: Any, counts: Any) -> StreamCounts:
 class _Work:
     """Reads and counts some pieces, wherever it is sent."""
 
-    def __init__(self, scan: PredictionScan, question: Question) -> None:
+    def __init__(self, scan: PredictionScan, question: CountingOptions) -> None:
         self.scan, self.question = scan, question
 
     def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
@@ -119,12 +123,12 @@ class _Work:
         for piece in pieces:
             batch = self.scan.read(piece)
             counts = counts.updated(batch, self.question, several=several)
-        return counts.settled
+        return counts.finalized
 
     def partition(self, rows: Any, number: int) -> StreamCounts:
         """Return the counts of a partition of a dask dataframe."""
         batch = self.scan.read_partition(rows, number)
-        return StreamCounts().updated(batch, self.question, several=True).settled
+        return StreamCounts().updated(batch, self.question, several=True).finalized
 
 
 def _merged(one: StreamCounts, two: StreamCounts) -> StreamCounts:

@@ -10,18 +10,18 @@ from typing import Any
 
 from abstain._foundation.checks import one_of, positive_int
 from abstain._foundation.notes import READING, Note, merge_notes
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import InputError
 from abstain.evaluation.collector import ResultCollector
-from abstain.evaluation.counted_rows import only_zeros
-from abstain.evaluation.inputs import Asked, loss_name, refuse_columns
+from abstain.evaluation.inputs import RequestedScores, check_split_columns, loss_name
 from abstain.evaluation.intervals import IntervalOptions
+from abstain.evaluation.positive_weights import zero_weights_error
 from abstain.evaluation.records import RESULT_COLUMNS, Evaluation
 from abstain.evaluation.stream.areas import measure_areas
 from abstain.evaluation.stream.checkpoint import Checkpoint
-from abstain.evaluation.stream.counts import Question, StreamCounts
-from abstain.evaluation.stream.part import part_of
+from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.evaluation.stream.progress import StreamProgress
+from abstain.evaluation.stream.scored_split import streamed_split
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix
 from abstain.streaming import SortedRuns
@@ -51,9 +51,9 @@ class StreamOptions:
     resume : path, optional
         A folder for what is counted so far, from which an interrupted run goes on. It is found
         again by the names, sizes and times of the files and by the options of reading.
-    told : callable, optional
+    on_progress : callable, optional
         Is given a `StreamProgress` now and then: how far it is, how fast, how long the rest takes.
-    every : float, default=5.0
+    progress_interval : float, default=5.0
         Seconds between two looks at the clock, when it is told and what is counted is kept.
     engine : {"local", "dask"}, default="local"
         "dask" has the processes of a cluster read and count, which needs ``abstain[scale]``.
@@ -65,8 +65,8 @@ class StreamOptions:
     """
 
     resume: str | Path | None = None
-    told: Callable[[StreamProgress], None] = field(default=lambda _: None)
-    every: float = 5.0
+    on_progress: Callable[[StreamProgress], None] = field(default=lambda _: None)
+    progress_interval: float = 5.0
     engine: str = "local"
     scheduler: str = ""
     memory: int = 1 << 32
@@ -77,8 +77,8 @@ class StreamOptions:
         positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
             raise InputError(
-                f"{option('resume')} is for one process; dask does again itself what a worker that "
-                "dies has not done"
+                f"{format_option('resume')} is for one process; dask does again itself what a "
+                "worker that dies has not done"
             )
 
 
@@ -86,54 +86,58 @@ class StreamOptions:
 class StreamPlan:
     """What is asked of a stream."""
 
-    scores: Asked
+    scores: RequestedScores
     metrics: list[Metric] | None
     loss: "str | CostMatrix | AnyArray | None"
     intervals: IntervalOptions
     curves: bool = True
-    findings: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()
     options: StreamOptions = field(default_factory=StreamOptions)
 
     @property
-    def question(self) -> Question:
+    def counting_options(self) -> CountingOptions:
         """What is counted."""
         # One metric takes so much, a page of them four times as much.
-        return Question(self.scores, self.loss, memory=max(self.options.memory // 4, 1 << 16))
+        return CountingOptions(
+            self.scores, self.loss, memory=max(self.options.memory // 4, 1 << 16)
+        )
 
     def __post_init__(self) -> None:
         """Refuse what takes every sample at once."""
         if self.intervals.kind == "bootstrap":
             raise InputError(
-                f"{option('interval', 'bootstrap')} draws from all samples, which a stream does "
-                f"not keep; take {option('interval', 'analytic')}"
+                f"{format_option('interval', 'bootstrap')} draws from all samples, which a stream "
+                f"does not keep; take {format_option('interval', 'analytic')}"
             )
         if self.intervals.clustered:
             raise InputError(
-                f"{option('clustered')} needs the samples of each cluster, which a stream does not "
-                "keep; evaluate in memory"
+                f"{format_option('clustered')} needs the samples of each cluster, which a stream "
+                "does not keep; evaluate in memory"
             )
 
 
-def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
+def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
     """Evaluate a scan of files."""
     scan = _scan_of(source)
     if plan.options.engine == "dask" or scan.frame is not None:
-        from abstain.evaluation.stream.cluster import counted_by_workers
+        from abstain.evaluation.stream.cluster import count_on_cluster
 
-        counts = counted_by_workers(scan, plan.question, plan.options.scheduler)
-        return measured(scan, counts, plan)
+        counts = count_on_cluster(scan, plan.counting_options, plan.options.scheduler)
+        return evaluate_counts(scan, counts, plan)
     kept = plan.options.resume
-    checkpoint = None if kept is None else Checkpoint.of(Path(kept), scan, plan.question)
+    checkpoint = (
+        None if kept is None else Checkpoint.for_scan(Path(kept), scan, plan.counting_options)
+    )
     with _folder(checkpoint) as folder:
-        return measured(scan, counted(scan, plan, folder, checkpoint), plan)
+        return evaluate_counts(scan, count_batches(scan, plan, folder, checkpoint), plan)
 
 
 @contextmanager
 def _folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
     """Give a folder for rows: beside what is kept, or one that is taken away."""
     if checkpoint is not None:
-        with checkpoint.held():
-            yield checkpoint.runs
+        with checkpoint.lock():
+            yield checkpoint.rows_folder
         return
     with TemporaryDirectory(prefix="abstain-rows-") as folder:
         yield Path(folder)
@@ -153,7 +157,7 @@ def _scan_of(source: Any) -> PredictionScan:
 def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
     """Return what was counted; where that was of other files, say that the count begins anew."""
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
-    if counts.pieces or not any(folder.glob("counted-*.npz")):
+    if counts.n_pieces or not any(folder.glob("counted-*.npz")):
         return counts
     text = (
         f"{str(folder)!r} has counts, but of other files, of these before they changed, or with "
@@ -162,31 +166,31 @@ def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
     return replace(counts, notes=((0, (Note(READING, text),)),))
 
 
-def counted(
+def count_batches(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
     """Read and count all batches; go on from a checkpoint, and leave one behind."""
-    question = replace(plan.question, folder=folder)
+    question = replace(plan.counting_options, folder=folder)
     counts = StreamCounts() if checkpoint is None else _resumed(checkpoint, question.memory)
     several, options = len(scan.paths) > 1, plan.options
-    progress = StreamProgress.of(scan.paths, counts.rows)
+    progress = StreamProgress.start_at(scan.paths, counts.n_rows)
     since, waiting = monotonic(), 0
     try:
-        for batch in _left(scan, counts.pieces):
+        for batch in _left(scan, counts.n_pieces):
             counts = counts.updated(batch, question, several=several)
-            progress = progress.after(batch.chunk, counts.rows)
+            progress = progress.after(batch.chunk, counts.n_rows)
             n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
             waiting += sum(p.n for p in batch.splits.values()) * n_scores
-            late = monotonic() - since >= options.every
-            full = waiting >= (_WRITTEN if counts.graded else _WAITING)
+            late = monotonic() - since >= options.progress_interval
+            full = waiting >= (_WRITTEN if counts.is_on_disk else _WAITING)
             # A file of rows for every look at the clock would be too many.
-            kept = full or (late and not counts.graded)
+            kept = full or (late and not counts.is_on_disk)
             if kept:
-                counts, waiting = counts.settled, 0
+                counts, waiting = counts.finalized, 0
             if late:
                 since = monotonic()
-                options.told(progress)
-            if kept and (late or counts.graded):
+                options.on_progress(progress)
+            if kept and (late or counts.is_on_disk):
                 _keep(counts, checkpoint)
     finally:
         # Also where it is interrupted, or a later row is bad.
@@ -196,7 +200,7 @@ def counted(
 
 def _keep(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
     if checkpoint is not None:
-        checkpoint.save(counts.settled)
+        checkpoint.save(counts.finalized)
 
 
 def _left(scan: PredictionScan, done: int) -> Iterator[ScannedBatch]:
@@ -206,30 +210,30 @@ def _left(scan: PredictionScan, done: int) -> Iterator[ScannedBatch]:
             yield scan.read(piece)
 
 
-def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
+def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
     """Measure what was counted."""
-    if not counts.splits and counts.rows:
-        raise only_zeros(scan.source)
+    if not counts.splits and counts.n_rows:
+        raise zero_weights_error(scan.source)
     if not counts.splits:
         reasons = "; ".join(s.reason for s in (*scan.skipped, *counts.skipped)[:1])
         raise InputError(f"{scan.source}: no row is left. {reasons}")
-    refuse_columns(counts.splits, RESULT_COLUMNS)
+    check_split_columns(counts.splits, RESULT_COLUMNS)
     skipped = (*scan.skipped, *counts.skipped)
-    left_out = [_left_out(skipped, counts.rows)] if skipped else []
-    rough = [Note(READING, _UNNAMED)] if counts.graded and counts.named else []
-    findings = [*plan.findings, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
+    left_out = [_left_out(skipped, counts.n_rows)] if skipped else []
+    rough = [Note(READING, _UNNAMED)] if counts.is_on_disk and counts.has_names else []
+    findings = [*plan.notes, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
     collector = ResultCollector(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
-            own |= {name} if score.own else set()
-            if isinstance(score.state, SortedRuns) and not score.state.fits:
+            own |= {name} if score.is_column else set()
+            if isinstance(score.state, SortedRuns) and not score.state.fits_in_memory:
                 results, not_computed = measure_areas(
                     split, name, score.state, plan.metrics, plan.intervals
                 )
                 collector.add_results(results, not_computed, binary=score.state.binary)
             else:
-                collector.add(part_of(split, name, kept, plan.intervals))
+                collector.add(streamed_split(split, name, kept, plan.intervals))
     given = scan.selection.correct is not None or scan.selection.loss is not None
     label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
     return collector.evaluation(label, frozenset(own))

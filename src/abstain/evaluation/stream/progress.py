@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from abstain._foundation.input_files import size_of
+from abstain._foundation.input_files import file_size
 from abstain.tables.scan.chunks import FileChunk
 
 
@@ -26,40 +26,46 @@ class StreamProgress:
     """
 
     sizes: dict[Path, int]
-    done: int = 0
-    rows: int = 0
-    before: int = 0
-    start: int | None = None
-    begun: float = 0.0
-    now: float = 0.0
+    n_bytes_read: int = 0
+    n_rows: int = 0
+    n_rows_before: int = 0
+    n_bytes_before: int | None = None
+    start_time: float = 0.0
+    current_time: float = 0.0
 
     @classmethod
-    def of(cls, paths: Sequence[Path], rows: int) -> "StreamProgress":
+    def start_at(cls, paths: Sequence[Path], rows: int) -> "StreamProgress":
         """Begin with the rows that are counted already."""
         now = monotonic()
-        return cls({path: size_of(path) for path in paths}, 0, rows, rows, None, now, now)
+        return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
         """Return how far it is after a piece."""
         files = list(self.sizes)
         whole = sum(self.sizes[path] for path in files[: files.index(piece.path)])
         done = whole + int(self.sizes[piece.path] * piece.share)
-        start = whole if self.start is None else self.start
-        return replace(self, done=done, rows=rows, start=start, now=monotonic())
+        start = whole if self.n_bytes_before is None else self.n_bytes_before
+        return replace(
+            self,
+            n_bytes_read=done,
+            n_rows=rows,
+            n_bytes_before=start,
+            current_time=monotonic(),
+        )
 
     @property
     def share(self) -> float:
         """The share of all bytes that is read."""
-        return self.done / max(sum(self.sizes.values()), 1)
+        return self.n_bytes_read / max(sum(self.sizes.values()), 1)
 
     @property
     def rate(self) -> float:
         """Rows a second."""
-        return (self.rows - self.before) / max(self.now - self.begun, 1e-9)
+        return (self.n_rows - self.n_rows_before) / max(self.current_time - self.start_time, 1e-9)
 
     @property
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Seconds that the rest may take; infinite before anything is known."""
-        read = self.done - (self.start or 0)
-        rest = sum(self.sizes.values()) - self.done
-        return rest * (self.now - self.begun) / read if read > 0 else float("inf")
+        read = self.n_bytes_read - (self.n_bytes_before or 0)
+        rest = sum(self.sizes.values()) - self.n_bytes_read
+        return rest * (self.current_time - self.start_time) / read if read > 0 else float("inf")

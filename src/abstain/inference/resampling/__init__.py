@@ -1,1 +1,1 @@
-"""Areas of every resample of a score that is sorted once, in NumPy alone or compiled."""
+"""Areas of all resamples of a score that is sorted once: NumPy kernels and compiled kernels."""

@@ -126,7 +126,7 @@ def _refuse_inexact(confidence: Any) -> None:
     if confidence.is_floating_point():
         return
     kept = confidence.to(double(confidence.device))
-    most = checks.EXACT if kept.dtype == torch.float64 else 1 << 24
+    most = checks.FIRST_INEXACT_INTEGER if kept.dtype == torch.float64 else 1 << 24
     if bool((kept.abs() >= most).any()):
         value = int(confidence[int(kept.abs().argmax())])
         raise DomainError(

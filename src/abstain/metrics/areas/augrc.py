@@ -4,30 +4,36 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
-from abstain.inference.replicates import Areas
-from abstain.metrics.blocks import sorted_within
+from abstain.inference.resampled_areas import ResampledAreas
+from abstain.metrics.binned import limits_from_sorted_losses
 from abstain.metrics.entry import (
     DisplayOptions,
     Extremes,
     Identity,
-    Influence,
+    InfluenceFunction,
     Measurement,
     Metric,
     Need,
-    Resampled,
-    value_of,
+    ResampledFormula,
+    value_with_warning,
 )
-from abstain.metrics.influences import kept, of_loss, on_best_order, on_groups, on_merged_rows
+from abstain.metrics.influences import (
+    accepts_merged_rows,
+    cached_influence,
+    influence_from_gradient,
+    influence_on_best_order,
+    mean_loss_gradient,
+)
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
-    excess_over,
+    cached_rank_weighted_risk,
+    excess_above_optimum,
     rank_weighted_risk,
-    weighted_risk,
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
 
@@ -79,23 +85,26 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.1875
     """
-    return value_of(_augrc(scored(confidence, loss, weight)), "augrc")
+    return value_with_warning(compute_augrc(validate_samples(confidence, loss, weight)), "augrc")
 
 
-def _augrc(s: Scored) -> Measured:
-    return Measured(weighted_risk(s, augrc_weight))
+def compute_augrc(s: Scored) -> MetricValue:
+    """Compute the AUGRC, for the catalogue."""
+    return MetricValue(cached_rank_weighted_risk(s, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
     """AUGRC: a sample pushes those less confident down by one rank, half of its own group."""
-    pushed = tail_sums(groups.loss) - groups.loss / 2
-    return Gradient(-pushed / groups.total**2, augrc_weight(groups) / groups.total)
+    loss_below = tail_sums(groups.loss) - groups.loss / 2
+    return Gradient(
+        -loss_below / groups.total_weight**2, augrc_weight(groups) / groups.total_weight
+    )
 
 
-@on_merged_rows
-@kept
+@accepts_merged_rows
+@cached_influence
 def _augrc_influence(s: Scored) -> FloatArray:
-    return on_groups(s, augrc_gradient(s.groups))
+    return influence_from_gradient(s, augrc_gradient(s.groups))
 
 
 def augrc_optimum(s: Scored) -> Scalar:
@@ -103,10 +112,10 @@ def augrc_optimum(s: Scored) -> Scalar:
     return rank_weighted_risk(s.best_order, augrc_weight)
 
 
-@kept
-def _best_influence(s: Scored) -> FloatArray:
+@cached_influence
+def _optimum_influence(s: Scored) -> FloatArray:
     """AUGRC of the best order."""
-    return on_best_order(s, augrc_gradient(s.best_order))
+    return influence_on_best_order(s, augrc_gradient(s.best_order))
 
 
 def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -145,15 +154,17 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.0625
     """
-    return value_of(_excess(scored(confidence, loss, weight)), "excess_augrc")
+    return value_with_warning(
+        _compute_excess(validate_samples(confidence, loss, weight)), "excess_augrc"
+    )
 
 
-def _excess(s: Scored) -> Measured:
-    return Measured(excess_over(augrc_optimum(s), _augrc(s).value, s))
+def _compute_excess(s: Scored) -> MetricValue:
+    return MetricValue(excess_above_optimum(augrc_optimum(s), compute_augrc(s).value, s))
 
 
 def _excess_influence(s: Scored) -> FloatArray:
-    return _augrc_influence(s) - _best_influence(s)
+    return _augrc_influence(s) - _optimum_influence(s)
 
 
 def augrc_terms(
@@ -195,8 +206,8 @@ def augrc_terms(
     >>> ab.augrc_terms([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     (0.0625, 0.125)
     """
-    s = scored(confidence, loss, weight)
-    return _excess(s).value, augrc_optimum(s)
+    s = validate_samples(confidence, loss, weight)
+    return _compute_excess(s).value, augrc_optimum(s)
 
 
 def prediction_rejection_ratio(
@@ -239,33 +250,35 @@ def prediction_rejection_ratio(
     >>> ab.prediction_rejection_ratio([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.5
     """
-    return value_of(_prr(scored(confidence, loss, weight)), "prediction_rejection_ratio")
+    return value_with_warning(
+        _compute_prr(validate_samples(confidence, loss, weight)), "prediction_rejection_ratio"
+    )
 
 
-def _prr(s: Scored) -> Measured:
+def _compute_prr(s: Scored) -> MetricValue:
     random, best = s.merged_groups.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
-    return Measured((random - _augrc(s).value) / (random - best))
+    return MetricValue((random - compute_augrc(s).value) / (random - best))
 
 
 def _prr_influence(s: Scored) -> FloatArray:
     """(R/2 - AUGRC) / (R/2 - best AUGRC), by the rule for quotients."""
-    random = on_groups(s, of_loss(s.groups)) / 2
+    random = influence_from_gradient(s, mean_loss_gradient(s.groups)) / 2
     best = augrc_optimum(s)
     gain = s.groups.risk / 2 - best
     value = (s.groups.risk / 2 - rank_weighted_risk(s.groups, augrc_weight)) / gain
-    return (random - _augrc_influence(s) - value * (random - _best_influence(s))) / gain
+    return (random - _augrc_influence(s) - value * (random - _optimum_influence(s))) / gain
 
 
-def divided(a: FloatArray, b: FloatArray) -> FloatArray:
+def divide_or_nan(a: FloatArray, b: FloatArray) -> FloatArray:
     """Divide where the divisor is above zero; NaN elsewhere."""
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
 
 
-def auroc_of(a: Areas) -> FloatArray:
+def failure_auroc_of_resamples(a: ResampledAreas) -> FloatArray:
     """Return the failure AUROC of every resample of a 0/1 loss."""
-    return 1.0 - divided(a.of["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
+    return 1.0 - divide_or_nan(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
 
 
 #: What is computed of every resample for the metrics that follow from the AUGRC.
@@ -277,21 +290,21 @@ AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 def is_binary(s: Scored) -> bool:
     """Tell whether the loss is 0/1."""
-    return s.binary
+    return s.is_binary
 
 
-def rank_weighted_mean(phi: RankWeight, influence: Influence) -> Measurement:
+def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
     """Return the measurement of a mean of rank-weighted losses that averages over ties."""
 
-    def compute(s: Scored) -> Measured:
-        return Measured(weighted_risk(s, phi))
+    def compute(s: Scored) -> MetricValue:
+        return MetricValue(cached_rank_weighted_risk(s, phi))
 
     return Measurement(
         compute=compute,
         averages_ties=True,
         rank_weight=phi,
         influence=influence,
-        binned=sorted_within(compute),
+        binned=limits_from_sorted_losses(compute),
     )
 
 
@@ -308,10 +321,10 @@ AUGRC = Metric(
         violated_requirements=(),
     ),
     replace(
-        rank_weighted_mean(augrc_weight, _augrc_influence),
+        rank_weighted_measurement(augrc_weight, _augrc_influence),
         high=0.5,
         extremes=AUGRC_EXTREMES,
-        resampled=Resampled(FROM_AUGRC, lambda a: a.of["augrc"]),
+        resampled=ResampledFormula(FROM_AUGRC, lambda a: a.by_name["augrc"]),
     ),
     DisplayOptions(per_thousand=True, headline=2),
 )
@@ -327,14 +340,14 @@ _EXCESS = Metric(
         function="excess_augrc(confidence, loss)",
     ),
     Measurement(
-        compute=_excess,
+        compute=_compute_excess,
         high=0.25,
         averages_ties=True,
-        influence=on_merged_rows(_excess_influence),
+        influence=accepts_merged_rows(_excess_influence),
         from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
         extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
-        resampled=Resampled(
-            FROM_AUGRC, lambda a: np.maximum(0.0, a.of["augrc"] - a.risk**2 / 2), is_binary
+        resampled=ResampledFormula(
+            FROM_AUGRC, lambda a: np.maximum(0.0, a.by_name["augrc"] - a.risk**2 / 2), is_binary
         ),
     ),
     DisplayOptions(per_thousand=True),
@@ -360,17 +373,17 @@ CLASSIFIER_TERM = Metric(
         lower_is_better=True,
         meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
         source=_TRAUB.format("eq. 7"),
-        of_classifier=True,
+        ignores_confidence=True,
         function="augrc_terms(confidence, loss)[1]",
     ),
     Measurement(
-        compute=lambda s: Measured(augrc_optimum(s)),
+        compute=lambda s: MetricValue(augrc_optimum(s)),
         high=0.5,
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,
-        influence=on_merged_rows(_best_influence),
+        influence=accepts_merged_rows(_optimum_influence),
         extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
-        resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
+        resampled=ResampledFormula(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
     ),
     DisplayOptions(per_thousand=True),
 )
@@ -391,13 +404,15 @@ ENTRIES = (
             function="prediction_rejection_ratio(confidence, loss)",
         ),
         Measurement(
-            compute=_prr,
+            compute=_compute_prr,
             low=-1.0,
             averages_ties=True,
-            influence=on_merged_rows(_prr_influence),
+            influence=accepts_merged_rows(_prr_influence),
             is_two_sample=True,
             from_auroc=lambda auroc, _: 2 * auroc - 1,
-            resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),
+            resampled=ResampledFormula(
+                FROM_AUGRC, lambda a: 2.0 * failure_auroc_of_resamples(a) - 1.0, is_binary
+            ),
         ),
     ),
 )

@@ -5,52 +5,57 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
-from abstain.inference.influence import Gradient, of_cumulated, steps_of_vertices, tail_sums
-from abstain.inference.replicates import Areas
+from abstain.inference.influence import (
+    Gradient,
+    gradient_from_cumulative,
+    tail_sums,
+    trapezoid_derivatives_of_groups,
+)
+from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.areas.augrc import (
     AUGRC_EXTREMES,
     FROM_AUGRC,
     augrc_gradient,
-    divided,
-    rank_weighted_mean,
+    divide_or_nan,
+    rank_weighted_measurement,
 )
-from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
+from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins, risk_at_position
 from abstain.metrics.entry import (
     DisplayOptions,
     Identity,
-    Influence,
+    InfluenceFunction,
     Measurement,
     Metric,
     Need,
-    Resampled,
+    ResampledFormula,
 )
 from abstain.metrics.influences import (
-    bend_within,
-    kept,
-    of_gradient,
-    on_groups,
-    on_merged_rows,
-    on_split_rows,
+    accepts_merged_rows,
+    accepts_split_rows,
+    cached_influence,
+    curvature_within_merged_groups,
+    influence_from_gradient,
+    make_influence_function,
 )
 from abstain.metrics.rank_weights import (
     RankWeight,
+    cached_rank_weighted_risk,
     log_weight,
-    partial_hyperbolic,
+    partial_hyperbolic_weights,
     plugin_weight,
-    rank_weight,
+    rank_weight_from_vertices,
     rank_weighted_risk,
     sele_weight,
     trapezoid_weight,
     two_sele_weight,
-    vertex_area,
-    weighted_risk,
+    vertex_area_weights,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray
 
@@ -129,11 +134,11 @@ def aurc(
     >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
     0.333333
     """
-    phi = _weight_of(estimator)
-    return weighted_risk(scored(confidence, loss, weight), phi)
+    phi = _rank_weight_of_estimator(estimator)
+    return cached_rank_weighted_risk(validate_samples(confidence, loss, weight), phi)
 
 
-def _weight_of(estimator: str) -> RankWeight:
+def _rank_weight_of_estimator(estimator: str) -> RankWeight:
     if estimator == "monte-carlo":
         raise InputError(
             "`estimator` 'monte-carlo' draws at random, so it has a function of its own: "
@@ -179,21 +184,23 @@ def area_under_accuracy_rejection(
     >>> round(ab.area_under_accuracy_rejection([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.729167
     """
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss")
-    return 1.0 - weighted_risk(s, trapezoid_weight)
+    return 1.0 - cached_rank_weighted_risk(s, trapezoid_weight)
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
     """AURC, plug-in, as the finite difference that one more sample makes."""
-    at = special.digamma(groups.through + 1.0)
+    at = special.digamma(groups.cumulative_weight + 1.0)
     return _harmonic_gradient(groups, plugin_weight(groups), at, float(at[-1]))
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
     """AURC, log estimator: its derivative is the plug-in's with another first term."""
-    at = special.digamma(groups.through + 1.0)
-    return _harmonic_gradient(groups, log_weight(groups), at, float(np.log(groups.total + 1.0)))
+    at = special.digamma(groups.cumulative_weight + 1.0)
+    return _harmonic_gradient(
+        groups, log_weight(groups), at, float(np.log(groups.total_weight + 1.0))
+    )
 
 
 def _harmonic_gradient(
@@ -204,12 +211,12 @@ def _harmonic_gradient(
     steps = np.diff(at, prepend=special.digamma(1.0))
     below = tail_sums(mean_loss * steps) - mean_loss * steps
     own = mean_loss * (whole - at - phi)
-    return Gradient((own - below) / groups.total, phi / groups.total)
+    return Gradient((own - below) / groups.total_weight, phi / groups.total_weight)
 
 
 def _sele_gradient(groups: TieGroups) -> Gradient:
     """SELE: the same, with its own weights."""
-    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total)
+    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total_weight)
 
 
 def _two_sele_gradient(groups: TieGroups) -> Gradient:
@@ -220,24 +227,26 @@ def _two_sele_gradient(groups: TieGroups) -> Gradient:
 
 def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
-    risk = groups.loss_through / groups.through
-    area = vertex_area(groups)
-    steps = steps_of_vertices(groups, lambda x, loss: loss / x, flat=True)
-    moved = steps / groups.total - area * risk / groups.through
-    fails = groups.loss_through / groups.total
-    before, mean = bend_within(groups)
+    risk = groups.cumulative_loss / groups.cumulative_weight
+    area = vertex_area_weights(groups)
+    steps = trapezoid_derivatives_of_groups(
+        groups, lambda x, loss: loss / x, is_flat_before_first=True
+    )
+    moved = steps / groups.total_weight - area * risk / groups.cumulative_weight
+    fails = groups.cumulative_loss / groups.total_weight
+    before, mean = curvature_within_merged_groups(groups)
     place = tail_sums(moved + fails * before) + fails * (mean - before)
-    return Gradient(place, trapezoid_weight(groups) / groups.total)
+    return Gradient(place, trapezoid_weight(groups) / groups.total_weight)
 
 
-@on_split_rows
-@kept
+@accepts_split_rows
+@cached_influence
 def trapezoid_influence(s: Scored) -> FloatArray:
     """AURC, trapezoid."""
-    return on_groups(s, _trapezoid_gradient(s.groups))
+    return influence_from_gradient(s, _trapezoid_gradient(s.groups))
 
 
-def _trapezoid_limits(blocks: FilledBins) -> Limits:
+def _trapezoid_limits(blocks: NonemptyBins) -> Limits:
     """Return limits of the trapezoid AURC.
 
     Within a bin the risk lies between that of all loss last and that of all loss first. Lines
@@ -245,35 +254,35 @@ def _trapezoid_limits(blocks: FilledBins) -> Limits:
     of the other, whichever vertices there are.
     """
     a, b = blocks.above, blocks.through
-    risk_a = risk_at(blocks.loss_above, a, blocks.peak)
+    risk_a = risk_at_position(blocks.loss_above, a, blocks.max_loss)
     risk_b = blocks.loss_through / b
     # The curve is flat from its first vertex to coverage 0.
     start = np.where(a > 0, risk_a, risk_b)
     exact = (start + risk_b) / 2 * blocks.weight
-    low = np.where(blocks.spread, _lowest_area(blocks, risk_b), exact)
-    high = np.where(blocks.spread, _highest_area(blocks, risk_b), exact)
+    low = np.where(blocks.has_several_confidences, _min_area_within_bins(blocks, risk_b), exact)
+    high = np.where(blocks.has_several_confidences, _max_area_within_bins(blocks, risk_b), exact)
     return float(low.sum()) / blocks.total, float(high.sum()) / blocks.total
 
 
-def _highest_area(blocks: FilledBins, risk_b: FloatArray) -> FloatArray:
+def _max_area_within_bins(blocks: NonemptyBins, risk_b: FloatArray) -> FloatArray:
     """All loss first: L - K/x with K = L a - F_a, concave, to its end; then a line."""
-    a, wrong = blocks.above, blocks.wrong
+    a, wrong = blocks.above, blocks.min_failure_weight
     end = a + wrong
-    spare = np.maximum(blocks.peak * a - blocks.loss_above, 0.0)
-    rising = blocks.peak * wrong - spare * _log_ratio(a, wrong)
-    peak = risk_at(blocks.loss_through, end, blocks.peak)
+    spare = np.maximum(blocks.max_loss * a - blocks.loss_above, 0.0)
+    rising = blocks.max_loss * wrong - spare * _log_ratio(a, wrong)
+    peak = risk_at_position(blocks.loss_through, end, blocks.max_loss)
     return np.maximum(rising, 0.0) + (peak + risk_b) / 2 * (blocks.weight - wrong)
 
 
-def _lowest_area(blocks: FilledBins, risk_b: FloatArray) -> FloatArray:
+def _min_area_within_bins(blocks: NonemptyBins, risk_b: FloatArray) -> FloatArray:
     """All loss last: F_a/x, convex, to where it begins; then a line."""
-    right = blocks.weight - blocks.wrong
-    turn = risk_at(blocks.loss_above, blocks.above + right, blocks.peak)
+    right = blocks.weight - blocks.min_failure_weight
+    turn = risk_at_position(blocks.loss_above, blocks.above + right, blocks.max_loss)
     falling = blocks.loss_above * _log_ratio(blocks.above, right)
-    return falling + (turn + risk_b) / 2 * blocks.wrong
+    return falling + (turn + risk_b) / 2 * blocks.min_failure_weight
 
 
-def _accuracy_limits(blocks: FilledBins) -> Limits:
+def _accuracy_limits(blocks: NonemptyBins) -> Limits:
     low, high = _trapezoid_limits(blocks)
     return 1 - high, 1 - low
 
@@ -283,18 +292,18 @@ def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
     return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
 
 
-def _sele(a: Areas) -> FloatArray:
-    return a.of["augrc"] + divided(a.risk, 2.0 * a.total)
+def _sele_of_resamples(a: ResampledAreas) -> FloatArray:
+    return a.by_name["augrc"] + divide_or_nan(a.risk, 2.0 * a.total)
 
 
-def worst_aurc(r: float) -> float:
+def worst_population_aurc(error_rate: float) -> float:
     """Return the AURC of the worst order of an error rate."""
-    return float(r - r * np.log(r)) if r > 0 else 0.0
+    return float(error_rate - error_rate * np.log(error_rate)) if error_rate > 0 else 0.0
 
 
-def best_aurc(r: float) -> float:
+def best_population_aurc(error_rate: float) -> float:
     """Return R + (1 - R) ln(1 - R): the population AURC of a perfect score for 0/1 loss."""
-    return r + float((1.0 - r) * np.log1p(-r)) if r < 1 else 1.0
+    return error_rate + float((1.0 - error_rate) * np.log1p(-error_rate)) if error_rate < 1 else 1.0
 
 
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
@@ -302,12 +311,12 @@ _FRANC = "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html"
 _FROM_AURC = frozenset({"aurc"})
 
 
-def _measurement(estimator: str, influence: Influence) -> Measurement:
+def _aurc_measurement(estimator: str, influence: InfluenceFunction) -> Measurement:
     return replace(
-        rank_weighted_mean(ESTIMATORS[estimator], influence),
+        rank_weighted_measurement(ESTIMATORS[estimator], influence),
         duplication="limit",
         heavy_tailed=True,
-        extremes=(best_aurc, worst_aurc),
+        extremes=(best_population_aurc, worst_population_aurc),
     )
 
 
@@ -325,16 +334,16 @@ AURC = Metric(
         violated_requirements=("R2", "R3"),
     ),
     replace(
-        _measurement("trapezoid", trapezoid_influence),
+        _aurc_measurement("trapezoid", trapezoid_influence),
         averages_ties=False,
-        resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
-        binned=Binned(_trapezoid_limits),
+        resampled=ResampledFormula(_FROM_AURC, lambda a: a.by_name["aurc"]),
+        binned=BinnedLimits(_trapezoid_limits),
     ),
     DisplayOptions(per_thousand=True, headline=3),
 )
 
 
-def _estimate(estimator: str, name: str, title: str, source: str) -> Identity:
+def _estimator_identity(estimator: str, name: str, title: str, source: str) -> Identity:
     """Return the identity of an estimator of the AURC of the population."""
     return replace(
         AURC.identity,
@@ -343,16 +352,18 @@ def _estimate(estimator: str, name: str, title: str, source: str) -> Identity:
         source=source,
         convention=estimator,
         function=f"aurc(confidence, loss, estimator={estimator!r})",
-        requirements_of="aurc",
+        requirements_from="aurc",
     )
 
 
 PLUG_IN = Metric(
-    _estimate("plugin", "aurc_plugin", "AURC, plug-in", _ZHOU.format("eq. 12-13")),
+    _estimator_identity("plugin", "aurc_plugin", "AURC, plug-in", _ZHOU.format("eq. 12-13")),
     replace(
-        _measurement("plugin", on_merged_rows(of_gradient(plugin_gradient))),
-        resampled=Resampled(
-            frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
+        _aurc_measurement("plugin", accepts_merged_rows(make_influence_function(plugin_gradient))),
+        resampled=ResampledFormula(
+            frozenset({"aurc_plugin"}),
+            lambda a: a.by_name["aurc_plugin"],
+            lambda s: s.weight is None,
         ),
     ),
     DisplayOptions(per_thousand=True),
@@ -363,10 +374,10 @@ def _sele_entry(
     estimator: str, name: str, title: str, meaning: str, measurement: Measurement
 ) -> Metric:
     identity = replace(
-        _estimate(estimator, name, title, _FRANC),
+        _estimator_identity(estimator, name, title, _FRANC),
         meaning=meaning,
         violated_requirements=None,
-        requirements_of="",
+        requirements_from="",
     )
     return Metric(identity, replace(measurement, duplication="limit"))
 
@@ -375,8 +386,8 @@ ENTRIES = (
     AURC,
     PLUG_IN,
     Metric(
-        _estimate("log", "aurc_log", "AURC, log estimator", _ZHOU.format("eq. 18")),
-        _measurement("log", on_merged_rows(of_gradient(_log_gradient))),
+        _estimator_identity("log", "aurc_log", "AURC, log estimator", _ZHOU.format("eq. 18")),
+        _aurc_measurement("log", accepts_merged_rows(make_influence_function(_log_gradient))),
         DisplayOptions(per_thousand=True),
     ),
     _sele_entry(
@@ -385,9 +396,11 @@ ENTRIES = (
         "SELE",
         "AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
         replace(
-            rank_weighted_mean(sele_weight, on_merged_rows(of_gradient(_sele_gradient))),
+            rank_weighted_measurement(
+                sele_weight, accepts_merged_rows(make_influence_function(_sele_gradient))
+            ),
             extremes=AUGRC_EXTREMES,
-            resampled=Resampled(FROM_AUGRC, _sele),
+            resampled=ResampledFormula(FROM_AUGRC, _sele_of_resamples),
         ),
     ),
     _sele_entry(
@@ -396,10 +409,12 @@ ENTRIES = (
         "2 x SELE",
         "Twice SELE, {value}: above the AURC unless the most confident samples fail.",
         replace(
-            rank_weighted_mean(two_sele_weight, on_merged_rows(of_gradient(_two_sele_gradient))),
+            rank_weighted_measurement(
+                two_sele_weight, accepts_merged_rows(make_influence_function(_two_sele_gradient))
+            ),
             high=2.0,
             extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
-            resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * _sele(a)),
+            resampled=ResampledFormula(FROM_AUGRC, lambda a: 2.0 * _sele_of_resamples(a)),
         ),
     ),
 )
@@ -417,14 +432,14 @@ AUARC = Metric(
         violated_requirements=("R2", "R3"),
     ),
     Measurement(
-        compute=lambda s: Measured(1.0 - weighted_risk(s, trapezoid_weight)),
+        compute=lambda s: MetricValue(1.0 - cached_rank_weighted_risk(s, trapezoid_weight)),
         needs=frozenset({Need.UNIT_LOSS}),
         duplication="limit",
-        influence=on_split_rows(lambda s: -trapezoid_influence(s)),
+        influence=accepts_split_rows(lambda s: -trapezoid_influence(s)),
         heavy_tailed=True,
-        extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
-        resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
-        binned=Binned(_accuracy_limits, size=1.0),
+        extremes=(lambda r: 1 - worst_population_aurc(r), lambda r: 1 - best_population_aurc(r)),
+        resampled=ResampledFormula(_FROM_AURC, lambda a: 1.0 - a.by_name["aurc"]),
+        binned=BinnedLimits(_accuracy_limits, rounding_scale=1.0),
     ),
 )
 
@@ -467,30 +482,32 @@ def achievable_aurc(
     >>> round(ab.achievable_aurc([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]), 6)
     0.356159
     """
-    return achievable(scored(confidence, loss, weight)).value
+    return compute_achievable_aurc(validate_samples(confidence, loss, weight)).value
 
 
-def achievable(s: Scored) -> Measured:
+def compute_achievable_aurc(s: Scored) -> MetricValue:
     """Area under the hull with hyperbolic segments, for the catalogue."""
     hull = take(s.merged_groups, hull_vertices(s.merged_groups))
-    return Measured(rank_weighted_risk(hull, rank_weight(partial_hyperbolic(0.0, 1.0))))
+    return MetricValue(
+        rank_weighted_risk(hull, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)))
+    )
 
 
 def _achievable_gradient(hull: TieGroups) -> Gradient:
     """Exact area below the hyperbolas through the vertices of the hull."""
-    right, total = hull.through, hull.total
+    right, total = hull.cumulative_weight, hull.total_weight
     left = np.concatenate(([0.0], right[:-1]))
     # The first segment starts at the origin, where the hyperbola is a constant.
     log_ratio = np.log(right / np.where(left > 0, left, right))
     slope = hull.loss / hull.weight
-    intercept = hull.loss_through - slope * right
+    intercept = hull.cumulative_loss - slope * right
     end = left * slope / hull.weight * log_ratio + intercept / right
     start = -right * slope / hull.weight * log_ratio
     start[1:] -= intercept[1:] / left[1:]
     moved = end
     moved[:-1] += start[1:]
     weights = hyperbolic_weights(right / total, 0.0, 1.0) / total
-    return of_cumulated(moved / total, weights)
+    return gradient_from_cumulative(moved / total, weights)
 
 
 def _achievable_influence(s: Scored) -> FloatArray:
@@ -501,7 +518,7 @@ def _achievable_influence(s: Scored) -> FloatArray:
     vertices = hull_vertices(s.groups)
     segment = np.append(np.searchsorted(vertices, np.arange(s.groups.loss.size)), -1)
     gradient = _achievable_gradient(take(s.groups, vertices))
-    return gradient.influence(take(s.groups, vertices), segment[s.home], s.loss)
+    return gradient.influence(take(s.groups, vertices), segment[s.group_index], s.loss)
 
 
 ACHIEVABLE = Metric(
@@ -516,11 +533,11 @@ ACHIEVABLE = Metric(
         function="achievable_aurc(confidence, loss)",
     ),
     Measurement(
-        compute=achievable,
-        influence=on_merged_rows(_achievable_influence),
+        compute=compute_achievable_aurc,
+        influence=accepts_merged_rows(_achievable_influence),
         heavy_tailed=True,
         caution="the hull is chosen on these data, which flatters it",
-        extremes=(best_aurc, lambda r: r),
+        extremes=(best_population_aurc, lambda r: r),
     ),
     DisplayOptions(per_thousand=True),
 )

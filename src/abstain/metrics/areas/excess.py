@@ -5,40 +5,45 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import (
+    interpolate,
+    lexicographic_order,
+    prepend_zero,
+    undo_cumulative_sum,
+)
 from abstain._foundation.arrays import inner
-from abstain._foundation.foreign import scalar, without_gradient
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
+from abstain._foundation.gradients import as_scalar, without_gradient
+from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
+from abstain._foundation.tie_groups import TieGroups, one_group_per_sample, with_vertex_at
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
 from abstain.metrics.areas.aurc import (
     ESTIMATORS,
-    best_aurc,
+    best_population_aurc,
     plugin_gradient,
     trapezoid_influence,
-    worst_aurc,
+    worst_population_aurc,
 )
-from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, value_of
+from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, value_with_warning
 from abstain.metrics.influences import (
-    bend_within,
-    kept,
-    of_loss,
-    on_best_order,
-    on_groups,
-    on_split_rows,
-    sums_within,
+    accepts_split_rows,
+    cached_influence,
+    curvature_within_merged_groups,
+    influence_from_gradient,
+    influence_on_best_order,
+    mean_loss_gradient,
+    sums_within_merged_groups,
 )
 from abstain.metrics.rank_weights import (
-    excess_over,
+    cached_rank_weighted_risk,
+    excess_above_optimum,
     plugin_weight,
     rank_weighted_risk,
     trapezoid_area,
-    trapezoid_in_merged_groups,
     trapezoid_weight,
-    vertex_area,
-    weighted_risk,
+    trapezoid_weight_with_merged_groups,
+    vertex_area_weights,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
 
@@ -92,24 +97,26 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     >>> round(ause([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.25
     """
-    return value_of(_ause(scored(confidence, loss, weight)), "ause")
+    return value_with_warning(_compute_ause(validate_samples(confidence, loss, weight)), "ause")
 
 
-def _ause(s: Scored) -> Measured:
+def _compute_ause(s: Scored) -> MetricValue:
     risk = s.merged_groups.risk
     if not bool(risk > 0):
         return undefined("nothing is lost, so there is no unit to measure in")
-    return Measured(excess_aurc(s).value / risk)
+    return MetricValue(compute_excess_aurc(s).value / risk)
 
 
 def _ause_influence(s: Scored) -> FloatArray:
     """Excess AURC over the risk, by the rule for quotients."""
     if s.best_order.loss.size == 1:
         # No order of equal losses has an excess; rounding has no range here to be small beside.
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     risk = s.groups.risk
-    value = excess_aurc(s).value / risk
-    return (excess_influence(s) - value * on_groups(s, of_loss(s.groups))) / risk
+    value = compute_excess_aurc(s).value / risk
+    return (
+        excess_influence(s) - value * influence_from_gradient(s, mean_loss_gradient(s.groups))
+    ) / risk
 
 
 _AUSE = Metric(
@@ -118,17 +125,17 @@ _AUSE = Metric(
         title="AUSE",
         family="area",
         lower_is_better=True,
-        meaning="Averaged over the share taken away, the mean loss of the rest is {value} mean "
-        "losses above the best order's.",
+        meaning="Averaged over the removed share, the mean loss of the others is {value} times "
+        "the mean loss of all samples above that of the best order.",
         source=_SOURCE,
         convention="selective risk over the risk of all, trapezoid",
         function="ause(confidence, loss)",
     ),
     Measurement(
-        compute=_ause,
+        compute=_compute_ause,
         high=float("inf"),
         duplication="limit",
-        influence=on_split_rows(_ause_influence),
+        influence=accepts_split_rows(_ause_influence),
         heavy_tailed=True,
     ),
 )
@@ -143,45 +150,45 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
-    return s.once(_trapezoid_optimum)
+    return s.cached(_trapezoid_optimum)
 
 
 def _trapezoid_optimum(s: Scored) -> Scalar:
-    if s.weight is None and s.xp is np and not s.binary:
-        return _optimum_of_each(s)
+    if s.weight is None and s.xp is np and not s.is_binary:
+        return _optimum_of_unweighted_samples(s)
     return min(_untied_optimum(s), _optimum_over_ties(s))
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
     """Return the least value over the score's own ties."""
-    if s.binary and s.counted and s.xp is np:
-        right = int(s.merged_groups.total - s.merged_groups.loss_through[-1])
-        return _failures_last(with_vertex(s.merged_groups, right), right)
-    best = _best_losses(s.merged_groups, s.best_order)
+    if s.is_binary and s.has_unit_weights and s.xp is np:
+        right = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
+        return _area_with_failures_last(with_vertex_at(s.merged_groups, right), right)
+    best = _loss_in_best_order(s.merged_groups, s.best_order)
     return trapezoid_area(s.merged_groups, best)
 
 
-def _optimum_of_each(s: Scored) -> float:
+def _optimum_of_unweighted_samples(s: Scored) -> float:
     """Return the optimum where each sample counts as one: the least losses, one after the other."""
     through = np.cumsum(np.sort(s.loss.astype(np.float64)))
-    risk = through / np.arange(1, s.n + 1)
-    distinct = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n)
-    if s.groups.loss.size == s.n:
+    risk = through / np.arange(1, s.n_rows + 1)
+    distinct = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n_rows)
+    if s.groups.loss.size == s.n_rows:
         return distinct
-    best = through.take(s.groups.count_through - 1)
+    best = through.take(s.groups.cumulative_count - 1)
     return min(distinct, float(trapezoid_area(s.groups, best)))
 
 
-def _failures_last(groups: TieGroups, n_successes: int) -> float:
+def _area_with_failures_last(groups: TieGroups, n_successes: int) -> float:
     """Return the trapezoid area with the failures after all that is right."""
     # Weights follow from what comes later, and nothing is wrong before.
-    wrong = slice(int(np.searchsorted(groups.through, n_successes, side="right")), None)
-    through, weight = groups.through[wrong], groups.weight[wrong]
+    wrong = slice(int(np.searchsorted(groups.cumulative_weight, n_successes, side="right")), None)
+    through, weight = groups.cumulative_weight[wrong], groups.weight[wrong]
     is_merged = (
         np.zeros(weight.size, np.bool_) if groups.is_merged is None else groups.is_merged[wrong]
     )
-    phi = trapezoid_in_merged_groups(through, weight, is_merged)
-    return inner(phi, np.minimum(weight, through - n_successes)) / groups.total
+    phi = trapezoid_weight_with_merged_groups(through, weight, is_merged)
+    return inner(phi, np.minimum(weight, through - n_successes)) / groups.total_weight
 
 
 def _untied_optimum(s: Scored) -> Scalar:
@@ -189,33 +196,38 @@ def _untied_optimum(s: Scored) -> Scalar:
         # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
         # since it needs no vertex for each sample, so that integer weights equal repetition.
         least = s.best_order.loss[0] / s.best_order.weight[0]
-        boundary = (least - s.best_order.risk) / (2 * s.best_order.total)
-        return rank_weighted_risk(s.best_order, plugin_weight) + scalar(boundary)
+        boundary = (least - s.best_order.risk) / (2 * s.best_order.total_weight)
+        return rank_weighted_risk(s.best_order, plugin_weight) + as_scalar(boundary)
     # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
-    order = _heaviest_first(s, s.weight)
-    groups = one_by_one(s.loss[order], s.weight[order])
-    return trapezoid_area(groups, groups.loss_through)
+    order = _order_by_loss_and_weight(s, s.weight)
+    groups = one_group_per_sample(s.loss[order], s.weight[order])
+    return trapezoid_area(groups, groups.cumulative_loss)
 
 
-def _heaviest_first(s: Scored, weight: FloatArray) -> AnyArray:
+def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
     """Return the samples that have weight by their loss, of equal ones the heaviest first."""
     if s.xp is not np:
-        every = ordered_by(without_gradient(s.loss), -weight)
+        every = lexicographic_order(without_gradient(s.loss), -weight)
         return every[weight[every] > 0]
-    runs = s.loss_runs
+    runs = s.sorted_losses
     order = runs.order.copy()
     # Among samples without loss any order is the best.
-    places = np.flatnonzero(np.repeat((runs.count > 1) & (runs.value < 0), runs.count))
+    places = np.flatnonzero(
+        np.repeat((runs.group_sizes > 1) & (runs.distinct_values < 0), runs.group_sizes)
+    )
     if places.size:
         rows = order[places]
-        order[places] = rows[ordered_by(s.loss[rows], -weight[rows])]
+        order[places] = rows[lexicographic_order(s.loss[rows], -weight[rows])]
     return order
 
 
-def _best_losses(groups: TieGroups, best_order: TieGroups) -> AnyArray:
+def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
     """Return the loss mass down to each group when losses are handed out in the best order."""
-    through, loss_through = from_zero(best_order.through), from_zero(best_order.loss_through)
-    return interpolated(groups.through, through, loss_through)
+    through, loss_through = (
+        prepend_zero(best_order.cumulative_weight),
+        prepend_zero(best_order.cumulative_loss),
+    )
+    return interpolate(groups.cumulative_weight, through, loss_through)
 
 
 def e_aurc(
@@ -271,20 +283,22 @@ def e_aurc(
     0.0
     """
     phi = ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
-    s = scored(confidence, loss, weight)
+    s = validate_samples(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
-        checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        return weighted_risk(s.plain, phi) - best_aurc(s.plain.merged_groups.risk)
-    return excess_aurc(s, estimator).value
+        checks.binary_loss(s.loss, required_by="the analytic optimum")
+        return cached_rank_weighted_risk(s.without_gradient, phi) - best_population_aurc(
+            s.without_gradient.merged_groups.risk
+        )
+    return compute_excess_aurc(s, estimator).value
 
 
-def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
+def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
-    return Measured(_excess(s, estimator, aurc_optimum(s, estimator)))
+    return MetricValue(_excess(s, estimator, aurc_optimum(s, estimator)))
 
 
 def _excess(s: Scored, estimator: str, best: Scalar) -> Scalar:
-    return excess_over(best, weighted_risk(s, ESTIMATORS[estimator]), s)
+    return excess_above_optimum(best, cached_rank_weighted_risk(s, ESTIMATORS[estimator]), s)
 
 
 def normalized_aurc(
@@ -336,19 +350,22 @@ def normalized_aurc(
     0.428571
     """
     checks.one_of(estimator, "estimator", tuple(ESTIMATORS))
-    return value_of(normalized(scored(confidence, loss, weight), estimator), "normalized_aurc")
+    return value_with_warning(
+        compute_normalized_aurc(validate_samples(confidence, loss, weight), estimator),
+        "normalized_aurc",
+    )
 
 
-def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
+def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
     """Excess AURC over the excess of a random score, for the catalogue."""
     if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.merged_groups.risk * _random_factor(s.merged_groups.total, estimator)
-    return Measured(_excess(s, estimator, best) / (random - best))
+    random = s.merged_groups.risk * _mean_rank_weight(s.merged_groups.total_weight, estimator)
+    return MetricValue(_excess(s, estimator, best) / (random - best))
 
 
-def _random_factor(total: float, estimator: str) -> float:
+def _mean_rank_weight(total: float, estimator: str) -> float:
     """Return what a random order expects per unit of risk: the mean of phi over the ranks."""
     # One number decides it, so the host computes it.
     everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
@@ -357,7 +374,7 @@ def _random_factor(total: float, estimator: str) -> float:
 
 def excess_influence(s: Scored) -> FloatArray:
     """AURC less its optimum."""
-    return trapezoid_influence(s) - _best_influence(s)
+    return trapezoid_influence(s) - _optimum_influence(s)
 
 
 def _normalized_influence(s: Scored) -> FloatArray:
@@ -365,24 +382,26 @@ def _normalized_influence(s: Scored) -> FloatArray:
     best = aurc_optimum(s)
     room = s.groups.risk - best
     value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - best) / room
-    lowest, random = _best_influence(s), on_groups(s, of_loss(s.groups))
+    lowest, random = _optimum_influence(s), influence_from_gradient(s, mean_loss_gradient(s.groups))
     return (trapezoid_influence(s) - lowest - value * (random - lowest)) / room
 
 
-@kept
-def _best_influence(s: Scored) -> FloatArray:
+@cached_influence
+def _optimum_influence(s: Scored) -> FloatArray:
     """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
-    if s.groups.tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
-        return _best_over_ties(s)
+    if s.groups.n_tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
+        return _optimum_influence_over_ties(s)
     if s.weight is not None and np.any(s.weight % 1 != 0):
         # The plug-in estimator takes the total weight for the number of samples.
-        s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total))
-    best = on_best_order(s, plugin_gradient(s.best_order))
+        s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total_weight))
+    best = influence_on_best_order(s, plugin_gradient(s.best_order))
     # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
-    return best - on_best_order(s, of_loss(s.best_order)) / (2 * s.total)
+    return best - influence_on_best_order(s, mean_loss_gradient(s.best_order)) / (
+        2 * s.total_weight
+    )
 
 
-def _best_over_ties(s: Scored) -> FloatArray:
+def _optimum_influence_over_ties(s: Scored) -> FloatArray:
     """Influence when the losses, least first, are handed out over the tie groups.
 
     Each vertex then accepts the loss mass O(x) of the x least losses. One more sample of loss l
@@ -390,33 +409,47 @@ def _best_over_ties(s: Scored) -> FloatArray:
     vertex stands between two losses, the mean of both directions counts.
     """
     groups, best_order = s.groups, s.best_order
-    best = replace(groups, loss=steps(_best_losses(groups, best_order)))
+    best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
     each = best_order.loss / best_order.weight
-    sides = (groups.through * (1 - 1e-12), groups.through * (1 + 1e-12))
-    places = [np.searchsorted(best_order.through, side).clip(max=each.size - 1) for side in sides]
-    return np.asarray(np.mean([_over_ties(s, best, each[place]) for place in places], axis=0))
+    sides = (groups.cumulative_weight * (1 - 1e-12), groups.cumulative_weight * (1 + 1e-12))
+    places = [
+        np.searchsorted(best_order.cumulative_weight, side).clip(max=each.size - 1)
+        for side in sides
+    ]
+    return np.asarray(
+        np.mean([_influence_with_next_loss(s, best, each[place]) for place in places], axis=0)
+    )
 
 
-def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
+def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
     """Return it where each vertex has this loss next in line; a merged group has one within it."""
-    area, own = vertex_area(best), best.loss / best.weight
-    on_mass, inside = area / best.through, sums_within(best, harmonic_between) / best.total
-    steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
-    moved = steps / best.total + on_mass * (next_loss - best.loss_through / best.through)
-    before, mean = bend_within(best)
-    beyond = (best.loss_through - own * best.through) / best.total
+    area, own = vertex_area_weights(best), best.loss / best.weight
+    on_mass, inside = (
+        area / best.cumulative_weight,
+        sums_within_merged_groups(best, harmonic_between) / best.total_weight,
+    )
+    steps = trapezoid_derivatives_of_groups(
+        best, lambda x, loss: loss / x, is_flat_before_first=True
+    )
+    moved = steps / best.total_weight + on_mass * (
+        next_loss - best.cumulative_loss / best.cumulative_weight
+    )
+    before, mean = curvature_within_merged_groups(best)
+    beyond = (best.cumulative_loss - own * best.cumulative_weight) / best.total_weight
     place = tail_sums(moved + beyond * before) + beyond * (mean - before)
     loss = s.loss.astype(np.float64)
-    pushed = _pushed(loss, next_loss, on_mass) + _pushed(loss, own, inside)
+    pushed = _displaced_loss(loss, next_loss, on_mass) + _displaced_loss(loss, own, inside)
     pushed -= float(np.average(pushed, weights=s.weight))
     if s.weight is not None:
         pushed[s.weight == 0] = 0.0
     gradient = Gradient(place, np.zeros_like(area))
-    out: FloatArray = gradient.influence(best, s.home, np.zeros(s.n)) + best.total * pushed
+    out: FloatArray = (
+        gradient.influence(best, s.group_index, np.zeros(s.n_rows)) + best.total_weight * pushed
+    )
     return out
 
 
-def _pushed(loss: FloatArray, next_loss: FloatArray, on_mass: FloatArray) -> FloatArray:
+def _displaced_loss(loss: FloatArray, next_loss: FloatArray, on_mass: FloatArray) -> FloatArray:
     """Sum over the vertices of on_mass x min(loss - next_loss, 0); next_loss never falls."""
     beyond = np.searchsorted(next_loss, loss, side="right")
     weights = np.append(tail_sums(on_mass), 0.0)
@@ -425,10 +458,10 @@ def _pushed(loss: FloatArray, next_loss: FloatArray, on_mass: FloatArray) -> Flo
     return out
 
 
-def _entropy(r: float) -> float:
+def _max_excess(r: float) -> float:
     """Worst less best AURC; it grows up to 1/2."""
     half = min(r, 0.5)
-    return worst_aurc(half) - best_aurc(half)
+    return worst_population_aurc(half) - best_population_aurc(half)
 
 
 ENTRIES = (
@@ -445,11 +478,11 @@ ENTRIES = (
             violated_requirements=("R2", "R3", "R5"),
         ),
         Measurement(
-            compute=excess_aurc,
+            compute=compute_excess_aurc,
             duplication="limit",
-            influence=on_split_rows(excess_influence),
+            influence=accepts_split_rows(excess_influence),
             heavy_tailed=True,
-            extremes=(lambda _: 0.0, _entropy),
+            extremes=(lambda _: 0.0, _max_excess),
         ),
         DisplayOptions(per_thousand=True, headline=4),
     ),
@@ -466,10 +499,10 @@ ENTRIES = (
             violated_requirements=("R2", "R3"),
         ),
         Measurement(
-            compute=normalized,
+            compute=compute_normalized_aurc,
             high=float("inf"),
             duplication="limit",
-            influence=on_split_rows(_normalized_influence),
+            influence=accepts_split_rows(_normalized_influence),
             heavy_tailed=True,
             is_two_sample=True,
         ),

@@ -8,29 +8,29 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import Measured
-from abstain._foundation.ranks import TieGroups, split_merged_groups
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
-from abstain.inference.influence import Gradient, of_cumulated
+from abstain.inference.influence import Gradient, gradient_from_cumulative
 from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
-from abstain.metrics.influences import on_group_rows, on_groups
+from abstain.metrics.influences import accepts_group_rows, influence_from_gradient
 from abstain.metrics.rank_weights import (
-    partial_generalized,
-    partial_hyperbolic,
-    partial_selective,
-    rank_weight,
+    partial_generalized_weights,
+    partial_hyperbolic_weights,
+    partial_trapezoid_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
-    trapezoids,
+    trapezoid_areas,
 )
-from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
+from abstain.metrics.working_points.quantities import count_accepted_failures, vertex_at_coverage
 from abstain.typing import AnyArray, FloatArray, Scalar
 
 Interpolation = Literal["linear", "hyperbolic"]
 
 
-def _interval(low: float, high: float) -> tuple[float, float]:
+def _check_coverage_interval(low: float, high: float) -> tuple[float, float]:
     low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
     if low >= high:
         raise DomainError(f"`low` must be below `high`; got low = {low!r}, high = {high!r}")
@@ -90,40 +90,46 @@ def partial_aurc(
     >>> ab.partial_aurc([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 0], low=0.3, high=0.4, mean=True)
     1.0
     """
-    low, high = _interval(low, high)
-    kinds = {"linear": selective_area, "hyperbolic": hyperbolic_area}
+    low, high = _check_coverage_interval(low, high)
+    kinds = {"linear": selective_risk_area, "hyperbolic": hyperbolic_risk_area}
     area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
-    area = area_of(scored(confidence, loss, weight).merged_groups, low, high)
+    area = area_of(validate_samples(confidence, loss, weight).merged_groups, low, high)
     return area / (high - low) if mean else area
 
 
-def hyperbolic_area(groups: TieGroups, low: float, high: float) -> Scalar:
+def hyperbolic_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the exact area under the selective risk between two coverages.
 
     Over untied successes the generalized risk is a straight line.
     """
-    return rank_weighted_risk(groups, rank_weight(partial_hyperbolic(low, high)))
+    return rank_weighted_risk(
+        groups, rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
+    )
 
 
-def generalized_area(groups: TieGroups, low: float, high: float) -> Scalar:
+def generalized_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the area under the generalized risk between two coverages."""
-    return rank_weighted_risk(groups, rank_weight(partial_generalized(low, high)))
+    return rank_weighted_risk(
+        groups, rank_weight_from_vertices(partial_generalized_weights(low, high))
+    )
 
 
-def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
+def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the trapezoid area under the selective risk between two coverages."""
-    if groups.has_vertices_within is None:
-        return rank_weighted_risk(groups, rank_weight(partial_selective(low, high)))
-    ends = np.array([low, high]) * groups.total
+    if groups.is_merged_without_unknown_ties is None:
+        return rank_weighted_risk(
+            groups, rank_weight_from_vertices(partial_trapezoid_weights(low, high))
+        )
+    ends = np.array([low, high]) * groups.total_weight
     around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
     groups = split_merged_groups(groups, np.unique(around))
-    accepted, through, above = groups.loss_through, groups.through, groups.above
-    right, left = linear_segments(through / groups.total, low, high, flat=True)
+    accepted, through, above = groups.cumulative_loss, groups.cumulative_weight, groups.weight_above
+    right, left = linear_segments(through / groups.total_weight, low, high, flat=True)
     risk = accepted / through
     area = right * risk + left * np.append(risk[:1], risk[:-1])
     # The two segments in which the interval ends are straight lines; between them all is whole.
-    whole = (groups.width < groups.weight) & (above >= ends[0]) & (through <= ends[1])
-    area[whole] = trapezoids(groups, accepted)[whole] / groups.total
+    whole = (groups.last_vertex_weight < groups.weight) & (above >= ends[0]) & (through <= ends[1])
+    area[whole] = trapezoid_areas(groups, accepted)[whole] / groups.total_weight
     return float(area.sum())
 
 
@@ -177,35 +183,37 @@ def partial_augrc(
     >>> ab.partial_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], low=0.5)
     0.15625
     """
-    low, high = _interval(low, high)
-    area = generalized_area(scored(confidence, loss, weight).merged_groups, low, high)
+    low, high = _check_coverage_interval(low, high)
+    area = generalized_risk_area(
+        validate_samples(confidence, loss, weight).merged_groups, low, high
+    )
     return area / (high - low) if mean else area
 
 
-def _influence(s: Scored, *, between: tuple[float, float], selective: bool) -> FloatArray:
+def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) -> FloatArray:
     """Influence of each sample on the area over the width of the interval.
 
     The curve is continuous, so the two fixed coverages add nothing: moving the vertex of a segment
     moves the curve in it by its slope, as much as the vertex counts there.
     """
     groups = s.groups
-    coverage = groups.through / groups.total
-    divisor = groups.through if selective else groups.total
-    value = groups.loss_through / divisor
-    right, left = linear_segments(coverage, *between, flat=selective)
+    coverage = groups.cumulative_weight / groups.total_weight
+    divisor = groups.cumulative_weight if selective else groups.total_weight
+    value = groups.cumulative_loss / divisor
+    right, left = linear_segments(coverage, *coverages, flat=selective)
     # From the origin, or flat from the first vertex on, whose place then does not matter.
     before = np.concatenate((value[:1] if selective else [0.0], value[:-1]))
     slope = (value - before) / np.diff(coverage, prepend=0.0)
     counts = right + np.append(left[1:], 0.0)
     moved = -slope * right - np.append((slope * left)[1:], 0.0)
-    through = moved / groups.total - (counts * value / divisor if selective else 0.0)
-    found = of_cumulated(through, counts / divisor)
-    width = between[1] - between[0]
-    return on_groups(s, Gradient(found.weight / width, found.loss / width))
+    through = moved / groups.total_weight - (counts * value / divisor if selective else 0.0)
+    found = gradient_from_cumulative(through, counts / divisor)
+    width = coverages[1] - coverages[0]
+    return influence_from_gradient(s, Gradient(found.weight / width, found.loss / width))
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _PartialArea:
     title: str
     meaning: str
     source: str
@@ -213,29 +221,29 @@ class _Kind:
     selective: bool
 
 
-_SELECTIVE = _Kind(
+_SELECTIVE = _PartialArea(
     "mean selective risk from {} to {} % coverage",
     "Averaged over coverages from {} to {} %, {{value}} of the accepted are wrong.",
     "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
-    selective_area,
+    selective_risk_area,
     selective=True,
 )
-_GENERALIZED = _Kind(
+_GENERALIZED = _PartialArea(
     "mean generalized risk from {} to {} % coverage",
     "Averaged over coverages from {} to {} %, {{value}} of all samples are accepted and wrong.",
     "Traub et al. (2024), eq. 6, between two coverages, https://arxiv.org/abs/2407.01032",
-    generalized_area,
+    generalized_risk_area,
     selective=False,
 )
 
 
-def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
+def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric | None:
     between = float(low) / 100, float(high) / 100
     if not between[0] < between[1] <= 1:
         return None
 
-    def compute(s: Scored) -> Measured:
-        return Measured(kind.area(s.merged_groups, *between) / (between[1] - between[0]))
+    def compute(s: Scored) -> MetricValue:
+        return MetricValue(kind.area(s.merged_groups, *between) / (between[1] - between[0]))
 
     return Metric(
         Identity(
@@ -250,10 +258,12 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
             compute=compute,
             high=1.0 if kind.selective else sum(between) / 2,
             averages_ties=not kind.selective,
-            influence=on_group_rows(partial(_influence, between=between, selective=kind.selective)),
+            influence=accepts_group_rows(
+                partial(_influence, coverages=between, selective=kind.selective)
+            ),
             heavy_tailed=kind.selective,
-            n_failures=lambda s: accepted_failures(
-                s, lambda groups: at_coverage(groups, between[1], first=True)
+            n_failures=lambda s: count_accepted_failures(
+                s, lambda groups: vertex_at_coverage(groups, between[1], first=True)
             ),
         ),
         DisplayOptions(per_thousand=True),
@@ -261,6 +271,6 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
 
 
 FAMILIES = (
-    Family("partial_aurc@{}-{}cov", partial(_made, _SELECTIVE), ("50", "80")),
-    Family("partial_augrc@{}-{}cov", partial(_made, _GENERALIZED), ("50", "80")),
+    Family("partial_aurc@{}-{}cov", partial(_make_metric, _SELECTIVE), ("50", "80")),
+    Family("partial_augrc@{}-{}cov", partial(_make_metric, _GENERALIZED), ("50", "80")),
 )

@@ -9,33 +9,33 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.foreign import double, joined, scalar
-from abstain._foundation.frames import AnyFrame, Backend, in_library
-from abstain._foundation.measurement import Measured
-from abstain._foundation.scored import Scored, kind_of
+from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, convert_frame
+from abstain._foundation.gradients import as_double, as_scalar, stack_scalars
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored, output_reference
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives
 from abstain.metrics.confidence_weighted.cwsa import (
     NEEDS,
     RAMPS,
     SOURCE,
+    AcceptedSums,
     Ramp,
     RampName,
-    Sums,
-    checked,
-    ramp_of,
-    sums_at_each,
+    accepted_sums_at_thresholds,
+    get_ramp,
+    scored_probabilities,
 )
-from abstain.metrics.entry import Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import of_mean, on_group_rows
-from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
+from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
+from abstain.metrics.influences import accepts_group_rows, mean_influence
+from abstain.metrics.rank_weights import vertex_area_weights, vertex_area_weights_from_origin
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
 def area_measurement(
-    compute: Callable[..., Measured], influence: Callable[..., FloatArray], *, plus: bool
+    compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
 ) -> Measurement:
     """Return the measurement of an area under CWSA, or CWSA+ with `plus`, against coverage.
 
@@ -48,7 +48,7 @@ def area_measurement(
         needs=NEEDS,
         rank_based=False,
         gradients=frozenset({"loss", "confidence"}),
-        influence=on_group_rows(partial(influence, plus=plus)),
+        influence=accepts_group_rows(partial(influence, plus=plus)),
         n_failures=None,
     )
 
@@ -85,7 +85,7 @@ class CwsaSweep:
         import polars as pl
 
         columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
-        return in_library(pl.DataFrame(columns, nan_to_null=True), backend)
+        return convert_frame(pl.DataFrame(columns, nan_to_null=True), backend)
 
     def __len__(self) -> int:
         """Count the thresholds."""
@@ -186,36 +186,36 @@ def cwsa_sweep(
     >>> sweep.coverage.tolist(), sweep.cwsa.round(3).tolist()
     ([0.75, 0.5], [0.3, 0.333])
     """
-    s = checked(confidence, loss, weight)
-    swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _thresholds(thresholds)
-    sweep = sweep_of(s, swept, ramp_of(ramp))
+    s = scored_probabilities(confidence, loss, weight)
+    swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _check_thresholds(thresholds)
+    sweep = sweep_thresholds(s, swept, get_ramp(ramp))
     if not sweep.accepted.all():
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
-    reference = kind_of(s, confidence)
-    arrays = {f.name: like(getattr(sweep, f.name), reference) for f in fields(sweep)}
+    reference = output_reference(s, confidence)
+    arrays = {f.name: as_array_like(getattr(sweep, f.name), reference) for f in fields(sweep)}
     return CwsaSweep(**arrays)
 
 
-def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
+def sweep_thresholds(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
     """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
-    at = sums_at_each(s, swept, ramp)
+    at = accepted_sums_at_thresholds(s, swept, ramp)
     weight = np.array([sums.weight for sums in at])
     # A few numbers for each threshold, set side by side once they are known.
-    right = [sums.right / sums.weight if sums.weight > 0 else float("nan") for sums in at]
+    right = [sums.successes / sums.weight if sums.weight > 0 else float("nan") for sums in at]
     return CwsaSweep(
         threshold=swept,
-        coverage=weight / s.total,
+        coverage=weight / s.total_weight,
         accepted=np.array([sums.count for sums in at], dtype=np.int64),
-        selective_accuracy=joined(right),
-        cwsa=joined([sums.cwsa("all").value for sums in at]),
-        cwsa_plus=joined([sums.cwsa_plus("accepted").value for sums in at]),
+        selective_accuracy=stack_scalars(right),
+        cwsa=stack_scalars([sums.cwsa("all").value for sums in at]),
+        cwsa_plus=stack_scalars([sums.cwsa_plus("accepted").value for sums in at]),
     )
 
 
-def _thresholds(x: AnyArray) -> FloatArray:
+def _check_thresholds(x: AnyArray) -> FloatArray:
     given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
-    checks.refuse("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
+    checks.reject_entries("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
     return given.astype(np.float64)
 
 
@@ -258,7 +258,9 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     >>> round(cwsa_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
     0.2545
     """
-    return value_of(_area_of(checked(confidence, loss, weight), plus=False), "cwsa_area")
+    return value_with_warning(
+        _compute_area(scored_probabilities(confidence, loss, weight), plus=False), "cwsa_area"
+    )
 
 
 def cwsa_plus_area(
@@ -299,15 +301,17 @@ def cwsa_plus_area(
     >>> round(cwsa_plus_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
     0.683
     """
-    return value_of(_area_of(checked(confidence, loss, weight), plus=True), "cwsa_plus_area")
+    return value_with_warning(
+        _compute_area(scored_probabilities(confidence, loss, weight), plus=True), "cwsa_plus_area"
+    )
 
 
-def _area_of(s: Scored, *, plus: bool) -> Measured:
+def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
     """Area over coverage, by the trapezoid rule between the distinct confidences."""
     xp, factor = s.xp, 1.0 if plus else 2.0
     area, away, last = 0.0, 0.0, None
     for block in s.probability_vertices():
-        below_one = 1.0 - double(block.confidence)
+        below_one = 1.0 - as_double(block.confidence)
         # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
         # limit from below is 1, and only the first group can be there: nothing is away then.
         missing = xp.cumulative_sum((block.weight - factor * block.loss) * below_one) + away
@@ -315,13 +319,13 @@ def _area_of(s: Scored, *, plus: bool) -> Measured:
         if not below_one[0] > 0:
             below_one = xp.concat((xp.ones_like(below_one[:1]), below_one[1:]))
         missing = missing / below_one
-        reached = block.through - factor * block.loss_through - missing
-        value = reached / (block.through if plus else s.total)
+        reached = block.cumulative_weight - factor * block.cumulative_loss - missing
+        value = reached / (block.cumulative_weight if plus else s.total_weight)
         # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted and has no such end.
         before = last if last is not None else value[:1] * float(plus)
         area = area + xp.sum(block.weight * (value + xp.concat((before, value[:-1]))))
         last = value[-1:]
-    return Measured(scalar(area) / (2.0 * s.total))
+    return MetricValue(as_scalar(area) / (2.0 * s.total_weight))
 
 
 def _influence(s: Scored, *, plus: bool) -> FloatArray:
@@ -332,15 +336,15 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     score = groups.weight - factor * groups.loss
     inverse = np.divide(1.0, below_one, out=np.zeros_like(below_one), where=below_one > 0)
     reached = np.cumsum(score) - np.cumsum(score * below_one) * inverse
-    by = groups.through if plus else np.full_like(score, groups.total)
+    by = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
     value = reached / by
-    area = vertex_area(groups) if plus else vertex_area_rising(groups)
-    moved = trapezoid_steps(value, flat=plus) / groups.total
+    area = vertex_area_weights(groups) if plus else vertex_area_weights_from_origin(groups)
+    moved = trapezoid_derivatives(value, is_flat_before_first=plus) / groups.total_weight
     if plus:
         moved = moved - area * value / by
     on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)
     gradient = Gradient(tail_sums(moved) + on_score, -factor * on_score)
-    return gradient.influence(groups, s.probability_home, s.loss)
+    return gradient.influence(groups, s.probability_group_index, s.loss)
 
 
 #: The thresholds of the paper's tables and released code.
@@ -348,7 +352,7 @@ THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
 
 #: If fewer samples reach the last threshold, the area under CWSA+ has no valid interval: whether
 #: any do, and so whether the threshold counts, differs between samples of one population.
-_FEWEST: Final = 10
+_MIN_ACCEPTED: Final = 10
 
 
 def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -389,7 +393,9 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     >>> round(auc_mcc([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
     0.2374
     """
-    return value_of(_auc_mcc_of(checked(confidence, loss, weight), plus=False), "auc_mcc")
+    return value_with_warning(
+        _compute_auc_mcc(scored_probabilities(confidence, loss, weight), plus=False), "auc_mcc"
+    )
 
 
 def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -428,15 +434,17 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> round(auc_mcc_plus([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
     0.4806
     """
-    return value_of(_auc_mcc_of(checked(confidence, loss, weight), plus=True), "auc_mcc_plus")
+    return value_with_warning(
+        _compute_auc_mcc(scored_probabilities(confidence, loss, weight), plus=True), "auc_mcc_plus"
+    )
 
 
-def _auc_mcc_of(s: Scored, *, plus: bool) -> Measured:
+def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
     sums = _sums_where_defined(s, plus=plus)
     values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
     # Scalars of the caller's library, so that gradients reach confidences and losses.
-    return Measured(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
+    return MetricValue(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
 
 
 def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
@@ -448,7 +456,7 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
     """
     sums = _sums_where_defined(s, plus=plus)
     if not sums:
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
     value = np.array([_value_at(at_threshold, plus=plus) for at_threshold in sums])
     by_coverage, by_score = _slopes_by_coverage(value), _trapezoid_widths(coverage)
@@ -463,36 +471,36 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
             by_score * thresholds / (1 - thresholds),
         )
     )
-    p = s.shown
+    p = s.probability_or_confidence
     n_accepting = np.searchsorted(thresholds.astype(p.dtype), p, side="right")
     score = 1.0 - (1.0 if plus else 2.0) * s.loss
     ramps = slope[n_accepting] * p.astype(np.float64) - intercept[n_accepting]
-    return of_mean(s, constant[n_accepting] + ramps * score)
+    return mean_influence(s, constant[n_accepting] + ramps * score)
 
 
-def _few_accepted(s: Scored) -> str:
+def _reason_few_accepted(s: Scored) -> str:
     """Return why CWSA+ at these thresholds allows no interval, or an empty string."""
     last = THRESHOLDS[-1]
-    [sums] = sums_at_each(s, THRESHOLDS[-1:], RAMPS["linear"])
-    if sums.count >= _FEWEST:
+    [sums] = accepted_sums_at_thresholds(s, THRESHOLDS[-1:], RAMPS["linear"])
+    if sums.count >= _MIN_ACCEPTED:
         return ""
     return (
-        f"{sums.count} samples reach the threshold {last:g}; with fewer than {_FEWEST}, other "
-        "samples may decide whether it counts"
+        f"{sums.count} samples reach the threshold {last:g}; with fewer than {_MIN_ACCEPTED}, "
+        "other samples may decide whether it counts"
     )
 
 
-def _sums_where_defined(s: Scored, *, plus: bool) -> list[Sums]:
+def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
     """Return the sums at each threshold; for CWSA+ those that accept a sample, which come first."""
-    every = sums_at_each(s, THRESHOLDS, RAMPS["linear"])
+    every = accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
     return [sums for sums in every if sums.count] if plus else every
 
 
-def _value_at(sums: Sums, *, plus: bool) -> Scalar:
+def _value_at(sums: AcceptedSums, *, plus: bool) -> Scalar:
     return (sums.cwsa_plus("accepted") if plus else sums.cwsa("all")).value
 
 
-def _coverages(sums: list[Sums]) -> FloatArray:
+def _coverages(sums: list[AcceptedSums]) -> FloatArray:
     return np.array([at_threshold.weight / at_threshold.total for at_threshold in sums])
 
 
@@ -519,7 +527,7 @@ ENTRIES = (
             convention="linear ramp, divided by the number of samples",
             function="cwsa_area(confidence, loss)",
         ),
-        area_measurement(_area_of, _influence, plus=False),
+        area_measurement(_compute_area, _influence, plus=False),
     ),
     Metric(
         Identity(
@@ -533,7 +541,7 @@ ENTRIES = (
             convention="linear ramp, divided by the number accepted",
             function="cwsa_plus_area(confidence, loss)",
         ),
-        area_measurement(_area_of, _influence, plus=True),
+        area_measurement(_compute_area, _influence, plus=True),
     ),
     Metric(
         Identity(
@@ -547,7 +555,7 @@ ENTRIES = (
             convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
             function="auc_mcc(confidence, loss)",
         ),
-        area_measurement(_auc_mcc_of, _auc_mcc_influence, plus=False),
+        area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=False),
     ),
     Metric(
         Identity(
@@ -562,8 +570,8 @@ ENTRIES = (
             function="auc_mcc_plus(confidence, loss)",
         ),
         replace(
-            area_measurement(_auc_mcc_of, _auc_mcc_influence, plus=True),
-            unreliable_reason=_few_accepted,
+            area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=True),
+            unreliable_reason=_reason_few_accepted,
         ),
     ),
 )

@@ -7,24 +7,24 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.foreign import numbers_beside, scalar
+from abstain._foundation.array_functions import interpolate, prepend_zero
+from abstain._foundation.gradients import as_double_like, as_scalar
 from abstain._foundation.measurement import undefined
-from abstain._foundation.ranks import TieGroups, with_vertex
-from abstain._foundation.scored import Scored, scored
-from abstain._foundation.segments import from_zero, interpolated
+from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.tie_groups import TieGroups, with_vertex_at
 from abstain.errors import InputError
-from abstain.metrics.entry import value_of
+from abstain.metrics.entry import value_with_warning
 from abstain.metrics.working_points.quantities import (
-    accepted,
-    at_coverage,
-    at_risk,
-    classification_quality_at,
-    coverage_of,
-    generalized_risk_of,
-    least_accepted,
-    parted_at,
-    rejection_quality_at,
-    selective_risk_of,
+    accepted_totals,
+    classification_quality_at_vertex,
+    coverage_at_vertex,
+    generalized_risk_at_vertex,
+    min_accepted_weight,
+    rejection_quality_at_vertex,
+    selective_risk_at_vertex,
+    split_at_threshold,
+    vertex_at_coverage,
+    vertex_at_risk,
 )
 from abstain.typing import AnyArray, Scalar
 
@@ -86,16 +86,16 @@ def selective_risk(
     0.5
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
-    s = scored(confidence, loss, weight)
-    if _one_of(coverage, threshold) == "threshold":
-        parted = parted_at(s, checks.number(threshold, "threshold"))
-        return value_of(selective_risk_of(*parted), "selective_risk")
+    s = validate_samples(confidence, loss, weight)
+    if _name_of_target(coverage, threshold) == "threshold":
+        parted = split_at_threshold(s, checks.number(threshold, "threshold"))
+        return value_with_warning(selective_risk_at_vertex(*parted), "selective_risk")
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
-        return _expected_generalized(s.merged_groups, share) / share
-    found = selective_risk_of(*_at_coverage(s, share, rule))
-    return value_of(found, "selective_risk")
+        return _interpolated_generalized_risk(s.merged_groups, share) / share
+    found = selective_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule))
+    return value_with_warning(found, "selective_risk")
 
 
 def generalized_risk(
@@ -147,36 +147,40 @@ def generalized_risk(
     0.25
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
-    s = scored(confidence, loss, weight)
-    if _one_of(coverage, threshold) == "threshold":
-        return generalized_risk_of(*parted_at(s, checks.number(threshold, "threshold"))).value
+    s = validate_samples(confidence, loss, weight)
+    if _name_of_target(coverage, threshold) == "threshold":
+        return generalized_risk_at_vertex(
+            *split_at_threshold(s, checks.number(threshold, "threshold"))
+        ).value
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
-        return _expected_generalized(s.merged_groups, share)
-    return generalized_risk_of(*_at_coverage(s, share, rule)).value
+        return _interpolated_generalized_risk(s.merged_groups, share)
+    return generalized_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule)).value
 
 
-def _at_coverage(s: Scored, share: float, rule: PointRule) -> tuple[TieGroups, int]:
+def _groups_and_vertex_at_coverage(
+    s: Scored, share: float, rule: PointRule
+) -> tuple[TieGroups, int]:
     """Return groups, and which of them is the working point."""
     first = rule == "first"
     groups = (
-        with_vertex(s.merged_groups, least_accepted(s.merged_groups, share))
+        with_vertex_at(s.merged_groups, min_accepted_weight(s.merged_groups, share))
         if first
         else s.merged_groups
     )
-    return groups, at_coverage(groups, share, first=first)
+    return groups, vertex_at_coverage(groups, share, first=first)
 
 
-def _one_of(coverage: float | None, threshold: float | None) -> str:
+def _name_of_target(coverage: float | None, threshold: float | None) -> str:
     if (coverage is None) == (threshold is None):
         raise InputError("give exactly one of `coverage` and `threshold`")
     return "coverage" if threshold is None else "threshold"
 
 
-def _expected_generalized(groups: TieGroups, coverage: float) -> Scalar:
-    shares = from_zero(groups.through / groups.total)
-    risks = from_zero(groups.loss_through / groups.total)
-    return scalar(interpolated(numbers_beside([coverage], shares), shares, risks)[0])
+def _interpolated_generalized_risk(groups: TieGroups, coverage: float) -> Scalar:
+    shares = prepend_zero(groups.cumulative_weight / groups.total_weight)
+    risks = prepend_zero(groups.cumulative_loss / groups.total_weight)
+    return as_scalar(interpolate(as_double_like([coverage], shares), shares, risks)[0])
 
 
 def coverage_at_risk(
@@ -219,9 +223,9 @@ def coverage_at_risk(
     >>> ab.coverage_at_risk([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1], max_risk=0.4)
     0.75
     """
-    groups = scored(confidence, loss, weight).merged_groups
-    index = at_risk(groups, checks.number(max_risk, "max_risk"))
-    return coverage_of(groups, index).value
+    groups = validate_samples(confidence, loss, weight).merged_groups
+    index = vertex_at_risk(groups, checks.number(max_risk, "max_risk"))
+    return coverage_at_vertex(groups, index).value
 
 
 @dataclass(frozen=True)
@@ -329,46 +333,50 @@ def working_point(
         raise InputError(
             f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
         )
-    s = scored(confidence, loss, weight).plain
+    s = validate_samples(confidence, loss, weight).without_gradient
     if threshold is not None:
         # It may lie anywhere, also within a merged group.
-        parted = parted_at(s, checks.number(threshold, "threshold"))
-        return _describe(*parted, bounded=s.bounded)
-    find = _within_risk if coverage is None else _keeping
-    return _describe(s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.bounded)
+        parted = split_at_threshold(s, checks.number(threshold, "threshold"))
+        return _working_point_at_vertex(*parted, bounded=s.is_loss_bounded)
+    find = _find_vertex_at_risk if coverage is None else _find_vertex_at_coverage
+    return _working_point_at_vertex(
+        s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.is_loss_bounded
+    )
 
 
-def _within_risk(groups: TieGroups, max_risk: Any) -> int:
+def _find_vertex_at_risk(groups: TieGroups, max_risk: Any) -> int:
     risk = checks.number(max_risk, "max_risk")
-    index = at_risk(groups, risk)
+    index = vertex_at_risk(groups, risk)
     if index < 0:
-        least = float(groups.xp.min(groups.loss_through / groups.through))
+        least = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
         raise InputError(
             f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
         )
     return index
 
 
-def _keeping(groups: TieGroups, coverage: Any) -> int:
-    return at_coverage(groups, checks.fraction(coverage, "coverage"))
+def _find_vertex_at_coverage(groups: TieGroups, coverage: Any) -> int:
+    return vertex_at_coverage(groups, checks.fraction(coverage, "coverage"))
 
 
-def _describe(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
-    weight, wrong, count = accepted(groups, index)
+def _working_point_at_vertex(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
+    weight, wrong, count = accepted_totals(groups, index)
     graded = undefined("it needs a loss in [0, 1]")
     measured = {
-        "selective_risk": selective_risk_of(groups, index),
-        "generalized_risk": generalized_risk_of(groups, index),
-        "classification_quality": classification_quality_at(groups, index) if bounded else graded,
-        "rejection_quality": rejection_quality_at(groups, index) if bounded else graded,
+        "selective_risk": selective_risk_at_vertex(groups, index),
+        "generalized_risk": generalized_risk_at_vertex(groups, index),
+        "classification_quality": classification_quality_at_vertex(groups, index)
+        if bounded
+        else graded,
+        "rejection_quality": rejection_quality_at_vertex(groups, index) if bounded else graded,
     }
     return WorkingPoint(
         threshold=float("inf") if index < 0 else float(groups.confidence[index]),
-        coverage=weight / groups.total,
+        coverage=weight / groups.total_weight,
         **{name: found.value for name, found in measured.items()},
         accepted=count,
-        n=groups.n,
+        n=groups.n_samples,
         failures_accepted=wrong,
-        failures_rejected=float(groups.loss_through[-1]) - wrong,
+        failures_rejected=float(groups.cumulative_loss[-1]) - wrong,
         reasons={k: m.reason for k, m in measured.items() if m.reason},
     )

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.arrays import inner, of_numpy
-from abstain._foundation.foreign import scalar, without_gradient
-from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups, reached
+from abstain._foundation.arrays import inner, is_numpy
+from abstain._foundation.gradients import as_scalar, without_gradient
+from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.metrics.influences import of_mean
+from abstain.metrics.influences import mean_influence
 from abstain.metrics.small_samples import accepted_samples
 from abstain.typing import FloatArray, IntArray, Scalar
 
@@ -32,27 +32,27 @@ from abstain.typing import FloatArray, IntArray, Scalar
 _BLOCK = 1 << 14
 
 
-def at_threshold(groups: TieGroups, threshold: float) -> int:
+def vertex_at_threshold(groups: TieGroups, threshold: float) -> int:
     """Return the last vertex with confidence >= threshold."""
-    return int(reached(groups, threshold)) - 1
+    return int(n_accepted_groups(groups, threshold)) - 1
 
 
-def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
+def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
     """Return what reaches a threshold and the rest, as a group each, and the vertex of the first.
 
     One pass without any order. Elsewhere than on the host all groups, and the last that reaches it.
     """
     if (
-        not of_numpy(s.confidence)
-        or not of_numpy(s.loss)
+        not is_numpy(s.confidence)
+        or not is_numpy(s.loss)
         or s.precomputed_groups is not None
         or s.precomputed_merged_groups is not None
     ):
-        return s.groups, at_threshold(s.groups, threshold)
+        return s.groups, vertex_at_threshold(s.groups, threshold)
     with np.errstate(over="ignore"):
         at = np.asarray(threshold).astype(s.confidence.dtype)
     sums, lowest = np.zeros((2, 3)), np.full(2, np.inf)
-    for start in range(0, s.n, _BLOCK):
+    for start in range(0, s.n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
         confidence, loss = s.confidence[rows], s.loss[rows].astype(np.float64)
         weight = np.ones(loss.size) if s.weight is None else s.weight[rows]
@@ -67,30 +67,32 @@ def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
     return both, 0 if kept[0] else -1
 
 
-def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
+def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
     """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
-    needed = least_accepted(groups, coverage)
-    xp, through = groups.xp, groups.through
+    needed = min_accepted_weight(groups, coverage)
+    xp, through = groups.xp, groups.cumulative_weight
     start: int = min(int(xp.count_nonzero(through < needed)), through.shape[0] - 1)
     if first:
         return start
-    risk = without_gradient(groups.loss_through[start:]) / through[start:]
+    risk = without_gradient(groups.cumulative_loss[start:]) / through[start:]
     # Of equal risks the largest coverage is the one worth using.
     return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
 
 
-def least_accepted(groups: TieGroups, coverage: float) -> float:
+def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
     """Return the weight that a coverage needs."""
     # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
-    return coverage * groups.total * (1 - ROUNDING)
+    return coverage * groups.total_weight * (1 - ROUNDING)
 
 
-def at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
+def vertices_at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
     """Return `at_coverage` of many coverages, on the host."""
-    needed = coverages * groups.total * (1 - ROUNDING)
-    start = np.minimum(np.searchsorted(groups.through, needed), groups.through.size - 1)
+    needed = coverages * groups.total_weight * (1 - ROUNDING)
+    start = np.minimum(
+        np.searchsorted(groups.cumulative_weight, needed), groups.cumulative_weight.size - 1
+    )
     # From the last vertex on: where the least risk so far was first seen.
-    risk = (groups.loss_through / groups.through)[::-1]
+    risk = (groups.cumulative_loss / groups.cumulative_weight)[::-1]
     least = np.minimum.accumulate(np.append(np.inf, risk[:-1]))
     lower = risk < least * (1 - ROUNDING)
     last = risk.size - 1
@@ -103,116 +105,120 @@ def at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
 _LARGE = 1 / 8
 
 
-def jumps(groups: TieGroups, low: float, high: float) -> bool:
+def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
     """Tell whether a tie group within a range of coverages is a large part of it."""
-    meets = (groups.above < high * groups.total) & (groups.through > low * groups.total)
-    return bool((groups.width[meets] > _LARGE * (high - low) * groups.total).any())
+    meets = (groups.weight_above < high * groups.total_weight) & (
+        groups.cumulative_weight > low * groups.total_weight
+    )
+    return bool(
+        (groups.last_vertex_weight[meets] > _LARGE * (high - low) * groups.total_weight).any()
+    )
 
 
-def at_risk(groups: TieGroups, max_risk: float) -> int:
+def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
     """Return the vertex of largest coverage with selective risk <= max_risk."""
     # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
-    risk = without_gradient(groups.loss_through) / groups.through
+    risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
     fine = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
     return int(fine[-1]) if fine.shape[0] else -1
 
 
-def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
+def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
     """Weight, loss mass and number of the accepted."""
     if index < 0:
         return 0.0, 0.0, 0
     return (
-        float(groups.through[index]),
-        scalar(groups.loss_through[index]),
-        int(groups.count_through[index]),
+        float(groups.cumulative_weight[index]),
+        as_scalar(groups.cumulative_loss[index]),
+        int(groups.cumulative_count[index]),
     )
 
 
-def accepted_failures(s: Scored, find: Callable[[TieGroups], int]) -> int:
+def count_accepted_failures(s: Scored, find_vertex: Callable[[TieGroups], int]) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
-    index = find(s.merged_groups)
-    if s.binary and s.counted:
-        return int(s.merged_groups.loss_through[index]) if index >= 0 else 0
-    place = s.home
+    index = find_vertex(s.merged_groups)
+    if s.is_binary and s.has_unit_weights:
+        return int(s.merged_groups.cumulative_loss[index]) if index >= 0 else 0
+    place = s.group_index
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 
 
-def coverage_of(groups: TieGroups, index: int) -> Measured:
+def coverage_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Weighted share accepted."""
-    weight, _, count = accepted(groups, index)
-    return Measured(weight / groups.total, count)
+    weight, _, count = accepted_totals(groups, index)
+    return MetricValue(weight / groups.total_weight, count)
 
 
-def share_at_vertex(s: Scored, index: int) -> FloatArray:
+def coverage_influence(s: Scored, index: int) -> FloatArray:
     """Influence on the coverage of such a threshold."""
-    return of_mean(s, inside(s, index))
+    return mean_influence(s, accepted_indicator(s, index))
 
 
-def inside(s: Scored, index: int) -> FloatArray:
+def accepted_indicator(s: Scored, index: int) -> FloatArray:
     """Return 1 for the samples that are accepted at a vertex, 0 for the others."""
-    return (s.home <= index).astype(np.float64)
+    return (s.group_index <= index).astype(np.float64)
 
 
-def selective_risk_of(groups: TieGroups, index: int) -> Measured:
+def selective_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Mean loss of the accepted."""
     if index < 0:
         return undefined("nothing is accepted at this threshold")
-    risk = scalar(groups.loss_through[index] / groups.through[index])
-    return Measured(risk, int(groups.count_through[index]))
+    risk = as_scalar(groups.cumulative_loss[index] / groups.cumulative_weight[index])
+    return MetricValue(risk, int(groups.cumulative_count[index]))
 
 
-def _selective(s: Scored, index: int, taken: FloatArray) -> FloatArray:
-    weight, wrong, _ = accepted(s.groups, index)
-    return taken * (s.loss - wrong / weight) * (s.groups.total / weight)
+def _selective_risk_influence(s: Scored, index: int, taken: FloatArray) -> FloatArray:
+    weight, wrong, _ = accepted_totals(s.groups, index)
+    return taken * (s.loss - wrong / weight) * (s.groups.total_weight / weight)
 
 
-def generalized_risk_of(groups: TieGroups, index: int) -> Measured:
+def generalized_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Loss mass accepted over the weight of all samples."""
-    _, wrong, count = accepted(groups, index)
-    return Measured(wrong / groups.total, count)
+    _, wrong, count = accepted_totals(groups, index)
+    return MetricValue(wrong / groups.total_weight, count)
 
 
-def _generalized(s: Scored, _: int, taken: FloatArray) -> FloatArray:
+def _generalized_risk_influence(s: Scored, _: int, taken: FloatArray) -> FloatArray:
     return taken * s.loss
 
 
-def classification_quality_at(groups: TieGroups, index: int) -> Measured:
+def classification_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Share accepted and right or rejected and wrong (Condessa et al. 2017, eq. 7)."""
-    weight, wrong, count = accepted(groups, index)
-    rejected_wrong = scalar(groups.loss_through[-1]) - wrong
-    return Measured((weight - wrong + rejected_wrong) / groups.total, count)
+    weight, wrong, count = accepted_totals(groups, index)
+    rejected_wrong = as_scalar(groups.cumulative_loss[-1]) - wrong
+    return MetricValue((weight - wrong + rejected_wrong) / groups.total_weight, count)
 
 
-def _classified(s: Scored, _: int, taken: FloatArray) -> FloatArray:
+def _classification_quality_influence(s: Scored, _: int, taken: FloatArray) -> FloatArray:
     return taken * (1 - 2.0 * s.loss) + s.loss
 
 
-def _classification_qualities(groups: TieGroups) -> FloatArray:
+def _classification_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
     """Return `classification_quality_at` of every vertex, but for rounding."""
-    right = groups.through - 2 * groups.loss_through + groups.loss_through[-1]
-    return np.asarray(right / groups.total)
+    right = groups.cumulative_weight - 2 * groups.cumulative_loss + groups.cumulative_loss[-1]
+    return np.asarray(right / groups.total_weight)
 
 
-def rejection_quality_at(groups: TieGroups, index: int) -> Measured:
+def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
-    count = accepted(groups, index)[2]
+    count = accepted_totals(groups, index)[2]
     right = groups.weight - groups.loss
     # Summed over the rejected: a difference of sums would leave rounding where nothing is.
-    rejected_wrong = scalar(groups.xp.sum(groups.loss[index + 1 :]))
-    rejected_right = scalar(groups.xp.sum(right[index + 1 :]))
-    all_wrong, all_right = scalar(groups.xp.sum(groups.loss)), scalar(groups.xp.sum(right))
+    rejected_wrong = as_scalar(groups.xp.sum(groups.loss[index + 1 :]))
+    rejected_right = as_scalar(groups.xp.sum(right[index + 1 :]))
+    all_wrong, all_right = as_scalar(groups.xp.sum(groups.loss)), as_scalar(groups.xp.sum(right))
     if all_wrong <= 0:
         return undefined("no sample is wrong")
     if all_right <= 0:
         return undefined("every sample is wrong")
-    if groups.n == count:
+    if groups.n_samples == count:
         return undefined("nothing is rejected at this working point")
     if rejected_right <= 0:
-        return Measured(float("inf"), count)
-    return Measured((rejected_wrong / rejected_right) * (all_right / all_wrong), count)
+        return MetricValue(float("inf"), count)
+    return MetricValue((rejected_wrong / rejected_right) * (all_right / all_wrong), count)
 
 
-def _rejected(s: Scored, index: int, taken: FloatArray) -> FloatArray:
+def _rejection_quality_influence(s: Scored, index: int, taken: FloatArray) -> FloatArray:
     """Odds of wrong among the rejected over odds among all: each sum by its share."""
     groups = s.groups
     right = groups.weight - groups.loss
@@ -220,15 +226,15 @@ def _rejected(s: Scored, index: int, taken: FloatArray) -> FloatArray:
     wrong_out, right_out = float(groups.loss[index + 1 :].sum()), float(right[index + 1 :].sum())
     wrong, all_right = float(groups.loss.sum()), float(right.sum())
     if min(wrong, all_right, right_out) <= 0:
-        return np.zeros(s.n)
+        return np.zeros(s.n_rows)
     odds = wrong_out / right_out * (all_right / wrong)
     per_wrong = all_right / (right_out * wrong) * outside - odds / wrong
     per_right = odds * (1 / all_right - outside / right_out)
-    out: FloatArray = groups.total * (per_wrong * s.loss + per_right * (1.0 - s.loss))
+    out: FloatArray = groups.total_weight * (per_wrong * s.loss + per_right * (1.0 - s.loss))
     return out
 
 
-def _rejection_qualities(groups: TieGroups) -> FloatArray:
+def _rejection_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
     """Return `rejection_quality_at` of every vertex, but for rounding; NaN where undefined."""
     right = groups.weight - groups.loss
     behind = (np.append(np.cumsum(x[:0:-1])[::-1], 0.0) for x in (groups.loss, right))
@@ -243,58 +249,64 @@ class Quantity:
     """A number at a vertex."""
 
     #: From tie groups and a vertex to the number.
-    at: Callable[[TieGroups, int], Measured]
+    value_at_vertex: Callable[[TieGroups, int], MetricValue]
     #: From cases, a vertex and who is accepted there to the influences at its threshold, held
     #: fixed, but for their mean.
-    held: Callable[[Scored, int, FloatArray], FloatArray]
+    uncentered_influence: Callable[[Scored, int, FloatArray], FloatArray]
     #: The numbers of all vertices at once, on the host, where vertices of one risk differ in it.
-    everywhere: Callable[[TieGroups], FloatArray] | None = None
+    values_at_all_vertices: Callable[[TieGroups], FloatArray] | None = None
 
-    def at_vertex(self, s: Scored, index: int) -> FloatArray:
+    def influence_at_vertex(self, s: Scored, index: int) -> FloatArray:
         """Influence on the number at a threshold that is given and does not move."""
-        return of_mean(s, self.held(s, index, inside(s, index)))
+        return mean_influence(s, self.uncentered_influence(s, index, accepted_indicator(s, index)))
 
 
-SELECTIVE_RISK = Quantity(selective_risk_of, _selective)
-GENERALIZED_RISK = Quantity(generalized_risk_of, _generalized)
-CLASSIFICATION = Quantity(classification_quality_at, _classified, _classification_qualities)
-REJECTION = Quantity(rejection_quality_at, _rejected, _rejection_qualities)
+SELECTIVE_RISK = Quantity(selective_risk_at_vertex, _selective_risk_influence)
+GENERALIZED_RISK = Quantity(generalized_risk_at_vertex, _generalized_risk_influence)
+CLASSIFICATION_QUALITY = Quantity(
+    classification_quality_at_vertex,
+    _classification_quality_influence,
+    _classification_quality_at_all_vertices,
+)
+REJECTION_QUALITY = Quantity(
+    rejection_quality_at_vertex, _rejection_quality_influence, _rejection_quality_at_all_vertices
+)
 
 
-def influence_at_coverage(s: Scored, *, quantity: Quantity, share: float) -> FloatArray:
+def influence_at_coverage(s: Scored, *, quantity: Quantity, coverage: float) -> FloatArray:
     """Influence on a number at the vertex that keeps a coverage."""
     groups = s.groups
-    index = at_coverage(groups, share)
-    slope = _slope_in_coverage(groups, share, quantity.at)
-    return quantity.at_vertex(s, index) - slope * share_at_vertex(s, index)
+    index = vertex_at_coverage(groups, coverage)
+    slope = _slope_in_coverage(groups, coverage, quantity.value_at_vertex)
+    return quantity.influence_at_vertex(s, index) - slope * coverage_influence(s, index)
 
 
 def _slope_in_coverage(
-    groups: TieGroups, share: float, value: Callable[[TieGroups, int], Measured]
+    groups: TieGroups, share: float, value: Callable[[TieGroups, int], MetricValue]
 ) -> float:
     """Change of the number per coverage, one standard error of the coverage to either side.
 
     That far the threshold moves by chance, so that a jump to the next tie group counts as often
     as it happens.
     """
-    reach = float(np.sqrt(share * (1 - share) / groups.n))
+    reach = float(np.sqrt(share * (1 - share) / groups.n_samples))
     low, high = max(share - reach, 0.0), min(share + reach, 1.0)
-    ends = (at_coverage(groups, low), at_coverage(groups, high))
-    coverages = groups.through[list(ends)] / groups.total
+    ends = (vertex_at_coverage(groups, low), vertex_at_coverage(groups, high))
+    coverages = groups.cumulative_weight[list(ends)] / groups.total_weight
     if ends[0] == ends[1] or coverages[0] == coverages[1]:
         return 0.0
     change = value(groups, ends[1]).value - value(groups, ends[0]).value
     return change / (high - low) if np.isfinite(change) else 0.0
 
 
-def influence_at_risk(s: Scored, *, risk: float) -> FloatArray:
+def influence_at_risk(s: Scored, *, max_risk: float) -> FloatArray:
     """Influence on the largest coverage that keeps a risk."""
     groups = s.groups
-    index = at_risk(groups, risk)
+    index = vertex_at_risk(groups, max_risk)
     if index < 0:
-        return np.zeros(s.n)
-    slope = _slope_in_risk(s, risk, index)
-    return share_at_vertex(s, index) - slope * SELECTIVE_RISK.at_vertex(s, index)
+        return np.zeros(s.n_rows)
+    slope = _slope_in_risk(s, max_risk, index)
+    return coverage_influence(s, index) - slope * SELECTIVE_RISK.influence_at_vertex(s, index)
 
 
 def _slope_in_risk(s: Scored, risk: float, index: int) -> float:
@@ -305,6 +317,6 @@ def _slope_in_risk(s: Scored, risk: float, index: int) -> float:
     variance = attained * max(float(accepted.loss[index]) - attained, 0.0)
     reach = max(np.sqrt(variance / n), risk / n)
     low, high = max(risk - reach, 0.0), risk + reach
-    ends = [at_risk(groups, low), at_risk(groups, high)]
-    covered = [coverage_of(groups, end).value for end in ends]
+    ends = [vertex_at_risk(groups, low), vertex_at_risk(groups, high)]
+    covered = [coverage_at_vertex(groups, end).value for end in ends]
     return (covered[1] - covered[0]) / (high - low) if high > low else 0.0

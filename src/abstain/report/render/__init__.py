@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from abstain._foundation.imports import later
+from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import UnknownNameError, suggest
 from abstain.report.document import FORMATS, Document
 
 # A command writes one or two of them.
-_RENDERERS = {name: later(f"{__name__}.{name}:{name}") for name in FORMATS}
+_RENDERERS = {name: lazy_function(f"{__name__}.{name}:{name}") for name in FORMATS}
 
 
 def render(document: Document, format: str) -> Any:

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from abstain._foundation.archives import check_member_count
-from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
-from abstain._foundation.json_records import parsed
+from abstain._foundation.input_files import (
+    check_fits_memory,
+    library_errors_as_format_errors,
+    open_regular_file,
+)
+from abstain._foundation.json_records import parse_object
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.grades import grade_of
 from abstain.tables.logs.answers import (
@@ -70,8 +74,8 @@ def _make_table(answers: list[LoggedAnswer], source: str) -> DataTable:
 def _read_archive(path: Path) -> Iterator[LoggedAnswer]:
     """Yield the answers of an archive; one sample at a time is in memory."""
     with (
-        opened(path) as file,
-        plain_words(path.name, "a log of Inspect"),
+        open_regular_file(path) as file,
+        library_errors_as_format_errors(path.name, "a log of Inspect"),
         zipfile.ZipFile(file) as archive,
     ):
         check_member_count(file, archive)
@@ -90,13 +94,13 @@ def _read_archive(path: Path) -> Iterator[LoggedAnswer]:
 def _read_member(
     archive: zipfile.ZipFile, file: IO[bytes], member: zipfile.ZipInfo, source: str
 ) -> dict[str, Any]:
-    refuse_beyond_memory(_MEMORY_PER_JSON_BYTE * member.file_size, source, member.filename)
+    check_fits_memory(_MEMORY_PER_JSON_BYTE * member.file_size, source, member.filename)
     if member.compress_type == _ZSTANDARD:
         text = _read_zstandard_member(file, member, source)
     else:
         text = archive.read(member)
     try:
-        return parsed(text.decode(), finite=False)
+        return parse_object(text.decode(), finite=False)
     except InputError as error:
         raise FileFormatError(
             f"{source}: {member.filename} cannot be read as json: {error}"
@@ -111,7 +115,7 @@ def _read_zstandard_member(file: IO[bytes], member: zipfile.ZipInfo, source: str
     file.seek(name_length + extra_length, os.SEEK_CUR)
     compressed = file.read(member.compress_size)
     n_bytes = _MEMORY_PER_JSON_BYTE * max_decompressed_bytes(compressed)
-    refuse_beyond_memory(n_bytes, source, member.filename)
+    check_fits_memory(n_bytes, source, member.filename)
     text = decompress_text(compressed)
     if len(text) != member.file_size or zlib.crc32(text) != member.CRC:
         raise ValueError(f"{member.filename} does not match its checksum")

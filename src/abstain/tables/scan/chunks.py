@@ -14,14 +14,14 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.input_files import opened, size_of
+from abstain._foundation.input_files import file_size, open_regular_file
 from abstain.errors import FileFormatError
 from abstain.tables.column import DataColumn, from_array
 from abstain.tables.files import (
     check_columns,
     is_log,
     open_table,
-    plain_words,
+    polars_errors_as_format_errors,
     read_csv_block,
     read_json_lines,
 )
@@ -124,7 +124,7 @@ def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
     """
     max_rows = _CHUNK_BYTES // (8 * max(n_columns, 1))
     max_rows = min(max(max_rows, _MIN_ROWS), _MAX_ROWS)
-    if path.suffix.lower() not in _FORMATS or size_of(path) == 0:
+    if path.suffix.lower() not in _FORMATS or file_size(path) == 0:
         open_table(path)  # raises an error
     else:
         yield from _format_of(path).divide(path, max_rows)
@@ -149,8 +149,8 @@ def _divide_text(
     path: Path, start: int, find_last_line_end: _FindLastLineEnd
 ) -> Iterator[FileChunk]:
     """Yield blocks of complete lines."""
-    first_row, size = 0, size_of(path)
-    with opened(path) as file:
+    first_row, size = 0, file_size(path)
+    with open_regular_file(path) as file:
         while start < size:
             end, n_lines = _find_chunk_end(file, start, path, find_last_line_end)
             is_complete_file = first_row == 0 and end == size
@@ -164,7 +164,7 @@ def _find_chunk_end(
     file: IO[bytes], start: int, path: Path, find_last_line_end: _FindLastLineEnd
 ) -> tuple[int, int]:
     """Return the end of the block that begins at `start`, and its number of lines."""
-    length, size = _TEXT_CHUNK_BYTES, size_of(path)
+    length, size = _TEXT_CHUNK_BYTES, file_size(path)
     while True:
         file.seek(start)
         block = file.read(length)
@@ -202,17 +202,17 @@ def _find_last_record_end(block: bytes) -> tuple[int, int]:
 def _header_end(path: Path) -> int:
     """Return the position of the first row of a CSV file."""
     n_quotes, has_text = 0, False
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         for line in file:
             has_text = has_text or bool(line.strip())
             n_quotes += line.count(b'"')
             if has_text and n_quotes % 2 == 0:
                 return file.tell()
-    return size_of(path)
+    return file_size(path)
 
 
 def _read_bytes(chunk: FileChunk) -> bytes:
-    with opened(chunk.path) as file:
+    with open_regular_file(chunk.path) as file:
         file.seek(chunk.start)
         return file.read(chunk.size)
 
@@ -284,13 +284,13 @@ def _open_rows(
     check: Callable[[tuple[str, ...]], None] = lambda _: None,
 ) -> DataTable:
     """Open a range of rows; `check` raises an error for columns that would crash the library."""
-    with plain_words(chunk.source, chunk.path.suffix.lower().lstrip(".")):
+    with polars_errors_as_format_errors(chunk.source, chunk.path.suffix.lower().lstrip(".")):
         schema = scan().collect_schema()
     check_columns(len(schema), chunk.path.name)
 
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
         check(names)
-        with plain_words(chunk.source, chunk.path.suffix.lower().lstrip(".")):
+        with polars_errors_as_format_errors(chunk.source, chunk.path.suffix.lower().lstrip(".")):
             return scan().slice(chunk.start, chunk.size).select(names).collect()
 
     return from_scan(schema, chunk.size, read, chunk.source)
@@ -298,7 +298,7 @@ def _open_rows(
 
 def _is_arrow_file(path: Path) -> bool:
     """Return whether a file has the Arrow layout for files; otherwise it has that for streams."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         return file.read(6) == b"ARROW1"
 
 
@@ -309,7 +309,7 @@ def _divide_ipc(path: Path, max_rows: int) -> Iterator[FileChunk]:
         # The layout for streams has no index of its batches.
         yield from _one_chunk(path, max_rows)
         return
-    with plain_words(path.name, path.suffix.lower().lstrip(".")):
+    with polars_errors_as_format_errors(path.name, path.suffix.lower().lstrip(".")):
         n_rows = int(pl.scan_ipc(path, glob=False).select(pl.len()).collect().item())
     yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
 
@@ -355,7 +355,7 @@ def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> 
     `state` is a part of the cache key, so a changed file is read again.
     """
     _verify_checksum(path, name, state)
-    return Archive(path).mapped(name)
+    return Archive(path).memory_map(name)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from abstain._foundation.notes import DROPPED, READING, Note
-from abstain._foundation.option_words import option
+from abstain._foundation.option_format import format_option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import USUAL_SPLIT_COLUMNS, build_chunk_reading, check_lengths
@@ -337,9 +337,10 @@ def scan_predictions(
     )
     if options.missing == "reject":
         raise InputError(
-            f"{option('missing', 'reject')} requires the lowest confidence of all rows, which is "
-            f"not available for a batch; use {option('missing', 'drop')}, or fill the missing "
-            "confidences"
+            f"{format_option('missing', 'reject')} requires the lowest confidence of all rows, "
+            f"which is not available for a batch; use {format_option('missing', 'drop')}, or fill "
+            "the "
+            "missing confidences"
         )
     if is_partitioned(source):
         return _scan_frame(source, options, skip_bad=skip_bad)
@@ -426,8 +427,8 @@ def _notes_on_pooled_columns(table: DataTable, selection: ColumnSelection) -> li
         if name is None or name in selection.names() or table.kind_by_column[name] == "block":
             continue
         text = (
-            f"all values of column {name!r} are evaluated together; pass {option('by', name)} to "
-            "evaluate them separately"
+            f"all values of column {name!r} are evaluated together; pass "
+            f"{format_option('by', name)} to evaluate them separately"
         )
         notes.append(Note(READING, text))
     return notes

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.input_files import opened
+from abstain._foundation.input_files import open_regular_file
 from abstain.errors import FileFormatError, suggest
 from abstain.tables._lines import read_header
-from abstain.tables.files import plain_words
+from abstain.tables.files import polars_errors_as_format_errors
 from abstain.tables.table import kind_of_dtype, leaf_columns
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _csv_kinds(path: Path) -> dict[str, str]:
 def _parquet_kinds(path: Path) -> dict[str, str]:
     import polars as pl
 
-    with opened(path), plain_words(path.name, "parquet"):
+    with open_regular_file(path), polars_errors_as_format_errors(path.name, "parquet"):
         schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
     return _describe_schema(schema)
 
@@ -59,10 +59,10 @@ def _parquet_kinds(path: Path) -> dict[str, str]:
 def _ipc_kinds(path: Path) -> dict[str, str]:
     import polars as pl
 
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         if file.read(6) != b"ARROW1":
             return {}
-    with plain_words(path.name, "an Arrow file"):
+    with polars_errors_as_format_errors(path.name, "an Arrow file"):
         schema = pl.scan_ipc(path, glob=False).collect_schema()
     return _describe_schema(schema)
 

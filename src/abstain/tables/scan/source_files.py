@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.input_files import refuse_absent, size_of
+from abstain._foundation.input_files import check_exists, file_size
 from abstain.errors import InputError
 from abstain.tables.files import SUFFIXES
 
@@ -45,7 +45,7 @@ def _matching_files(source: str) -> list[Path]:
         matches = map(Path, glob.glob(source, recursive=True))  # noqa: PTH207
         files = dict.fromkeys(file for match in matches for file in _files_of_match(match))
         return _sorted_by_name(files, f"no file matches the pattern {source!r}")
-    refuse_absent(path)
+    check_exists(path)
     return [path]
 
 
@@ -93,4 +93,4 @@ def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
 
 def file_states(paths: Iterable[Path]) -> list[list[Any]]:
     """Return path, size and modification time of each file, to detect changes."""
-    return [[str(path), size_of(path), path.stat().st_mtime_ns] for path in paths]
+    return [[str(path), file_size(path), path.stat().st_mtime_ns] for path in paths]

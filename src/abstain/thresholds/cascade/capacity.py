@@ -1,7 +1,7 @@
 """From what people can do in a day to the share of the samples that may be theirs."""
 
 from abstain._foundation import checks
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError, InputError
 from abstain.thresholds import _choice
 

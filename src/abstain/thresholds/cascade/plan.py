@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from abstain._foundation import records
-from abstain._foundation.records import Chance, Count, Fraction, Natural, NotNegative
+from abstain._foundation.records import (
+    Fraction,
+    NonNegative,
+    NonNegativeInt,
+    OpenFraction,
+    PositiveInt,
+)
 from abstain.errors import DomainError, InputError
 from abstain.thresholds.cascade.capacity import daily_share
 
@@ -33,21 +39,21 @@ class CascadePlan:
         By which the samples are divided.
     """
 
-    max_risk: Chance
-    delta: Chance
+    max_risk: OpenFraction
+    delta: OpenFraction
     capacity: Fraction = 1.0
-    reviews: Count | None = None
-    arrivals: Natural | None = None
-    overflow: Chance | None = None
-    person_cost: NotNegative = 1.0
-    error_cost: NotNegative = 0.0
+    reviews: NonNegativeInt | None = None
+    arrivals: PositiveInt | None = None
+    overflow: OpenFraction | None = None
+    person_cost: NonNegative = 1.0
+    error_cost: NonNegative = 0.0
     person_error: Fraction | None = 0.0
-    ordered_by: Chance = 0.5
-    seed: Count = 0
+    ordered_by: OpenFraction = 0.5
+    seed: NonNegativeInt = 0
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields of a day against each other."""
-        records.check(self, of="a cascade")
+        records.check(self, owner="a cascade")
         known = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
         if any(known) and not all(known):
             raise InputError(

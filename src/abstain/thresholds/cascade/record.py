@@ -8,9 +8,9 @@ import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.frames import InNotebook
+from abstain._foundation.frames import NotebookDisplay
 from abstain._foundation.json_records import READERS
-from abstain._foundation.records import Count, Fraction, NotNegative
+from abstain._foundation.records import Fraction, NonNegative, NonNegativeInt
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
@@ -24,7 +24,7 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True)
-class Cascade(InNotebook):
+class Cascade(NotebookDisplay):
     """Who answers each sample: the first stage whose confidence reaches its threshold, or a person.
 
     Without thresholds that keep the promise, `reason` says why, and everything is the person's.
@@ -66,18 +66,18 @@ class Cascade(InNotebook):
 
     stages: tuple[CascadeStage, ...]
     plan: CascadePlan
-    n: Count
-    tested: Count
+    n: NonNegativeInt
+    tested: NonNegativeInt
     answered: tuple[Fraction, ...]
-    risk: NotNegative
-    cost: NotNegative = 0.0
+    risk: NonNegative
+    cost: NonNegative = 0.0
     reason: str = ""
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
-        records.check(self, of="a cascade")
+        records.check(self, owner="a cascade")
         names = [stage.name for stage in self.stages]
-        records.once(names, "stages", empty=False)
+        records.check_distinct(names, "stages", empty=False)
         if len(self.answered) != len(names) + 1:
             raise DomainError(
                 f"`answered` of a cascade must have one share for each of the {len(names)} stages "
@@ -209,16 +209,18 @@ class Cascade(InNotebook):
             No JSON, no cascade, of a later version, or a field that is missing, unknown or holds
             what it cannot. The message names the field.
         """
-        with json_records.reading("cascade"):
-            found, _ = json_records.opened(text, KIND, (VERSION,))
+        with json_records.invalid_file_errors("cascade"):
+            found, _ = json_records.parse_record(text, KIND, (VERSION,))
             if isinstance(found.get("stages"), list):
                 found["stages"] = tuple(
-                    records.part(CascadeStage, stage, "a stage of a cascade")
+                    records.from_nested_fields(CascadeStage, stage, "a stage of a cascade")
                     for stage in found["stages"]
                 )
             if "plan" in found:
-                found["plan"] = records.part(CascadePlan, found["plan"], "the plan of a cascade")
-            return records.read(cls, found, "a cascade")
+                found["plan"] = records.from_nested_fields(
+                    CascadePlan, found["plan"], "the plan of a cascade"
+                )
+            return records.from_fields(cls, found, "a cascade")
 
     def __str__(self) -> str:
         """Say the cascade in a plain sentence."""

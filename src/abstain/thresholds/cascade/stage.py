@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from abstain._foundation import checks, records
-from abstain._foundation.records import NotNegative, Number, Word
+from abstain._foundation.records import NonBlankText, NonNegative, Number
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
@@ -48,16 +48,16 @@ class CascadeStage:
     [True, True, False]
     """
 
-    name: Word
+    name: NonBlankText
     answers: Answers = "none"
     threshold: Number | None = None
-    cost: NotNegative = 0.0
+    cost: NonNegative = 0.0
     score: str = ""
     scale: RuleScale = UNKNOWN
 
     def __post_init__(self) -> None:
         """Validate every field."""
-        records.check(self, of="a stage of a cascade")
+        records.check(self, owner="a stage of a cascade")
         if self.name in {PERSON, ERROR}:
             raise InputError(
                 f"a stage must not be named {self.name!r}, which has a meaning of its own"

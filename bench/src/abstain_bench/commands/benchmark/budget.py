@@ -56,7 +56,7 @@ def _said(found: "Budget") -> list[str]:
     counts = found.counts
     tested = sum(counts.exposures.values())
     words = (
-        f"Pictures: {counts.learned:,} to learn from, {counts.chosen:,} to choose on, {tested:,} "
+        f"Pictures: {counts.train:,} to learn from, {counts.validation:,} to choose on, {tested:,} "
         f"in {len(counts.exposures)} exposures; {found.memory / _GB:.1f} GB of memory a process."
     )
     said = [words]

@@ -131,7 +131,7 @@ def _tested(*folders: Path) -> "list[Store]":
 
     stores = [Store.read(folder) for folder in folders]
     for one in stores:
-        if not one.tested:
+        if not one.tested_runs:
             raise InputError(
                 f"no run of {str(one.folder)!r} is tested yet; `abstain benchmark status "
                 f"{shlex.quote(str(one.folder))}` says how far it is"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from abstain._foundation.extras import has
+from abstain._foundation.optional_packages import is_installed
 from abstain.cli.console import console, interruptible, progress, say, working
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
@@ -175,13 +175,13 @@ def _show_all(store: "Store") -> None:
 
 
 def _refuse_torchless() -> None:
-    if not has("torch"):
+    if not is_installed("torch"):
         raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
 
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     """Return the configuration of a task, or that of a file."""
-    from abstain_bench.runs.specification import changed, default_config, read_config
+    from abstain_bench.runs.specification import default_config, read_config, update_config
     from abstain_bench.runs.tasks import TASKS
 
     if task in TASKS:
@@ -193,7 +193,7 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
         )
     path = Path(task)
     if path.suffix.lower() == ".toml" or path.is_file():
-        return changed(read_config(path), **changes)
+        return update_config(read_config(path), **changes)
     try:
         _ = TASKS[task]
     except InputError as error:
@@ -204,20 +204,20 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
 def _tell(config: "Config", dry: DryRun | None) -> None:
     """Print what a run would take, or its configuration."""
     from abstain._foundation.toml import toml_text
-    from abstain_bench.runs.specification import tables_of
+    from abstain_bench.runs.specification import to_toml_tables
 
     if dry is None:
-        sys.stdout.write(toml_text(tables_of(config)))
+        sys.stdout.write(toml_text(to_toml_tables(config)))
     else:
         show_budget(config, dry.teraflops)
 
 
 def _say_changes(out: Path, config: "Config") -> None:
     """Refuse a folder of another task; say what is otherwise than it was in the folder."""
-    from abstain_bench.runs.specification import plain
-    from abstain_bench.runs.store import MANIFEST, Store, lost
+    from abstain_bench.runs.specification import to_plain
+    from abstain_bench.runs.store import MANIFEST, Store, is_manifest_unreadable
 
-    if not (out / MANIFEST).is_file() or lost(out):
+    if not (out / MANIFEST).is_file() or is_manifest_unreadable(out):
         return
     before = Store.read(out).config
     if "task" not in before:
@@ -228,7 +228,7 @@ def _say_changes(out: Path, config: "Config") -> None:
             f"the folder {str(out)!r} holds runs of the task {task!r}; choose another one for "
             f"{config.task!r} with --out"
         )
-    said = changes_in(before, plain(config))
+    said = changes_in(before, to_plain(config))
     if said:
         words = (
             "The folder has runs of another configuration. They are kept, and used again where "
@@ -242,7 +242,7 @@ def numbers(outcome: "Outcome") -> str:
     """Return the numbers of a network that was just tested, on i.i.d. pictures."""
     from abstain.confidence.registry import BASELINE
     from abstain.metrics import METRICS
-    from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+    from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
     from abstain_bench.runs.methods import METHODS
 
     first = outcome.facts.get("first")
@@ -250,11 +250,11 @@ def numbers(outcome: "Outcome") -> str:
         return ""
     known = [name for name in first if name in METHODS]
     # Its own confidence and the softmax say most; those by several passes are in the tables.
-    one_pass = [name for name in known if not METHODS[name].averages] or known
+    one_pass = [name for name in known if not METHODS[name].uses_mean_prediction] or known
     own = [name for name in one_pass if "learned" in METHODS[name].needs]
     softmax = [name for name in one_pass if name.rpartition("_")[2] == BASELINE][:1]
     shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
-    beside, primary = METRICS[OF_CLASSIFIER], METRICS[PRIMARY]
+    beside, primary = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
     right = first[shown[0]].get(beside.name) if shown else None
     said = [] if right is None else [f"{beside.title} {right:.3f}"]
     values = {METHODS[name].title: first[name].get(primary.name) for name in shown}
@@ -268,11 +268,11 @@ def numbers(outcome: "Outcome") -> str:
 
 def _show(store: "Store") -> None:
     """Print the summary, where anything was tested."""
-    if not store.tested:
+    if not store.tested_runs:
         return
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import results_of
-    from abstain_bench.runs.protocol import studies_of
+    from abstain_bench.runs.studies import studies_of
 
     # The report has all metrics, and each severity; this is to be seen at once.
     studies = [study.name for study in studies_of(store.exposures) if study.headline]
@@ -285,11 +285,9 @@ def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
     """Name the logs of jobs that failed, and what makes the report."""
     from abstain_bench.runs.store import JOBS
 
-    failed = [outcome for outcome in outcomes if not outcome.there]
+    failed = [outcome for outcome in outcomes if not outcome.is_done]
     if failed:
-        logs = [
-            str(path) for one in failed if (path := one.job.place(out / JOBS, ".log")).is_file()
-        ]
+        logs = [str(path) for one in failed if (path := one.job.path(out / JOBS, ".log")).is_file()]
         words = f"{len(failed)} of {len(outcomes)} jobs failed or were left out. "
         words += f"Their logs: {', '.join(logs)}. " if logs else ""
         words += "The same command tries them again."

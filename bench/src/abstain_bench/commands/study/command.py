@@ -127,7 +127,7 @@ def _run(
     target = place(output.out, [*RESULTS, REPORT], inputs)
     result = found_by(entry, output.out, arguments, data)
     result = replace(result, notes=(*result.notes, *notes))
-    kept = () if output.out is None else [output.out / name for name in entry.keeps]
+    kept = () if output.out is None else [output.out / name for name in entry.job_folders]
     finish(
         lambda: study_terminal(result),
         lambda: left_by(result, output.figures),
@@ -150,7 +150,7 @@ def found_by(
     read = [data or None] if entry.reads_files else []
     run = partial(entry.run, *read, **parameters)
     try:
-        if entry.keeps:
+        if entry.job_folders:
             return _kept(run, out)
         with working(f"Studying: {entry.title}"):
             return run()

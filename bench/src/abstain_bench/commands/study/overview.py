@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Final
 
 import abstain as ab
-from abstain._foundation.files import RECEIPT, owned
+from abstain._foundation.files import MANIFEST, published_hashes
 from abstain.cli.console import console, leave_word
 from abstain.cli.out import REPORT, RESULTS, command, place
 from abstain.errors import AbstainError
@@ -69,10 +69,10 @@ def _found(entry: StudyEntry, out: Path | None, leave: StudyOutput, *, quick: bo
 
 def _done(out: Path | None) -> dict[str, Any] | None:
     """Return what a study said that this same command has left whole, if it has."""
-    if out is None or not {RECEIPT, SAID} <= owned(out).keys():
+    if out is None or not {MANIFEST, SAID} <= published_hashes(out).keys():
         return None
     try:
-        receipt, said = (json.loads((out / name).read_bytes()) for name in (RECEIPT, SAID))
+        receipt, said = (json.loads((out / name).read_bytes()) for name in (MANIFEST, SAID))
     except (OSError, ValueError):
         return None
     same = receipt.get("command") == command() and receipt.get("abstain") == ab.__version__

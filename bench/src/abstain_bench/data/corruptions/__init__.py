@@ -1,6 +1,6 @@
-"""The corruption shift: 15 ways to spoil pictures, each in five severities.
+"""The corruption shift: 15 ways to spoil images, each in five severities.
 
-Those of Hendrycks & Dietterich (2019), written anew for pictures of about 32 x 32 pixels.
+Those of Hendrycks & Dietterich (2019), written anew for images of about 32 x 32 pixels.
 """
 
 from abstain_bench.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS

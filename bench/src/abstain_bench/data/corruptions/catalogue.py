@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Rng
 
@@ -25,7 +25,7 @@ Group = Literal["noise", "blur", "weather", "digital"]
 
 @dataclass(frozen=True)
 class Corruption:
-    """A way to spoil pictures, in five strengths.
+    """A way to spoil images, in five strengths.
 
     Attributes
     ----------
@@ -40,10 +40,10 @@ class Corruption:
     constants : mapping of str to tuple of float
         For each constant its values at severities 1 to 5.
     apply : callable
-        From float32 pictures (n, channels, height, width) in [0, 1], a generator and one value of
-        each constant by its name, to spoiled pictures, which `corrupt` clips to [0, 1]. It leaves
-        what it is given untouched. It calls one method of the generator once, with the pictures
-        on the first axis, so that what a picture gets does not depend on those behind it.
+        From float32 images (n, channels, height, width) in [0, 1], a generator and one value of
+        each constant by its name, to spoiled images, which `corrupt` clips to [0, 1]. It leaves
+        what it is given untouched. It calls one method of the generator once, with the images
+        on the first axis, so that what an image gets does not depend on those behind it.
 
     Examples
     --------
@@ -68,19 +68,19 @@ class Corruption:
 #: Every corruption by name, in the order of the paper.
 CORRUPTIONS: Catalogue[Corruption] = Catalogue("corruption")
 
-#: Pictures at a time: what they need stays in the cache of a core.
+#: Images at a time: what they need stays in the cache of a core.
 _AT_A_TIME = 64
 
 #: The shortest side that is allowed.
 _SHORTEST = 8
 
 
-def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pictures:
-    """Spoil pictures: one of the 15 corruptions of Hendrycks & Dietterich (2019), one severity.
+def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pictures:
+    """Spoil images: one of the 15 corruptions of Hendrycks & Dietterich (2019), one severity.
 
     Parameters
     ----------
-    pictures : array of shape (n, channels, height, width)
+    images : array of shape (n, channels, height, width)
         Floats from 0 (black) to 1 (white), of one channel (gray) or three (red, green, blue), with
         sides of at least 8 pixels.
     name : str
@@ -93,14 +93,14 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
     Returns
     -------
     float32 ndarray of shape (n, channels, height, width)
-        The spoiled pictures, from 0 to 1.
+        The spoiled images, from 0 to 1.
 
     Raises
     ------
     UnknownNameError
         There is no such corruption.
     ShapeError
-        The pictures have other axes or channels, or are too small, or there are none.
+        The images have other axes or channels, or are too small, or there are none.
     DomainError
         A value is no float, not finite or outside [0, 1].
     InputError
@@ -108,13 +108,13 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
 
     Notes
     -----
-    What a picture gets depends on the seed and on its position in the batch, not on the pictures
+    What an image gets depends on the seed and on its position in the batch, not on the images
     around it: the first ten of a thousand are spoiled as those ten alone. A generator moves on by
     what was drawn, so that batches spoiled one after the other with one generator get what they
     would get as one batch; a seed starts anew with each call.
 
-    The constants suit pictures with a side of 32; lengths scale with the shorter side. Thousands
-    of pictures a second on one core.
+    The constants suit images with a side of 32; lengths scale with the shorter side. Thousands
+    of images a second on one core.
 
     References
     ----------
@@ -131,11 +131,11 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
     [0.03, 0.05, 0.1, 0.17, 0.29]
     """
     entry = CORRUPTIONS[name]
-    clean = _checked(pictures)
+    clean = _checked(images)
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}")
     constants = entry.at(severity)
-    draws = generator(rng)
+    draws = as_generator(rng)
     out = np.empty(clean.shape, np.float32)
     for start in range(0, len(clean), _AT_A_TIME):
         part = slice(start, start + _AT_A_TIME)
@@ -144,7 +144,7 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
 
 
 def _checked(pictures: AnyArray) -> Pictures:
-    """Return valid pictures as float32."""
+    """Return valid images as float32."""
     found = to_numpy(pictures, "pictures")
     if found.ndim != 4 or not found.size:
         raise ShapeError(

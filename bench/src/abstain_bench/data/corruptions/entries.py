@@ -21,7 +21,7 @@ from abstain_bench.data.corruptions.filters import (
 )
 
 # ------------------------------------------------------------------------ noise: what a sensor adds
-#: Light that a sensor counts where the picture is black; without it black would have no noise.
+#: Light that a sensor counts where the image is black; without it black would have no noise.
 _DARK = 0.1
 
 
@@ -43,7 +43,7 @@ def _impulse(pictures: Pictures, rng: np.random.Generator, *, share: float) -> P
 
 
 # ----------------------------------------------- blur: what a lens, a pane or a movement takes away
-#: Pictures of different sizes that zoom blur averages.
+#: Images of different sizes that zoom blur averages.
 _ZOOMS = 9
 
 
@@ -85,7 +85,7 @@ def _enlargement(size: int, factor: float) -> Pictures:
 #: Side of the sheet; its left border continues at the right, its upper one at the lower.
 SIDE = 256
 
-#: Seed of the one sheet; the parts that pictures get are drawn by their own generator.
+#: Seed of the one sheet; the parts that images get are drawn by their own generator.
 _SEED = 1903
 
 #: Length of a grain, and distance of the needles in it, in pixels.
@@ -172,7 +172,7 @@ def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pic
         values = part.reshape(-1, 1, rows + 1, columns + 1)
         density += np.float32(0.5**layer) * stretched(values, pictures.shape[-2:])
     low, high = (f(density, axis=(1, 2, 3), keepdims=True) for f in (np.min, np.max))
-    # The thinnest place of a picture has a third of the fog of its thickest.
+    # The thinnest place of an image has a third of the fog of its thickest.
     share = np.float32(opacity) * (1 + 2 * (density - low) / (high - low)) / 3
     out: Pictures = pictures + share * (np.float32(_FOG) - pictures)
     return out
@@ -185,7 +185,7 @@ def _cells(pictures: Pictures, count: int) -> tuple[int, int]:
     return round(height / pixels), round(width / pixels)
 
 
-# -------------------------------------------- digital: what is done to a picture after it was taken
+# -------------------------------------------- digital: what is done to an image after it was taken
 #: How far a field of displacements is smoothed, in units of 1/32 of the shorter side.
 _SMOOTH = 2.5
 
@@ -286,7 +286,7 @@ ENTRIES = (
         "motion-blur",
         "motion blur",
         "blur",
-        "Every point becomes a line of one direction a picture, as of a camera that moves.",
+        "Every point becomes a line of one direction an image, as of a camera that moves.",
         {"length": (1.5, 2.5, 4.0, 5.5, 8.0)},
         _motion,
     ),
@@ -294,7 +294,7 @@ ENTRIES = (
         "zoom-blur",
         "zoom blur",
         "blur",
-        "The mean of the picture and enlargements of it, as of a camera that moves towards it.",
+        "The mean of the image and enlargements of it, as of a camera that moves towards it.",
         {"largest": (1.12, 1.2, 1.3, 1.45, 1.65)},
         _zoom,
     ),
@@ -302,7 +302,7 @@ ENTRIES = (
         "snow",
         "snow",
         "weather",
-        "White flakes fall in one direction a picture, and the air between is gray.",
+        "White flakes fall in one direction an image, and the air between is gray.",
         {"share": (0.003, 0.007, 0.014, 0.028, 0.055), "veil": (0.02, 0.035, 0.055, 0.08, 0.12)},
         _snow,
     ),
@@ -310,7 +310,7 @@ ENTRIES = (
         "frost",
         "frost",
         "weather",
-        "Ice crystals on the lens, a part of a sheet of them, before a darker picture.",
+        "Ice crystals on the lens, a part of a sheet of them, before a darker image.",
         {"keep": (0.98, 0.96, 0.92, 0.86, 0.78), "ice": (0.06, 0.1, 0.17, 0.28, 0.45)},
         _frost,
     ),
@@ -318,7 +318,7 @@ ENTRIES = (
         "fog",
         "fog",
         "weather",
-        "Gray clouds of many sizes, through which the picture shines.",
+        "Gray clouds of many sizes, through which the image shines.",
         {"opacity": (0.06, 0.12, 0.22, 0.38, 0.65)},
         _fog,
     ),
@@ -334,7 +334,7 @@ ENTRIES = (
         "contrast",
         "contrast",
         "digital",
-        "Every pixel moves towards the mean of its picture.",
+        "Every pixel moves towards the mean of its image.",
         {"factor": (0.8, 0.67, 0.53, 0.4, 0.28)},
         _contrast,
     ),
@@ -342,7 +342,7 @@ ENTRIES = (
         "elastic-transform",
         "elastic transform",
         "digital",
-        "The picture is bent as rubber: neighbors move nearly alike, distant places do not.",
+        "The image is bent as rubber: neighbors move nearly alike, distant places do not.",
         {"distance": (0.8, 1.2, 1.7, 2.3, 3.0)},
         _elastic,
     ),
@@ -350,7 +350,7 @@ ENTRIES = (
         "pixelate",
         "pixelate",
         "digital",
-        "Blocks of pixels become their mean, as in a small picture that was enlarged.",
+        "Blocks of pixels become their mean, as in a small image that was enlarged.",
         {"share": (0.84, 0.69, 0.56, 0.44, 0.31)},
         _pixelate,
     ),
@@ -358,7 +358,7 @@ ENTRIES = (
         "jpeg",
         "JPEG",
         "digital",
-        "The picture is compressed to a JPEG file of a low quality and read back.",
+        "The image is compressed to a JPEG file of a low quality and read back.",
         {"quality": (50, 25, 10, 7, 3)},
         _jpeg,
     ),

@@ -1,7 +1,7 @@
-"""Linear filters of many pictures at once: kernels, blurs, and matrices on rows and columns.
+"""Linear filters of many images at once: kernels, blurs, and matrices on rows and columns.
 
-Lengths of the corruptions are in units of 1/32 of a picture's shorter side: pixels where that is
-32. Beyond its border a picture goes on as its mirror image.
+Lengths of the corruptions are in units of 1/32 of a image's shorter side: pixels where that is
+32. Beyond its border an image goes on as its mirror image.
 """
 
 import math
@@ -56,7 +56,7 @@ def line(length: float, angle: Array) -> Pictures:
 
 
 def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
-    """Convolve pictures (n, c, h, w) with kernels (n, k, k), or all with one (1, k, k)."""
+    """Convolve images (n, c, h, w) with kernels (n, k, k), or all with one (1, k, k)."""
     _, _, height, width = pictures.shape
     around = kernels.shape[-1] // 2
     rows, columns = (mirrored(np.arange(-around, side + around), side) for side in (height, width))
@@ -70,7 +70,7 @@ def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
 
 
 def separable(pictures: Pictures, down: Array, across: Array) -> Pictures:
-    """Apply a matrix to the rows and one to the columns of each picture."""
+    """Apply a matrix to the rows and one to the columns of each image."""
     out: Pictures = np.matmul(
         np.matmul(down.astype(np.float32), pictures), across.T.astype(np.float32)
     )
@@ -104,7 +104,7 @@ def interpolation(places: Array, size: int) -> Array:
 
 
 def stretched(pictures: Pictures, shape: tuple[int, ...]) -> Pictures:
-    """Stretch or shrink pictures to a height and width, linear between pixels."""
+    """Stretch or shrink images to a height and width, linear between pixels."""
     matrices = [
         interpolation((np.arange(new) + 0.5) * old / new - 0.5, old)
         for old, new in zip(pictures.shape[-2:], shape, strict=True)

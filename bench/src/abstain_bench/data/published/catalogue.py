@@ -10,13 +10,13 @@ from abstain_bench.data.entry import DataSet, NewClass
 from abstain_bench.data.published import cifar, mnist, svhn, tiny_imagenet
 
 #: Every data set by name.
-DATASETS: Catalogue[DataSet] = Catalogue("data set", listed="list datasets")
+DATASETS: Catalogue[DataSet] = Catalogue("data set", list_command="list datasets")
 
 for _module in (embedded, cifar, svhn, tiny_imagenet, mnist):
     for _entry in _module.ENTRIES:
         DATASETS.add(_entry)
 
-#: For each data set the others whose pictures are of new classes to it, in the order of the
+#: For each data set the others whose images are of new classes to it, in the order of the
 #: tables of FD-Shifts; those of TinyImageNet, MNIST and Fashion-MNIST are ours.
 NEW_CLASS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: tuple(one.new) for name, one in DATASETS.items() if one.new}
@@ -24,7 +24,7 @@ NEW_CLASS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def new_class_kind(inliers: str, outliers: str) -> NewClass:
-    """Tell whether the pictures of another data set are near or far new classes.
+    """Tell whether the images of another data set are near or far new classes.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def new_class_kind(inliers: str, outliers: str) -> NewClass:
     -------
     str
         "new-class" where only the meaning differs (a semantic shift: CIFAR-100 for CIFAR-10),
-        "far-new-class" where the pictures are of another kind too (a non-semantic shift: SVHN).
+        "far-new-class" where the images are of another kind too (a non-semantic shift: SVHN).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100 in the official *binary* version, and their corrupted test pictures.
+"""CIFAR-10 and CIFAR-100 in the official *binary* version, and their corrupted test images.
 
 The version for Python is made of pickles, which can run any code when they are read: it never is.
 """
@@ -58,7 +58,7 @@ CIFAR100 = Format(
 
 
 def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read CIFAR-10, 50,000 and 10,000 pictures of 32 x 32 in color.
+    """Read CIFAR-10, 50,000 and 10,000 images of 32 x 32 in color.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Ima
         ``cifar-10-batches-bin`` as it comes out of ``cifar-10-binary.tar.gz``, or the folder
         that holds it.
     records : int, optional
-        Pictures in each file, where they are no longer those of the official version.
+        Images in each file, where they are no longer those of the official version.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Ima
 
 
 def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
-    """Read CIFAR-100 with its 100 fine classes, 50,000 and 10,000 pictures of 32 x 32 in color.
+    """Read CIFAR-100 with its 100 fine classes, 50,000 and 10,000 images of 32 x 32 in color.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Im
         ``cifar-100-binary`` as it comes out of ``cifar-100-binary.tar.gz``, or the folder that
         holds it.
     records : int, optional
-        Pictures in each file, where they are no longer those of the official version.
+        Images in each file, where they are no longer those of the official version.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def _records(path: Path, kind: Format, count: int) -> Array:
     if size != wanted:
         how = "is cut off (half extracted?)" if size < wanted else "is too long"
         raise FileFormatError(
-            f"{path.name} {how}: {count:,} pictures of {length:,} bytes make {wanted:,} bytes, "
+            f"{path.name} {how}: {count:,} images of {length:,} bytes make {wanted:,} bytes, "
             f"and it has {size:,}; {kind.layout.how} again"
         )
     found = np.fromfile(path, dtype=np.uint8).reshape(count, length)
@@ -176,12 +176,12 @@ def _refuse_unequal(part: Images, kind: Format, files: tuple[str, ...]) -> None:
     if counts.min() != counts.max():
         raise FileFormatError(
             f"{', '.join(files)} are not the files of {kind.layout.title}: every class has "
-            f"{part.n // kind.classes:,} pictures there, and here class {counts.argmin()} has "
+            f"{part.n // kind.classes:,} images there, and here class {counts.argmin()} has "
             f"{counts.min():,} and class {counts.argmax()} has {counts.max():,}"
         )
 
 
-# -------------------------------------------------------------------------- corrupted test pictures
+# -------------------------------------------------------------------------- corrupted test images
 #: The 15 corruptions of the benchmark, by the names of their files.
 CORRUPTIONS = (
     "gaussian_noise", "shot_noise", "impulse_noise",
@@ -203,7 +203,7 @@ _NAMES = (
 def read_cifar10_c(
     folder: str | Path, corruption: str, severity: int, *, records: int | None = None
 ) -> Images:
-    """Read the test pictures of CIFAR-10 under one corruption at one severity.
+    """Read the test images of CIFAR-10 under one corruption at one severity.
 
     Parameters
     ----------
@@ -212,14 +212,14 @@ def read_cifar10_c(
     corruption : str
         A name of `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
     severity : int
-        1 to 5. Only these pictures are taken into memory.
+        1 to 5. Only these images are taken into memory.
     records : int, optional
-        Pictures of each severity, where they are no longer the 10,000 of the official version.
+        Images of each severity, where they are no longer the 10,000 of the official version.
 
     Returns
     -------
     Images
-        In the order of CIFAR-10's test pictures.
+        In the order of CIFAR-10's test images.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def read_cifar100_c(
     classes: tuple[str, ...] | None = None,
     records: int | None = None,
 ) -> Images:
-    """Read the test pictures of CIFAR-100 under one corruption at one severity.
+    """Read the test images of CIFAR-100 under one corruption at one severity.
 
     Parameters
     ----------
@@ -258,17 +258,17 @@ def read_cifar100_c(
     corruption : str
         A name of `CORRUPTIONS` or `EXTRA_CORRUPTIONS`, such as "fog".
     severity : int
-        1 to 5. Only these pictures are taken into memory.
+        1 to 5. Only these images are taken into memory.
     classes : tuple of str, optional
         The names of the 100 classes, which the files do not have (`read_cifar100` returns them);
         by default their numbers.
     records : int, optional
-        Pictures of each severity, where they are no longer the 10,000 of the official version.
+        Images of each severity, where they are no longer the 10,000 of the official version.
 
     Returns
     -------
     Images
-        In the order of CIFAR-100's test pictures, with its fine labels.
+        In the order of CIFAR-100's test images, with its fine labels.
 
     Raises
     ------
@@ -354,7 +354,7 @@ ENTRIES = (
     DataSet(
         "cifar10",
         "CIFAR-10",
-        "60,000 color pictures, 32 x 32, of 10 classes, from a folder in the binary version.",
+        "60,000 color images, 32 x 32, of 10 classes, from a folder in the binary version.",
         "Krizhevsky 2009",
         lambda folder, records: read_cifar10(folder, records=records),
         needs_folder=True,
@@ -369,7 +369,7 @@ ENTRIES = (
     DataSet(
         "cifar100",
         "CIFAR-100",
-        "60,000 color pictures, 32 x 32, of 100 classes, from a folder in the binary version.",
+        "60,000 color images, 32 x 32, of 100 classes, from a folder in the binary version.",
         "Krizhevsky 2009",
         lambda folder, records: read_cifar100(folder, records=records),
         needs_folder=True,

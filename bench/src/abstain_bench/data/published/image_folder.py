@@ -1,4 +1,4 @@
-"""Folders of pictures, one folder for each class: ImageNet and everything laid out like it."""
+"""Folders of images, one folder for each class: ImageNet and everything laid out like it."""
 
 import os
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _SUFFIXES = (".jpeg", ".jpg", ".png", ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".
 def find_image_folder(
     folder: str | Path, *, classes: Sequence[str] | None = None, crop: bool = True
 ) -> PictureFiles:
-    """Find the pictures in the class folders of a folder, without reading them.
+    """Find the images in the class folders of a folder, without reading them.
 
     Parameters
     ----------
@@ -26,14 +26,14 @@ def find_image_folder(
     classes : sequence of str, optional
         The class folders to take, in the order of their labels; by default all, sorted.
     crop : bool, default=True
-        Whether the largest central square of each picture is taken, as is usual for ImageNet;
-        otherwise pictures are squeezed to a square.
+        Whether the largest central square of each image is taken, as is usual for ImageNet;
+        otherwise images are squeezed to a square.
 
     Returns
     -------
     PictureFiles
         The files in the order of class and name; `read` reads them. Files below folders in a
-        class folder count too; hidden files, links to folders and other files than pictures
+        class folder count too; hidden files, links to folders and other files than images
         do not.
 
     Raises
@@ -41,7 +41,7 @@ def find_image_folder(
     InputError
         The folder or one of its classes does not exist, or it holds no class folders.
     FileFormatError
-        A class folder holds no picture.
+        A class folder holds no image.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def find_image_folder(
     place = Path(folder)
     if not place.is_dir():
         raise InputError(
-            f"there is no folder {str(place)!r} with a folder of pictures for each class"
+            f"there is no folder {str(place)!r} with a folder of images for each class"
         )
     chosen = _class_folders(place) if classes is None else tuple(classes)
     _refuse_missing(place, chosen)
@@ -72,18 +72,18 @@ def read_image_folder(
     crop: bool = True,
     rng: Rng = 0,
 ) -> Images:
-    """Read the pictures in the class folders of a folder, made small as they are read.
+    """Read the images in the class folders of a folder, made small as they are read.
 
     Parameters
     ----------
     folder : str or Path
         The folder that holds a folder for each class, such as ``val`` of ImageNet once sorted.
     side : int, default=32
-        Height and width of the pictures returned.
+        Height and width of the images returned.
     limit : int, optional
         At most so many, drawn at random; only those are read.
     crop : bool, default=True
-        Whether the largest central square of each picture is taken; otherwise pictures are
+        Whether the largest central square of each image is taken; otherwise images are
         squeezed to a square.
     rng : int, Generator or None, default=0
         The seed of the drawing.
@@ -98,7 +98,7 @@ def read_image_folder(
     InputError
         The folder does not exist or holds no class folders, or Pillow is not installed.
     FileFormatError
-        A class folder holds no picture, or a picture is damaged; the message names it.
+        A class folder holds no image, or an image is damaged; the message names it.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _class_folders(place: Path) -> tuple[str, ...]:
     found = sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
     if not found:
         raise InputError(
-            f"{str(place)!r} holds no class folders; pictures are read from a folder that holds "
+            f"{str(place)!r} holds no class folders; images are read from a folder that holds "
             "one folder for each class"
         )
     return tuple(found)
@@ -129,7 +129,7 @@ def _refuse_missing(place: Path, classes: tuple[str, ...]) -> None:
 
 
 def _pictures(place: Path, name: str) -> list[str]:
-    """Return the pictures of a class, sorted, as paths below the place."""
+    """Return the images of a class, sorted, as paths below the place."""
     found = [
         Path(root, file).relative_to(place).as_posix()
         for root, _, files in os.walk(place / name)
@@ -138,7 +138,7 @@ def _pictures(place: Path, name: str) -> list[str]:
     ]
     if not found:
         raise FileFormatError(
-            f"the class folder {str(place / name)!r} holds no picture (half extracted?); unpack "
+            f"the class folder {str(place / name)!r} holds no image (half extracted?); unpack "
             "the archive again, or remove the folder if it is no class"
         )
     return sorted(found)

@@ -108,7 +108,7 @@ def read_mnist(folder: str | Path) -> tuple[Images, Images]:
     InputError
         The folder or one of its files does not exist.
     FileFormatError
-        A file is cut off or no IDX file, or pictures and labels do not belong together.
+        A file is cut off or no IDX file, or images and labels do not belong together.
 
     References
     ----------
@@ -141,11 +141,11 @@ def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
     InputError
         The folder or one of its files does not exist.
     FileFormatError
-        A file is cut off or no IDX file, or pictures and labels do not belong together.
+        A file is cut off or no IDX file, or images and labels do not belong together.
 
     Notes
     -----
-    The files are named as those of MNIST are, so nothing but the pictures tells them apart.
+    The files are named as those of MNIST are, so nothing but the images tells them apart.
 
     References
     ----------
@@ -172,7 +172,7 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
     Returns
     -------
     tuple of Images
-        For training, and for testing. The files hold each picture with rows and columns
+        For training, and for testing. The files hold each image with rows and columns
         exchanged; here they are exchanged back.
 
     Raises
@@ -180,7 +180,7 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
     InputError
         The folder or one of its files does not exist, or there is no such split.
     FileFormatError
-        A file is cut off or no IDX file, or pictures, labels and mapping do not belong together.
+        A file is cut off or no IDX file, or images, labels and mapping do not belong together.
 
     References
     ----------
@@ -236,17 +236,17 @@ def _ends(axes: int) -> tuple[str, ...]:
 
 
 def _files(where: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
-    """Read the pictures and the labels of a part, and see that they belong together."""
+    """Read the images and the labels of a part, and see that they belong together."""
     pixels = read_idx(_file(where, f"{stem}-images", 3, layout))
     labels = read_idx(_file(where, f"{stem}-labels", 1, layout))
     if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
         raise FileFormatError(
-            f"the files {stem} in {str(where)!r} are not those of {layout.title}: pictures have "
+            f"the files {stem} in {str(where)!r} are not those of {layout.title}: images have "
             f"28 x 28 pixels, and these have the axes {pixels.shape} and labels {labels.shape}"
         )
     if len(pixels) != len(labels):
         raise FileFormatError(
-            f"the files {stem} in {str(where)!r} do not belong together: {len(pixels):,} pictures "
+            f"the files {stem} in {str(where)!r} do not belong together: {len(pixels):,} images "
             f"and {len(labels):,} labels"
         )
     return pixels, labels

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.images import Images
 
-#: Bytes of pictures that are held in memory.
+#: Bytes of images that are held in memory.
 _IN_MEMORY = 1 << 33
 
-#: What Pillow raises at files that are cut off or no pictures at all.
+#: What Pillow raises at files that are cut off or no images at all.
 _DAMAGE = (OSError, SyntaxError, ValueError, TypeError, IndexError, struct.error, zlib.error)
 
 
@@ -33,17 +33,17 @@ class PictureFiles:
     folder : Path
         Where the files are.
     names : tuple of str
-        The path of each picture below the folder.
+        The path of each image below the folder.
     labels : int64 ndarray of shape (n,)
         The number of the class.
     classes : tuple of str
         The names of the classes.
     groups : int64 ndarray of shape (n,), optional
-        Where each picture is from (camera trap, hospital), for data sets that tell.
+        Where each image is from (camera trap, hospital), for data sets that tell.
     crop : bool
-        Whether the largest central square is taken; otherwise pictures are squeezed to a square.
+        Whether the largest central square is taken; otherwise images are squeezed to a square.
     rows : int64 ndarray of shape (n,), optional
-        Which pictures of the whole source these are; by default all in their order.
+        Which images of the whole source these are; by default all in their order.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class PictureFiles:
 
     @property
     def n(self) -> int:
-        """Number of pictures."""
+        """Number of images."""
         return len(self.names)
 
     def subset(self, rows: Array) -> "PictureFiles":
-        """Return these pictures only, in this order."""
+        """Return these images only, in this order."""
         chosen = np.asarray(rows)
         whole = np.arange(self.n) if self.rows is None else self.rows
         return PictureFiles(
@@ -81,7 +81,7 @@ class PictureFiles:
         )
 
     def joined(self, other: "PictureFiles") -> "PictureFiles":
-        """Return these pictures and others of the same source, which are no part of these."""
+        """Return these images and others of the same source, which are no part of these."""
         both, own = self.groups is not None and other.groups is not None, (self, other)
         return PictureFiles(
             folder=self.folder,
@@ -98,21 +98,21 @@ class PictureFiles:
         )
 
     def some(self, limit: int | None, *, rng: Rng = 0) -> "PictureFiles":
-        """Draw at most `limit` pictures, in the order of the source; None for all."""
+        """Draw at most `limit` images, in the order of the source; None for all."""
         if limit is None or checks.positive_int(limit, "limit") >= self.n:
             return self
-        return self.subset(np.sort(generator(rng).choice(self.n, limit, replace=False)))
+        return self.subset(np.sort(as_generator(rng).choice(self.n, limit, replace=False)))
 
     def read(self, *, side: int = 32) -> Images:
         """Read all as squares of `side` pixels; the first damaged file is named.
 
         JPEG files several times larger than needed are decoded at a fraction of their size, at
         least twice `side`; then they are resized with an antialiased bilinear filter. More than 8
-        GiB of pictures are kept in a file of the folder for temporary ones (TMPDIR), which has no
+        GiB of images are kept in a file of the folder for temporary ones (TMPDIR), which has no
         name and goes with the process.
         """
         if not self.n:
-            raise InputError(f"there are no pictures to read in {str(self.folder)!r}")
+            raise InputError(f"there are no images to read in {str(self.folder)!r}")
         checks.positive_int(side, "side")
         pixels = _room((self.n, 3, side, side))
         for row, name in enumerate(self.names):
@@ -120,7 +120,7 @@ class PictureFiles:
         return Images(pixels, self.labels, self.classes, self.rows)
 
     def batches(self, size: int, *, side: int = 32) -> Iterator[Images]:
-        """Read `size` pictures at a time, for sets that do not fit into memory."""
+        """Read `size` images at a time, for sets that do not fit into memory."""
         checks.positive_int(size, "size")
         for start in range(0, self.n, size):
             yield self.subset(np.arange(start, min(start + size, self.n))).read(side=side)
@@ -137,9 +137,9 @@ class PublishedPictures:
     validation : Images or None
         What choices are made on, where the data set has such a part.
     test : Images
-        The i.i.d. test pictures.
+        The i.i.d. test images.
     shifts : mapping
-        The shifted test pictures by the name of the shift.
+        The shifted test images by the name of the shift.
     """
 
     train: Images
@@ -150,7 +150,7 @@ class PublishedPictures:
 
 @dataclass(frozen=True, eq=False)
 class FileParts:
-    """The parts of a published data set whose pictures are still files.
+    """The parts of a published data set whose images are still files.
 
     Attributes
     ----------
@@ -159,9 +159,9 @@ class FileParts:
     validation : PictureFiles or None
         What choices are made on, where the data set has such a part.
     test : PictureFiles
-        The i.i.d. test pictures.
+        The i.i.d. test images.
     shifts : mapping
-        The shifted test pictures by the name of the shift.
+        The shifted test images by the name of the shift.
     """
 
     train: PictureFiles
@@ -172,9 +172,9 @@ class FileParts:
     def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> PublishedPictures:
         """Read every part as squares of `side` pixels, at most `limit` of each, drawn by `rng`.
 
-        A part takes 3 x side x side bytes a picture: 100,000 pictures of 64 pixels 1.2 GB.
+        A part takes 3 x side x side bytes an image: 100,000 images of 64 pixels 1.2 GB.
         """
-        drawing = generator(rng)
+        drawing = as_generator(rng)
 
         def read(part: PictureFiles) -> Images:
             return part.some(limit, rng=drawing).read(side=side)
@@ -188,7 +188,7 @@ class FileParts:
 
 
 def picture(path: Path, side: int, *, crop: bool) -> Array:
-    """Read one picture as bytes of shape (3, side, side); name the file when it is damaged."""
+    """Read one image as bytes of shape (3, side, side); name the file when it is damaged."""
     module = _pillow()
     try:
         with module.open(path) as opened:
@@ -204,7 +204,7 @@ def picture(path: Path, side: int, *, crop: bool) -> Array:
     except (*_DAMAGE, module.DecompressionBombError) as error:
         size = path.stat().st_size if path.is_file() else 0
         raise FileFormatError(
-            f"{str(path)!r} ({size:,} bytes) is no readable picture; it is cut off or damaged: "
+            f"{str(path)!r} ({size:,} bytes) is no readable image; it is cut off or damaged: "
             f"unpack it again ({' '.join(str(error).split())})"
         ) from None
 
@@ -232,13 +232,13 @@ def _square(opened: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
 
 
 def _pillow() -> Any:
-    """Return the module that reads pictures."""
+    """Return the module that reads images."""
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "PIL":
             raise
         raise MissingInputError(
-            "JPEG and PNG pictures are read with Pillow: pip install Pillow"
+            "JPEG and PNG images are read with Pillow: pip install Pillow"
         ) from None
     return Image

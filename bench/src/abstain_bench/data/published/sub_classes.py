@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import class_names
@@ -38,14 +38,14 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
         ``cifar-100-binary`` as it comes out of ``cifar-100-binary.tar.gz``, or the folder that
         holds it.
     records : int, optional
-        Pictures in each file, where they are no longer those of the official version.
+        Images in each file, where they are no longer those of the official version.
 
     Returns
     -------
     PublishedPictures
-        For training 38,000 and for testing 7,600 pictures of four fine classes of each
+        For training 38,000 and for testing 7,600 images of four fine classes of each
         super-class, from the official training and test files; the shift "sub-class" is the
-        11,400 pictures of the held-out fine classes, from both files as in FD-Shifts.
+        11,400 images of the held-out fine classes, from both files as in FD-Shifts.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
     `HELD_OUT_FINE` lists the held-out classes; they are those of FD-Shifts (its `SuperCIFAR100`).
     The super-class "vehicles 2" is dropped, as there. FD-Shifts measures nothing but the shift on
     this data set; the i.i.d. test part here is ours. `Images.rows` counts within the training and
-    within the test file; in the shift, test pictures follow the training pictures.
+    within the test file; in the shift, test images follow the training images.
 
     References
     ----------
@@ -100,7 +100,7 @@ def _coarse(path: Path) -> IntArray:
     wrong = np.flatnonzero(found >= 20)
     if wrong.size:
         raise FileFormatError(
-            f"{path.name} is not of CIFAR-100 in the binary version: picture {wrong[0]:,} has the "
+            f"{path.name} is not of CIFAR-100 in the binary version: image {wrong[0]:,} has the "
             f"super-class {found[wrong[0]]}, and the last is 19"
         )
     return found
@@ -153,7 +153,7 @@ def _part(whole: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -
     rows = np.flatnonzero(mask)
     if not rows.size:
         raise FileFormatError(
-            "no pictures are left of the 19 super-classes; the files are not those of CIFAR-100"
+            "no images are left of the 19 super-classes; the files are not those of CIFAR-100"
         )
     return Images(whole.pixels[rows], labels[rows], classes, rows)
 
@@ -179,12 +179,12 @@ ENTITY13: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = tuple(
 
 _INSIDE = ("train", "ILSVRC/Data/CLS-LOC/train", "Data/CLS-LOC/train", "imagenet/train")
 _WNID = re.compile(r"n\d{8}")
-#: FD-Shifts draws its i.i.d. test pictures with this seed.
+#: FD-Shifts draws its i.i.d. test images with this seed.
 _SEED = 12345
 
 
 def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -> FileParts:
-    """Find the pictures of BREEDS ENTITY-13 in the training pictures of ImageNet.
+    """Find the images of BREEDS ENTITY-13 in the training images of ImageNet.
 
     Parameters
     ----------
@@ -192,14 +192,14 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
         The ``train`` folder of ImageNet, with a folder for each class (``n01440764``), or one
         that holds it, such as ``ILSVRC`` unpacked from Kaggle.
     test : int, default=10_000
-        Pictures of the source sub-classes to keep for the i.i.d. test.
+        Images of the source sub-classes to keep for the i.i.d. test.
     rng : int, Generator or None, default=12345
         The seed with which those are drawn.
 
     Returns
     -------
     FileParts
-        13 super-classes. Training and i.i.d. test pictures are of the ten source sub-classes of
+        13 super-classes. Training and i.i.d. test images are of the ten source sub-classes of
         each, the shift "sub-class" is the ten target sub-classes. `read` makes them small as they
         are read; all are 338,000, so pass `limit`, or read `batches`.
 
@@ -208,13 +208,13 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     InputError
         The folder does not exist, or one of the 260 class folders is missing.
     FileFormatError
-        A class folder holds no picture.
+        A class folder holds no image.
 
     Notes
     -----
     The 260 sub-classes are those of BREEDS with the split "rand", which FD-Shifts uses, and they
     ship here (`ENTITY13`), so the files of the BREEDS repository are not needed. The i.i.d. test
-    pictures are drawn as FD-Shifts draws them (10,000 by seed 12345 from the files in their order).
+    images are drawn as FD-Shifts draws them (10,000 by seed 12345 from the files in their order).
 
     References
     ----------
@@ -230,10 +230,10 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     where = _folder(Path(folder))
     source, target = _domain(where, 1), _domain(where, 2)
     if checks.positive_int(test, "test") >= source.n:
-        raise InputError(f"`test` must leave pictures to train on; got {test:,} of {source.n:,}")
+        raise InputError(f"`test` must leave images to train on; got {test:,} of {source.n:,}")
     # A list, as shuffling one is what FD-Shifts does.
     order = list(range(source.n))
-    generator(rng).shuffle(order)
+    as_generator(rng).shuffle(order)
     rows = np.array(order)
     return FileParts(
         train=source.subset(np.sort(rows[test:])),
@@ -246,20 +246,20 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
 def _folder(folder: Path) -> Path:
     if not folder.is_dir():
         raise InputError(
-            f"there is no folder {str(folder)!r} to read the training pictures of ImageNet from"
+            f"there is no folder {str(folder)!r} to read the training images of ImageNet from"
         )
     for found in (folder, *(folder / name for name in _INSIDE)):
         if found.is_dir() and any(_WNID.fullmatch(p.name) for p in found.iterdir() if p.is_dir()):
             return found
     raise InputError(
-        f"{str(folder)!r} does not hold the training pictures of ImageNet: there is no class "
+        f"{str(folder)!r} does not hold the training images of ImageNet: there is no class "
         "folder such as n01440764 in it; unpack ILSVRC2012_img_train.tar and the archives in it, "
         "one folder for each (https://www.image-net.org, after registration)"
     )
 
 
 def _domain(where: Path, column: int) -> PictureFiles:
-    """Find the pictures of the source (1) or the target (2), labeled by super-class."""
+    """Find the images of the source (1) or the target (2), labeled by super-class."""
     wnids = [(wnid, label) for label, row in enumerate(ENTITY13) for wnid in row[column]]
     # In the order of the folders, which is that of other readers too.
     wnids.sort()

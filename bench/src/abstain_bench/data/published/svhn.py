@@ -140,7 +140,7 @@ def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images
     folder : str or Path
         The folder with ``train_32x32.mat`` and ``test_32x32.mat``.
     records : int, optional
-        Pictures in each file, where they are no longer those of the official version.
+        Images in each file, where they are no longer those of the official version.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def _read(path: Path, count: int) -> Images:
         )
     if not pixels.shape[-1] == labels.size == count:
         raise FileFormatError(
-            f"{path.name} must hold {count:,} pictures with a label each, and it holds "
+            f"{path.name} must hold {count:,} images with a label each, and it holds "
             f"{pixels.shape[-1]:,} and {labels.size:,} labels; {_LAYOUT.how}, again"
         )
     rule = "and labels are 1 to 9, and 10 for a zero"

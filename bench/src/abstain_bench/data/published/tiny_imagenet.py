@@ -14,14 +14,14 @@ from abstain_bench.data.published.pictures import PictureFiles
 # Not "train", which ImageNet in the same folder has too.
 _LAYOUT = Layout("tiny-imagenet", "TinyImageNet", ("wnids.txt", "val/val_annotations.txt"))
 _CLASSES = 200
-#: Pictures of a class for training, and for validation.
+#: Images of a class for training, and for validation.
 _RECORDS = (500, 50)
 
 
 def read_tiny_imagenet(
     folder: str | Path, *, side: int = 32, records: int | None = None
 ) -> tuple[Images, Images]:
-    """Read TinyImageNet, 100,000 and 10,000 pictures in color, resized.
+    """Read TinyImageNet, 100,000 and 10,000 images in color, resized.
 
     Parameters
     ----------
@@ -29,28 +29,28 @@ def read_tiny_imagenet(
         ``tiny-imagenet-200`` as it comes out of ``tiny-imagenet-200.zip``, or the folder that
         holds it.
     side : int, default=32
-        Height and width of the pictures returned; the files have 64.
+        Height and width of the images returned; the files have 64.
     records : int, optional
-        Pictures in each class folder, and as many of each class for validation, where they are
+        Images in each class folder, and as many of each class for validation, where they are
         no longer the 500 and 50 of the official version; there may be any number of classes then.
 
     Returns
     -------
     tuple of Images
-        For training, and the official validation pictures, which one tests on, as the labels of
-        the official test pictures were never published.
+        For training, and the official validation images, which one tests on, as the labels of
+        the official test images were never published.
 
     Raises
     ------
     InputError
         The folder or one of its files does not exist, or Pillow is not installed.
     FileFormatError
-        A class has too few pictures, the annotations name a class or a file that is not there, or
-        a picture is damaged; the message names it.
+        A class has too few images, the annotations name a class or a file that is not there, or
+        an image is damaged; the message names it.
 
     Notes
     -----
-    About two minutes on one core. FD-Shifts reads pictures of 32 x 32 resized by others; here
+    About two minutes on one core. FD-Shifts reads images of 32 x 32 resized by others; here
     Pillow's antialiased bilinear filter makes them, so single scores differ slightly.
 
     References
@@ -69,7 +69,7 @@ def read_tiny_imagenet(
 def find_tiny_imagenet(
     folder: str | Path, *, records: int | None = None
 ) -> tuple[PictureFiles, PictureFiles]:
-    """Find the pictures of TinyImageNet without reading them.
+    """Find the images of TinyImageNet without reading them.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _train(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
         own = sorted(p.name for p in images.iterdir() if p.suffix.lower() in {".jpeg", ".jpg"})
         if len(own) != count:
             raise FileFormatError(
-                f"train/{wnid}/images must hold {count} pictures, and it holds {len(own)} (half "
+                f"train/{wnid}/images must hold {count} images, and it holds {len(own)} (half "
                 f"extracted?); {_LAYOUT.how}, again"
             )
         names += [f"train/{wnid}/images/{name}" for name in own]
@@ -144,7 +144,7 @@ def _validation(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles
         labels.append(number[wnid])
     if len(names) != count * len(wnids):
         raise FileFormatError(
-            f"val_annotations.txt must name {count * len(wnids):,} pictures, and it names "
+            f"val_annotations.txt must name {count * len(wnids):,} images, and it names "
             f"{len(names):,} (half extracted?); {_LAYOUT.how}, again"
         )
     own = np.array(labels, np.int64)
@@ -155,12 +155,12 @@ ENTRIES = (
     DataSet(
         "tiny-imagenet",
         "TinyImageNet",
-        "110,000 color pictures of 200 classes of ImageNet, resized, from a folder with its files.",
+        "110,000 color images of 200 classes of ImageNet, resized, from a folder with its files.",
         "Le & Yang 2015",
         lambda folder, records: read_tiny_imagenet(folder, records=records),
         needs_folder=True,
         new={"svhn": "far-new-class"},
-        # The 100,000 training pictures are not even looked at.
+        # The 100,000 training images are not even looked at.
         tested=lambda folder, records, side: find_tiny_imagenet(folder, records=records)[1].read(
             side=side
         ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import Layout
@@ -78,17 +78,17 @@ _IWILDCAM_PICTURES = 203_029
 _CAMELYON17_PICTURES = 455_954
 #: Hospitals of the official split, counted from 0 as in the files.
 _TEST_CENTER, _VALIDATION_CENTER, _CENTERS = 2, 1, 5
-#: FD-Shifts divides the i.i.d. pictures of Camelyon17 with this seed.
+#: FD-Shifts divides the i.i.d. images of Camelyon17 with this seed.
 _SEED = 12345
 
 
 def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FileParts:
-    """Find the pictures of iWildCam2020-WILDS: 182 animals seen by camera traps.
+    """Find the images of iWildCam2020-WILDS: 182 animals seen by camera traps.
 
     Parameters
     ----------
     folder : str or Path
-        ``iwildcam_v2.0``, with ``metadata.csv`` and the pictures in ``train``, or the folder that
+        ``iwildcam_v2.0``, with ``metadata.csv`` and the images in ``train``, or the folder that
         holds it.
     records : int, optional
         Rows of ``metadata.csv``, where they are no longer the 203,029 of the official version.
@@ -98,13 +98,13 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
     FileParts
         By the official split: `train`, `validation` ("id_val") and the i.i.d. `test` ("id_test")
         come from the same camera traps; the shift "locations" ("test") and
-        "locations-validation" ("val") from others. `groups` tells the camera trap. Pictures are
+        "locations-validation" ("val") from others. `groups` tells the camera trap. Images are
         squeezed to squares as they are read.
 
     Raises
     ------
     InputError
-        The folder, ``metadata.csv`` or the folder of pictures does not exist.
+        The folder, ``metadata.csv`` or the folder of images does not exist.
     FileFormatError
         ``metadata.csv`` is cut off, lacks a column, or holds what it must not.
 
@@ -145,22 +145,22 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
 def find_camelyon17(
     folder: str | Path, *, records: int | None = None, rng: Rng = _SEED
 ) -> FileParts:
-    """Find the pictures of Camelyon17-WILDS: tumor or not, in tissue from five hospitals.
+    """Find the images of Camelyon17-WILDS: tumor or not, in tissue from five hospitals.
 
     Parameters
     ----------
     folder : str or Path
-        ``camelyon17_v1.0``, with ``metadata.csv`` and the pictures in ``patches``, or the folder
+        ``camelyon17_v1.0``, with ``metadata.csv`` and the images in ``patches``, or the folder
         that holds it.
     records : int, optional
         Rows of ``metadata.csv``, where they are no longer the 455,954 of the official version.
     rng : int, Generator or None, default=12345
-        The seed with which the i.i.d. pictures are divided.
+        The seed with which the i.i.d. images are divided.
 
     Returns
     -------
     FileParts
-        By the official split: training and i.i.d. pictures ("id_val") from three hospitals; the
+        By the official split: training and i.i.d. images ("id_val") from three hospitals; the
         shift "hospital" from center 2 and "hospital-validation" from center 1. The data set has
         no i.i.d. test part, so a tenth of "id_val" is the `validation` part and the rest is the
         i.i.d. `test`. `groups` tells the center.
@@ -168,7 +168,7 @@ def find_camelyon17(
     Raises
     ------
     InputError
-        The folder, ``metadata.csv`` or the folder of pictures does not exist.
+        The folder, ``metadata.csv`` or the folder of images does not exist.
     FileFormatError
         ``metadata.csv`` is cut off, lacks a column, or holds what it must not.
 
@@ -201,7 +201,7 @@ def find_camelyon17(
     whole = PictureFiles(where, names, labels, ("normal", "tumor"), groups=center, crop=False)
     own = ~np.isin(center, (_TEST_CENTER, _VALIDATION_CENTER))
     near = _subset(whole, own & (split == 1), "id_val")
-    order = generator(rng).permutation(near.n)
+    order = as_generator(rng).permutation(near.n)
     tenth = max(1, near.n // 10)
     return FileParts(
         train=_subset(whole, own & (split == 0), "train"),
@@ -241,7 +241,7 @@ def _refuse_length(
 def _subset(whole: PictureFiles, mask: Array, name: str) -> PictureFiles:
     rows: IntArray = np.flatnonzero(mask)
     if not rows.size:
-        raise FileFormatError(f"metadata.csv names no picture of the part {name!r} (cut off?)")
+        raise FileFormatError(f"metadata.csv names no image of the part {name!r} (cut off?)")
     return whole.subset(rows)
 
 

@@ -34,8 +34,8 @@ from abstain_bench.pages.benchmark.studies import change_figure, studies_section
 from abstain_bench.pages.benchmark.verdict import verdict_of
 from abstain_bench.results import BenchmarkResults
 from abstain_bench.runs.costs import Cost, CostRow, by_score, by_stage
-from abstain_bench.runs.protocol import ERRORS
 from abstain_bench.runs.selection import on_probabilities
+from abstain_bench.runs.studies import ERROR_RULES
 
 #: Rows of the table of ranks on a terminal; the files have all of them.
 _MOST: Final = 8
@@ -297,7 +297,7 @@ _LAST: Final = {
         "adjusted for the number of pairs. It does not mean equal."
     ),
     "Interval": "where the value may lie on new data of the same kind, for the same networks.",
-    "Errors on known classes": "; ".join(f"“{name}”: {said}" for name, said in ERRORS.items())
+    "Errors on known classes": "; ".join(f"“{name}”: {said}" for name, said in ERROR_RULES.items())
     + ".",
     "Threshold": (
         "set on validation data by selection with guaranteed risk (SGR), once for each network; "

@@ -14,7 +14,7 @@ from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.grids import figure, method_link
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
 from abstain_bench.pages.benchmark.pictures import pictured
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: Rows of the table, and the share that is accepted in the sentences.
 _ROWS: Final = 5

@@ -20,7 +20,7 @@ from abstain_bench.pages.benchmark.leaderboard import (
     kind_title,
 )
 from abstain_bench.results import MethodFacts
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 _MIX: Final = (
     "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "

@@ -8,7 +8,7 @@ from typing import Final
 
 from abstain.confidence.registry import BASELINE
 from abstain.errors import UnknownNameError, suggest
-from abstain.evaluation.comparison import AcrossData, Footing
+from abstain.evaluation.comparison import MeanRanks, RelationToBest
 from abstain.metrics import metric_named
 from abstain.plots.words import returned, sentence
 from abstain.report.document import NAN, Label, Number
@@ -17,7 +17,7 @@ from abstain.report.words import headline, metric_of, printed_x1000, short_title
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain_bench.results.records import MEAN
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: Sources of failures that no answer is right for.
 NEW: Final = frozenset({"new-class", "far-new-class"})
@@ -40,7 +40,7 @@ class GridEntry:
     """One method in one study by one metric; it `stands` to the best there, and has a rank."""
 
     number: Number
-    stands: Footing
+    stands: RelationToBest
     rank: float = NAN
 
 
@@ -58,7 +58,7 @@ class Grid:
     def of_classifier(self) -> bool:
         """Whether the metric knows only the classifier."""
         metric = metric_of(self.metric)
-        return metric is not None and metric.identity.of_classifier
+        return metric is not None and metric.identity.ignores_confidence
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:
@@ -85,7 +85,7 @@ class Grid:
         found = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
         return {name: entry for name, entry in found if entry}
 
-    def standing(self, study: Study, footing: Footing = "best") -> list[str]:
+    def standing(self, study: Study, footing: RelationToBest = "best") -> list[str]:
         """Return the methods that stand so to the best of a study, the best first."""
         found = {n: e.rank for n, e in self.column(study).items() if e.stands == footing}
         return sorted(found, key=lambda name: found[name])
@@ -169,9 +169,9 @@ class Leaderboard:
             self._places[where] = Place(self.results.comparisons[metric], metric, data)
         return self._places[where]
 
-    def across(self, metric: str) -> AcrossData | None:
+    def across(self, metric: str) -> MeanRanks | None:
         """Return the ranking over all that was compared by a metric."""
-        return self.results.comparisons[metric].across_of(metric)
+        return self.results.comparisons[metric].mean_ranks_of(metric)
 
     def means(self, metric: str) -> dict[str, float]:
         """Return the mean rank of each method over all that was compared by a metric."""

@@ -11,7 +11,7 @@ from abstain_bench.pages.benchmark.grids import back
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
 from abstain_bench.pages.benchmark.studies import said_of, study_blocks
 from abstain_bench.results import BenchmarkResults
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: The first page, and that of all methods.
 HOME: Final = "benchmark.html"

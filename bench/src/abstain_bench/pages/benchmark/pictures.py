@@ -9,7 +9,7 @@ from abstain.report.document import Block, Prose, Shot, Shots
 from abstain.report.pictures import MOST, Pictures, address
 from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard
 from abstain_bench.results import BenchmarkResults, Extreme
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: Pictures of a kind that a study shows of a method.
 _SHOWN: Final = 6

@@ -26,7 +26,7 @@ from abstain_bench.pages.benchmark.leaderboard import (
 )
 from abstain_bench.pages.benchmark.pictures import shots_of
 from abstain_bench.results import MethodFacts, ThresholdRow
-from abstain_bench.runs.protocol import ERRORS, Study
+from abstain_bench.runs.studies import ERROR_RULES, Study
 
 _CURVES: Final = (
     "The share of failures among the accepted, as more and more is accepted; lower is better. The "
@@ -38,7 +38,7 @@ _LINES_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones 
 
 def said_of(board: Leaderboard, study: Study) -> str:
     """Say what counts in a study, and how many samples it has."""
-    counted = "" if study.kind not in NEW else ERRORS[study.errors]
+    counted = "" if study.kind not in NEW else ERROR_RULES[study.errors]
     missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
     reasons = [f"{short_title(metric)} is undefined here: {why}" for (metric, _), why in missing]
     # Both numbers differ with what a method leaves out.
@@ -91,7 +91,7 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
         if square.pairs:
             about = (
                 "Blue: the method of the row is found better than that of the column at "
-                f"{percent(round(1 - square.level, 10))} ({square.pairs[0].judged_by}). "
+                f"{percent(round(1 - square.level, 10))} ({square.pairs[0].test_description}). "
                 "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
                 "of the columns are those of the rows, in the order of the ranks."
             )

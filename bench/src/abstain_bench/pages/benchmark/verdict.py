@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from abstain.evaluation.comparison import AcrossData, Footing
+from abstain.evaluation.comparison import MeanRanks, RelationToBest
 from abstain.plots.words import sentence
 from abstain.report.words import listed, short_title
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard
-from abstain_bench.runs.protocol import Study
+from abstain_bench.runs.studies import Study
 
 #: How a kind of study is said in a sentence.
 _ON: Final = {
@@ -59,7 +59,7 @@ def _alone(grid: Grid, studies: Sequence[Study]) -> str:
     """Say in how many studies the lead is more than chance."""
     if not any(map(grid.is_tested, studies)):
         return " (not tested)"
-    shared: tuple[Footing, ...] = ("not told apart", "untested", "undefined")
+    shared: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
     alone = sum(
         len(grid.standing(study)) == 1 and not any(grid.standing(study, how) for how in shared)
         for study in studies
@@ -126,7 +126,7 @@ def _overall(board: Leaderboard) -> list[str]:
     return [f"{over} {', '.join(said)}{_near(across)}.{note}"]
 
 
-def _near(across: AcrossData) -> str:
+def _near(across: MeanRanks) -> str:
     """Say how many methods the test over all studies does not tell from the first."""
     means = dict(zip(across.methods, across.mean_ranks, strict=True))
     first = min(means, key=lambda name: means[name], default="")

@@ -7,10 +7,10 @@ from abstain_bench.runs.importing.imported_run import Imported as Imported
 from abstain_bench.runs.importing.imported_run import import_fd_shifts as import_fd_shifts
 from abstain_bench.runs.importing.rows import Exported as Exported
 from abstain_bench.runs.importing.rows import export as export
-from abstain_bench.runs.store import AddedFacts as AddedFacts
+from abstain_bench.runs.store import AddedMethod as AddedMethod
 
 __all__ = [
-    "AddedFacts",
+    "AddedMethod",
     "AddedScores",
     "Exported",
     "Imported",

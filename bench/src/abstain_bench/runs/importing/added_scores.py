@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.tables.files import open_table
 from abstain.typing import FloatArray, IntArray
@@ -24,7 +24,7 @@ from abstain_bench.runs.selection import metrics_of, validated
 from abstain_bench.runs.store import (
     ADDED,
     VALIDATION,
-    AddedFacts,
+    AddedMethod,
     Additions,
     Run,
     RunScores,
@@ -45,7 +45,7 @@ class AddedScores:
         What was met and decided, in sentences.
     """
 
-    methods: tuple[AddedFacts, ...]
+    methods: tuple[AddedMethod, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -68,8 +68,8 @@ def add_scores(
     folder : str or Path
         Of runs.
     path : str or Path
-        A file of any kind that `abstain.tables.read_predictions` reads, one row a picture. The
-        columns `run`, `exposure` and `row` say which picture it is, as in the file that `export`
+        A file of any kind that `abstain.tables.read_predictions` reads, one row an image. The
+        columns `run`, `exposure` and `row` say which image it is, as in the file that `export`
         writes; all other columns of numbers are confidences, each of one method. With a column
         `prediction` that differs from what the runs predict, the method is judged by that.
     name : str, optional
@@ -93,7 +93,7 @@ def add_scores(
     Raises
     ------
     InputError
-        The folder is no folder of runs, or the file lacks pictures, exposures, seeds, or the
+        The folder is no folder of runs, or the file lacks images, exposures, seeds, or the
         validation rows that are needed to choose among several settings; or has some twice; or
         its labels are others; or the name is taken.
     UnknownNameError
@@ -114,8 +114,8 @@ def add_scores(
     >>> from abstain_bench.runs.importing import add_scores
     >>> add_scores("runs", "my_scores.parquet", name="mine").methods  # doctest: +SKIP
     """
-    store = Store.read(folder, added=False)
-    before = Additions.read(store.folder).facts
+    store = Store.read(folder, with_added=False)
+    before = Additions.read(store.folder).methods
     table = open_table(Path(path))
     asked = methods_of(table, columns, name)
     for method in asked.values():
@@ -136,7 +136,7 @@ def add_scores(
     return AddedScores(tuple(added), (*map(str, table.notes), *notes))
 
 
-def remove_scores(folder: str | Path, name: str) -> AddedFacts:
+def remove_scores(folder: str | Path, name: str) -> AddedMethod:
     """Remove a method that was added to a folder of runs.
 
     Examples
@@ -144,13 +144,13 @@ def remove_scores(folder: str | Path, name: str) -> AddedFacts:
     >>> from abstain_bench.runs.importing import remove_scores
     >>> remove_scores("runs", "mine")  # doctest: +SKIP
     """
-    additions = Additions.read(Store.read(folder, added=False).folder)
-    by_name = {one.name: one for one in additions.facts}
+    additions = Additions.read(Store.read(folder, with_added=False).folder)
+    by_name = {one.name: one for one in additions.methods}
     if name not in by_name:
         shown = ", ".join(by_name) or "none"
         msg = f"no method {name!r} was added to {str(folder)!r}.{suggest(name, by_name)} It has: "
         raise UnknownNameError(msg + shown)
-    additions.write(one for one in additions.facts if one.name != name)
+    additions.write(one for one in additions.methods if one.name != name)
     return by_name[name]
 
 
@@ -165,9 +165,9 @@ def covered_runs(
     by_run: dict[str, set[str]] = {}
     for run, exposure in cells:
         by_run.setdefault(run, set()).add(exposure)
-    tested = {run.name: run for run in store.tested}
+    tested = {run.name: run for run in store.tested_runs}
     notes = _untested(by_run, tested, source)
-    runs = tuple(run for run in store.tested if run.name in by_run)
+    runs = tuple(run for run in store.tested_runs if run.name in by_run)
     if not runs:
         raise InputError(
             f"{source} scores no run that was tested; the runs that were: {_listed(list(tested))}"
@@ -209,7 +209,7 @@ def _refuse_lacking_seeds(store: Store, runs: tuple[Run, ...], source: str) -> N
     there = {run.name for run in runs}
     lacking = [
         run.name
-        for run in store.tested
+        for run in store.tested_runs
         if (run.arm, run.setting) in places and run.name not in there
     ]
     if lacking:
@@ -262,7 +262,7 @@ class _Writing:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the file."""
-        return digest(self.path)
+        return input_sha256(self.path)
 
     @cached_property
     def own(self) -> IntArray | None:
@@ -283,7 +283,7 @@ class _Writing:
             return []
         return ["judged by the predictions of the file, which differ from those of the runs"]
 
-    def add(self, values: FloatArray, name: str, title: str) -> AddedFacts:
+    def add(self, values: FloatArray, name: str, title: str) -> AddedMethod:
         """Write the confidences of one method; nothing counts before the receipts name it."""
         values = -values if self.lower_is_safer else values
         stored: dict[str, str] = {}
@@ -300,7 +300,7 @@ class _Writing:
                     run.name: validated(parts[0], {name: False}, metrics_of(self.store))[name]
                 }
         seen = {exposure for _, exposure in self._pictures}
-        return AddedFacts(
+        return AddedMethod(
             name=name,
             title=title,
             file=self.path.name,
@@ -343,4 +343,6 @@ class _Writing:
         base = self._pictures[run.name, key]
         rows = self.rows.cells[run.name, key]
         prediction = base.prediction if self.own is None else self.own[rows]
-        return replace(base, prediction=prediction, averaged=None, confidence={name: values[rows]})
+        return replace(
+            base, prediction=prediction, mean_prediction=None, confidence={name: values[rows]}
+        )

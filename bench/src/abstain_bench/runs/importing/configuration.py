@@ -69,7 +69,7 @@ def check_same_model(store: Store, run: Run) -> list[str]:
     gave, the backbone in the configuration, or the number of features.
     """
     unknown = []
-    for kept in store.kept:
+    for kept in store.stored_runs:
         other = kept.run
         if other.name == run.name:
             continue

@@ -49,7 +49,7 @@ class ResultsFolder:
 
     `classes` are the codes of those that the network has an output for. `train` and `layer`, its
     weight and bias with one row for each class, are there where the features of the training
-    pictures and the last layer are. Where `has_logit_level` is False, the logits of each picture
+    images and the last layer are. Where `has_logit_level` is False, the logits of each image
     are known up to a constant.
     """
 
@@ -69,7 +69,7 @@ def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[st
     """
     if isinstance(given, str) or len(given) != len(sizes):
         got = repr(given) if isinstance(given, str) else f"{len(given)} entries"
-        found = ", ".join(f"{i}: {n:,} pictures" for i, n in enumerate(sizes))
+        found = ", ".join(f"{i}: {n:,} images" for i, n in enumerate(sizes))
         raise InputError(
             "`exposures` must say of each data set in the folder what it is, such as 'validation', "
             "'iid', 'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME' or '-' "
@@ -124,7 +124,7 @@ def told_by(
     # Which method the external confidences are is said by those who know the network.
     notes = [str(note) for note in reading.notes if note.kind != EXTERNAL_CONFIDENCE]
     for split, (kind, name) in zip(order, named, strict=True):
-        # Pictures of two data sets are never the same one.
+        # Images of two data sets are never the same one.
         first = sum(reading[other].n for other in order[: order.index(split)])
         if kind == LEFT_OUT:
             continue
@@ -137,7 +137,7 @@ def told_by(
     if stored_probabilities:
         notes.append(
             "the logits are the logarithms of the stored probabilities, so they are known up to a "
-            "constant for each picture"
+            "constant for each image"
         )
     level = not stored_probabilities
     return ResultsFolder(tuple(parts), classes, train, layer, tuple(notes), level)
@@ -171,7 +171,7 @@ def logits_of_probabilities(probabilities: Any) -> Any:
     """Return logits from a softmax over the classes and abstention, without that of abstention.
 
     The logarithm of a softmax is the logits less a constant for each row, so every score that
-    compares the classes of a picture is that of the logits. Probabilities that were rounded to 0
+    compares the classes of an image is that of the logits. Probabilities that were rounded to 0
     are set to half of the smallest number of their type.
     """
     p = np.asarray(probabilities)
@@ -188,12 +188,12 @@ def logits_of_probabilities(probabilities: Any) -> Any:
 
 
 def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
-    """Split corrupted pictures, which are stacked as 15 corruptions x 5 severities x n."""
+    """Split corrupted images, which are stacked as 15 corruptions x 5 severities x n."""
     blocks = len(_STACKED) * SEVERITIES
     n, rest = divmod(whole.outputs.n, blocks)
     if rest or not n:
         raise InputError(
-            f"the data set 'corruption' must hold 15 corruptions x 5 severities x n pictures; got "
+            f"the data set 'corruption' must hold 15 corruptions x 5 severities x n images; got "
             f"{whole.outputs.n:,}. If it is another shift, call it 'sub-class:NAME'"
         )
     labels = whole.outputs.labels.reshape(blocks, n)
@@ -202,7 +202,7 @@ def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
         whole = replace(whole, outputs=replace(whole.outputs, ids=shared))
     else:
         notes.append(
-            "the labels differ from one corruption to the next, so that their pictures are taken "
+            "the labels differ from one corruption to the next, so that their images are taken "
             "as different ones"
         )
     out = []
@@ -221,7 +221,7 @@ def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
 def _training(
     folder: Path, parts: Sequence[ExposureOutputs], notes: list[str], abstains: bool
 ) -> tuple[Predictions | None, tuple[Any, Any] | None]:
-    """Return what is known of the training pictures, which some methods are fitted on."""
+    """Return what is known of the training images, which some methods are fitted on."""
     paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]
     if not all(path.is_file() for path in paths) or parts[0].outputs.features is None:
         return None, None
@@ -236,7 +236,7 @@ def _training(
     logits = features @ weight.astype(np.float32).T + bias.astype(np.float32)
     labels = table[:, -1].astype(np.int64)
     notes[:] = [note for note in notes if note not in {f"not used: {path.name}" for path in paths}]
-    notes.append("features of training pictures from train_features.npz, with last_layer.npz")
+    notes.append("features of training images from train_features.npz, with last_layer.npz")
     outputs = network_outputs(logits, labels, np.arange(len(labels)), features=features)
     return outputs, (weight, bias)
 
@@ -266,7 +266,7 @@ def _only(path: Path, count: int) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------ open-set networks
-#: The exposure that i.i.d. pictures of these classes become.
+#: The exposure that i.i.d. images of these classes become.
 _KEY: Final = "held-out-classes"
 _FACTS: Final = ExposureFacts(_KEY, _KEY, _KEY, "new-class")
 
@@ -274,9 +274,9 @@ _FACTS: Final = ExposureFacts(_KEY, _KEY, _KEY, "new-class")
 def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
     """Return what a network says of the classes it learned, and as new classes the others.
 
-    Their outputs are left out. I.i.d. pictures of them are an exposure "held-out-classes" to new
-    classes; of validation and shifted pictures those of them are left out. Refused where they are
-    no classes of the network, fewer than two are left, or training pictures or no i.i.d. ones are
+    Their outputs are left out. I.i.d. images of them are an exposure "held-out-classes" to new
+    classes; of validation and shifted images those of them are left out. Refused where they are
+    no classes of the network, fewer than two are left, or training images or no i.i.d. ones are
     of them.
     """
     out = _checked(held_out, len(told.classes))
@@ -287,7 +287,7 @@ def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
         known = ~np.isin(part.outputs.labels, out)
         if not known.any():
             raise InputError(
-                f"all pictures of the exposure {part.facts.key!r} are of classes held out"
+                f"all images of the exposure {part.facts.key!r} are of classes held out"
             )
         parts.append(_reduced(part, np.flatnonzero(known), keep))
         if part.facts.kind == "iid":
@@ -296,13 +296,13 @@ def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
             left += int((~known).sum())
     if any(part.facts.key == _KEY for part in parts):
         raise InputError(
-            f"`exposures` must not name one {_KEY!r}: the i.i.d. pictures of these classes are it"
+            f"`exposures` must not name one {_KEY!r}: the i.i.d. images of these classes are it"
         )
     note = (
-        f"of the classes {_listed(out)}, which were held out, {new.outputs.n:,} i.i.d. pictures "
+        f"of the classes {_listed(out)}, which were held out, {new.outputs.n:,} i.i.d. images "
         f"are the exposure {_KEY!r}"
     )
-    note += f"; {left:,} pictures of {VALIDATION} or shifts are left out" if left else ""
+    note += f"; {left:,} images of {VALIDATION} or shifts are left out" if left else ""
     train, layer = told.train, told.layer
     return replace(
         told,
@@ -320,14 +320,14 @@ def flag(codes: Iterable[int]) -> str:
 
 
 def never_learned(told: ResultsFolder) -> Iterator[str]:
-    """Say which classes are tested and in no training picture, where those are known."""
+    """Say which classes are tested and in no training image, where those are known."""
     if told.train is None:
         return
     tested = next(part for part in told.parts if part.facts.kind == "iid").outputs.labels
     lacking = np.setdiff1d(tested[tested >= 0], told.train.labels)
     if lacking.size:
         yield (
-            f"no training picture is of the classes {_listed(lacking.tolist())}, and i.i.d. ones "
+            f"no training image is of the classes {_listed(lacking.tolist())}, and i.i.d. ones "
             f"are: if these were held out of training, say so with `held_out` ({flag(lacking)})"
         )
 
@@ -351,7 +351,7 @@ def _refuse_learned(told: ResultsFolder, out: Sequence[int]) -> None:
     if seen:
         raise InputError(
             f"`held_out` must be classes that were not learned; got {_listed(seen)}, which "
-            "training pictures in train_features.npz are of"
+            "training images in train_features.npz are of"
         )
 
 
@@ -363,7 +363,7 @@ def _reduced(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureO
 def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
     if not rows.size:
         raise InputError(
-            "`held_out` must be classes of some i.i.d. pictures; got none of any such picture"
+            "`held_out` must be classes of some i.i.d. images; got none of any such image"
         )
     return replace(_reduced(part, rows, keep), facts=_FACTS)
 

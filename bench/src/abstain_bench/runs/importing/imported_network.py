@@ -1,4 +1,4 @@
-"""What an imported network says: scored by the methods it allows, on the pictures of a folder."""
+"""What an imported network says: scored by the methods it allows, on the images of a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from abstain.predictions import Predictions
 from abstain_bench.runs.importing.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain_bench.runs.methods import METHODS, FitData, Method, fit_all, methods_of
 from abstain_bench.runs.outputs import LEARNED
-from abstain_bench.runs.specification.arms import BEGINS_WITH
+from abstain_bench.runs.specification.arms import INITIAL_OBJECTIVES
 from abstain_bench.runs.store import VALIDATION, RunScores, Store
 
 #: Scores of the level of the logits, which logits known up to a constant do not have.
@@ -41,7 +41,7 @@ def scored(
         own = {name: part.external[column] for name, column in external.items()}
         both = {**found, **own}
         confidence = {m.name: both[m.name] for m in methods if m.name not in found.reasons}
-        out.append(RunScores.of(part.facts.key, part.outputs, confidence, {}))
+        out.append(RunScores.from_outputs(part.facts.key, part.outputs, confidence, {}))
     common = [m for m in out[0].confidence if all(m in part.confidence for part in out)]
     return (
         [
@@ -60,17 +60,17 @@ def _possible(
     reasons: dict[str, str] = {}
     methods = []
     # What a network begins with is trained first, by itself.
-    trained_by = filter(None, (objective, BEGINS_WITH.get(objective)))
-    for method in methods_of(trained_by, lacking={"ensemble"}, all_scores=True):
+    trained_by = filter(None, (objective, INITIAL_OBJECTIVES.get(objective)))
+    for method in methods_of(trained_by, missing={"ensemble"}, all_scores=True):
         if "train" in method.fitted_splits and told.train is None:
             reasons[method.name] = (
-                "it is fitted on training pictures, of which train_features.npz, last_layer.npz "
+                "it is fitted on training images, of which train_features.npz, last_layer.npz "
                 "and encoded_output.npz are needed"
             )
         elif "validation" in method.fitted_splits and valid is None:
             reasons[method.name] = "it is fitted on validation data, and there are none"
         elif method.name in LEVEL_SCORES and not told.has_logit_level:
-            reasons[method.name] = "the logits are known up to a constant for each picture"
+            reasons[method.name] = "the logits are known up to a constant for each image"
         else:
             methods.append(method)
     return methods, reasons
@@ -114,7 +114,7 @@ def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list
 
 
 def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[ExposureOutputs, ...]:
-    """Return the parts in the order of a store, with its places; refuse other pictures."""
+    """Return the parts in the order of a store, with its places; refuse other images."""
     by_key = {part.facts.key: part for part in parts}
     wanted = [one.key for one in store.exposures]
     there = [key for key in by_key if key != VALIDATION]
@@ -127,12 +127,12 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
         )
     out = []
     for key in ([VALIDATION] if VALIDATION in by_key else []) + wanted:
-        own, part = store.first(key, logits=True), by_key[key]
+        own, part = store.first_scores(key, logits=True), by_key[key]
         if own is None:
             out.append(part)
             continue
         _refuse_other(key, part.outputs, own)
-        out.append(replace(part, outputs=replace(part.outputs, ids=own.places)))
+        out.append(replace(part, outputs=replace(part.outputs, ids=own.source_indices)))
     return tuple(out)
 
 
@@ -140,13 +140,13 @@ def _refuse_other(key: str, outputs: Predictions, own: RunScores) -> None:
     classes = outputs.n_classes if own.logits is None else own.logits.shape[1]
     if outputs.n != own.n or outputs.n_classes != classes:
         raise InputError(
-            f"the exposure {key!r} of the folder has {own.n:,} pictures and {classes} classes; got "
+            f"the exposure {key!r} of the folder has {own.n:,} images and {classes} classes; got "
             f"{outputs.n:,} and {outputs.n_classes}"
         )
     if not np.array_equal(outputs.labels, own.labels):
         row = int(np.flatnonzero(outputs.labels != own.labels)[0])
         raise InputError(
-            f"the exposure {key!r} must be of the same pictures in the same order as in the "
-            f"folder, or nothing can be compared; the label of picture {row} is "
+            f"the exposure {key!r} must be of the same images in the same order as in the "
+            f"folder, or nothing can be compared; the label of image {row} is "
             f"{own.labels[row]} there, and got {outputs.labels[row]}"
         )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import InputError, suggest
 from abstain_bench.runs.importing.configuration import (
     check_same_model,
@@ -23,7 +23,7 @@ from abstain_bench.runs.importing.fd_shifts import (
 from abstain_bench.runs.importing.imported_network import same_pictures, scored
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import metrics_of, validated
-from abstain_bench.runs.specification.arms import NAME
+from abstain_bench.runs.specification.arms import ARM_NAME
 from abstain_bench.runs.store import (
     IMPORTED,
     MANIFEST,
@@ -33,7 +33,7 @@ from abstain_bench.runs.store import (
     RunScores,
     Store,
     StoredRun,
-    keep_only,
+    delete_unlisted_files,
     write_manifest,
     write_scores,
 )
@@ -118,8 +118,8 @@ def import_fd_shifts(
         The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
     held_out : sequence of int, optional
         Of an open-set network: the codes of the classes that it was not trained on (FD-Shifts:
-        ``out_classes``). Its outputs for them are taken away, its i.i.d. pictures of them become
-        the exposure "held-out-classes" to new classes, and other pictures of them are left out.
+        ``out_classes``). Its outputs for them are taken away, its i.i.d. images of them become
+        the exposure "held-out-classes" to new classes, and other images of them are left out.
     stored_probabilities : bool, default=False
         Whether raw_logits.npz holds probabilities, as versions of FD-Shifts before November 2023
         stored for DeepGamblers. Their logarithms then replace the logits. The maximum logit and
@@ -138,7 +138,7 @@ def import_fd_shifts(
         It is no such folder, `stored_probabilities` is set for another network than DeepGamblers
         or for a folder without probabilities, `exposures` or `held_out` do not fit it or its
         configuration, a run of the name is there, or the folder of runs is of other exposures,
-        other classes, other pictures or another model.
+        other classes, other images or another model.
     MissingInputError
         The folder holds probabilities only.
     FileFormatError
@@ -177,7 +177,7 @@ def import_fd_shifts(
     run = replace(run, facts=_identity(path, told))
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
-        store = Store.read(folder, added=False)
+        store = Store.read(folder, with_added=False)
         told = _fitting(told, store, run, replaces=replaces)
     scores, reasons, more = scored(told, trained_by)
     notes = (*told.notes, *more)
@@ -196,7 +196,7 @@ def import_fd_shifts(
 
 
 def _fitting(told: ResultsFolder, store: Store, run: Run, *, replaces: bool) -> ResultsFolder:
-    """Return the results on the pictures of a folder of runs; reject those that do not fit it."""
+    """Return the results on the images of a folder of runs; reject those that do not fit it."""
     _refuse_taken(store, run, replaces)
     _refuse_other_classes(store, told)
     notes = (*told.notes, *check_same_model(store, run))
@@ -207,7 +207,7 @@ def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
     """Return what identifies the network: a hash of its logits, and facts about its model."""
     features = told.parts[0].outputs.features
     return {
-        "digest": digest(_logits(results)),
+        "digest": input_sha256(_logits(results)),
         "configured_model": configured_model(results),
         "n_features": None if features is None else features.shape[1],
     }
@@ -215,7 +215,7 @@ def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
 
 def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
     for name, given in {"arm": arm, "setting": setting}.items():
-        if not (name == "setting" and given == "") and not NAME.fullmatch(given):
+        if not (name == "setting" and given == "") and not ARM_NAME.fullmatch(given):
             raise InputError(
                 f"`{name}` must be up to 60 letters, digits, dots, hyphens and underscores; "
                 f"got {given!r}"
@@ -269,7 +269,7 @@ def _logits(path: Path) -> Path:
 
 
 def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
-    by_name = {kept.run.name: kept for kept in store.kept}
+    by_name = {kept.run.name: kept for kept in store.stored_runs}
     there = by_name.get(run.name)
     if there is None:
         return
@@ -296,7 +296,7 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
     }
     values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
     if parts["validate"]:
-        averages = {name: METHODS[name].averages for name in values}
+        averages = {name: METHODS[name].uses_mean_prediction for name in values}
         values = validated(parts["validate"][0], averages, metrics_of(store))
     return StoredRun(run, files["validate"], files["test"], values)
 
@@ -304,17 +304,17 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
 def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFolder) -> None:
     """Write the manifest with the run in it, and delete files that it no longer names."""
     if store is not None:
-        others = [one for one in store.kept if one.run.name != kept.run.name]
+        others = [one for one in store.stored_runs if one.run.name != kept.run.name]
         write_manifest(
             folder,
             config=store.config,
             facts=store.facts,
             classes=store.classes,
             exposures=store.exposures,
-            kept=[*others, kept],
+            stored_runs=[*others, kept],
         )
-        named = {name for one in (*others, kept) for name in (one.validation, one.tested)}
-        keep_only(folder, IMPORTED, named)
+        named = {name for one in (*others, kept) for name in (one.validation_file, one.test_file)}
+        delete_unlisted_files(folder, IMPORTED, named)
         return
     write_manifest(
         folder,
@@ -325,5 +325,5 @@ def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFol
         },
         classes=told.classes,
         exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
-        kept=[kept],
+        stored_runs=[kept],
     )

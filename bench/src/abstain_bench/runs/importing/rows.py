@@ -1,6 +1,6 @@
-"""Tables with a row for each picture: what runs say is exported as one, and scores come as one.
+"""Tables with a row for each image: what runs say is exported as one, and scores come as one.
 
-The columns run, exposure and row say in both which picture a row is about.
+The columns run, exposure and row say in both which image a row is about.
 """
 
 import io
@@ -19,12 +19,12 @@ from abstain.tables.column import DataColumn, to_number
 from abstain.tables.table import DataTable
 from abstain.typing import Array, FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.store import VALIDATION, AddedFacts, Run, Store
+from abstain_bench.runs.store import VALIDATION, AddedMethod, Run, Store
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: The columns that say which picture a row is about.
+#: The columns that say which image a row is about.
 PLACE: Final = ("run", "exposure", "row")
 
 #: A run and an exposure, by name and key.
@@ -33,7 +33,7 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Which rows of a table belong to which run and exposure, in the order of the pictures."""
+    """Which rows of a table belong to which run and exposure, in the order of the images."""
 
     table: DataTable
     cells: Mapping[Cell, IntArray]
@@ -78,12 +78,12 @@ class RowIndex:
         return values.astype(np.int64)
 
     def where(self, row: int) -> str:
-        """Say which picture a row is about."""
+        """Say which image a row is about."""
         for (run, exposure), rows in self.cells.items():
             place = np.flatnonzero(rows == row)
             if place.size:
                 return f"run {run!r}, exposure {exposure!r}, row {place[0]}"
-        return "no picture"
+        return "no image"
 
     def _column(self, name: str) -> DataColumn:
         column = self.table.load([name])[name]
@@ -91,22 +91,22 @@ class RowIndex:
 
 
 def rows_of(store: Store, table: DataTable) -> RowIndex:
-    """Match the rows of a table with the pictures of a store; each must be there once."""
+    """Match the rows of a table with the images of a store; each must be there once."""
     for name in PLACE:
         if name not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
-                "confidences says with `run`, `exposure` and `row` which picture each row is about"
+                "confidences says with `run`, `exposure` and `row` which image each row is about"
             )
     columns = table.load(PLACE)
-    runs = {kept.run.name: i for i, kept in enumerate(store.kept)}
+    runs = {kept.run.name: i for i, kept in enumerate(store.stored_runs)}
     keys = {VALIDATION: 0} | {one.key: i for i, one in enumerate(store.exposures, start=1)}
     run = _coded(columns["run"].as_text(), runs, "run", table)
     exposure = _coded(columns["exposure"].as_text(), keys, "exposure", table)
     # 0 where no run has any.
     sizes = np.zeros(len(keys), dtype=np.int64)
     for code in np.unique(exposure):
-        said = store.first(list(keys)[code])
+        said = store.first_scores(list(keys)[code])
         sizes[code] = 0 if said is None else said.n
     row = _row_numbers(columns["row"], table, sizes[exposure], list(keys), exposure)
     cell = run * len(keys) + exposure
@@ -149,7 +149,7 @@ def _row_numbers(
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise DomainError(
-            f"{table.source}: 'row' counts the pictures of an exposure from 0; "
+            f"{table.source}: 'row' counts the images of an exposure from 0; "
             f"{keys[exposure[at]]!r} has {most[at]:,}, and got {values[at]} in row {at} of the file"
         )
     return values
@@ -164,7 +164,7 @@ def _refuse_twice(
         a, b = sorted((int(order[first]), int(order[first + 1])))
         run, exposure = names[cell[a]]
         raise InputError(
-            f"{table.source}: each picture must be there once; row {row[a]} of the exposure "
+            f"{table.source}: each image must be there once; row {row[a]} of the exposure "
             f"{exposure!r} of the run {run!r} is in the rows {a} and {b} of the file"
         )
 
@@ -173,7 +173,7 @@ def _refuse_few(table: DataTable, name: Cell, rows: Array, size: int) -> None:
     if len(rows) < size:
         lacking = np.setdiff1d(np.arange(size), rows)
         raise InputError(
-            f"{table.source}: every picture must be there; of the exposure {name[1]!r} of the run "
+            f"{table.source}: every image must be there; of the exposure {name[1]!r} of the run "
             f"{name[0]!r}, {lacking.size:,} of {size:,} are missing, the first is row {lacking[0]}"
         )
 
@@ -208,14 +208,14 @@ def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> di
     return {found[0]: name} if len(found) == 1 else {c: f"{name}-{c}" for c in found}
 
 
-def refuse_taken(name: str, store: Store, before: Sequence[AddedFacts], replace: bool) -> None:
+def refuse_taken(name: str, store: Store, before: Sequence[AddedMethod], replace: bool) -> None:
     """Refuse a name that cannot be one, or that a method has already."""
     if not _METHOD_NAME.fullmatch(name):
         raise InputError(
             "a method must be named with up to 60 letters, digits, dots, hyphens, underscores and "
             f"plus signs; got {name!r}. Give it another with `name`"
         )
-    known = {method for kept in store.kept for method in kept.validated}
+    known = {method for kept in store.stored_runs for method in kept.validation_values}
     if name in METHODS or name in known or name in {run.arm for run in store.runs}:
         raise InputError(
             f"{name!r} is the name of a method or an arm of the benchmark; choose another `name`"
@@ -255,7 +255,7 @@ class Exported:
     runs : tuple of str
         Whose.
     rows : int
-        Number of pictures, over all runs and exposures.
+        Number of images, over all runs and exposures.
     classes : int
         Number of columns of logits; 0 where the runs have none.
     """
@@ -267,7 +267,7 @@ class Exported:
 
 
 def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
-    """Write what runs say of every picture as Parquet, for a confidence score to be computed from.
+    """Write what runs say of every image as Parquet, for a confidence score to be computed from.
 
     Answers: what do I need to try my confidence score on these networks?
 
@@ -284,7 +284,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     -------
     Exported
         What is in the file: the columns run, exposure ("validation" first), row, label (-1 for a
-        picture of no known class), prediction, and the logits as logit_0, logit_1, ...
+        image of no known class), prediction, and the logits as logit_0, logit_1, ...
 
     Raises
     ------
@@ -327,12 +327,12 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
 
 
 def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
-    """Return what one run says of every picture as a table."""
+    """Return what one run says of every image as a table."""
     import polars as pl
 
-    kept = next(one for one in store.kept if one.run.name == run.name)
-    keys = [VALIDATION] if kept.validation else []
-    keys += [one.key for one in store.exposures] if kept.tested else []
+    kept = next(one for one in store.stored_runs if one.run.name == run.name)
+    keys = [VALIDATION] if kept.validation_file else []
+    keys += [one.key for one in store.exposures] if kept.test_file else []
     parts = []
     for key in keys:
         said = store.scores(run, key, logits=True)
@@ -352,8 +352,8 @@ def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
 def _runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
     if run is None:
         # Networks that came with the scores of others are no runs of the folder.
-        own = {one.name for one in store.added if one.classifier}
-        return tuple(one for one in store.tested if one.arm not in own)
+        own = {one.name for one in store.added_methods if one.classifier}
+        return tuple(one for one in store.tested_runs if one.arm not in own)
     name = run if isinstance(run, str) else run.name
     known = {one.name: one for one in store.runs}
     if name not in known:

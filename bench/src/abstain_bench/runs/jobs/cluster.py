@@ -1,4 +1,4 @@
-"""Jobs on a dask.distributed cluster: a worker that dies takes no other job along."""
+"""Jobs on a dask.distributed cluster. If a worker dies, the jobs of the others continue."""
 
 import secrets
 from contextlib import suppress
@@ -7,134 +7,140 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
 
-from abstain._foundation.cluster import connected, distributed, started
+from abstain._foundation.dask_cluster import (
+    connect_to_scheduler,
+    import_distributed,
+    start_local_cluster,
+)
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain_bench.runs.jobs.devices import number_this_process
-from abstain_bench.runs.jobs.record import Do, Job, JobTable, Outcome
+from abstain_bench.runs.jobs.devices import set_process_index
+from abstain_bench.runs.jobs.record import Job, JobRunner, JobTable, Outcome
 
-#: Seconds to wait for a first worker, or for one where all have died.
-_WORKERS = 60
+#: Seconds to wait for a worker if there is none.
+_WORKER_TIMEOUT = 60
 
-#: Seconds after which is looked whether workers have joined.
-_LOOK = 5
+#: Seconds between two checks for new workers.
+_POLL_INTERVAL = 5
 
-#: Of the workers' process: torch's generator and threads are those of a process, not of a thread.
-_ALONE = Lock()
+#: Allows one job per process: the generator and threads of torch belong to the process.
+_PROCESS_LOCK = Lock()
 
 
-def in_cluster(table: JobTable, do: Do, folder: Path, processes: int, address: str) -> None:
-    """Do jobs on a cluster, a running one or one of this machine, until none can begin."""
-    with connected(address) if address else started(processes) as client:
+def run_on_cluster(
+    table: JobTable, do: JobRunner, folder: Path, processes: int, address: str
+) -> None:
+    """Run jobs on a running cluster, or on a local one, until none can start."""
+    with connect_to_scheduler(address) if address else start_local_cluster(processes) as client:
         if address:
-            _refuse_apart(client, folder)
-        # A cluster that is started here gives up a job at the first death and leaves it to us.
-        hand = _Hand(table, do, client, again=not address)
+            _check_shared_folder(client, folder)
+        # A local cluster gives a job up at the first death of its worker; the table restarts it.
+        dispatcher = _JobDispatcher(table, do, client, may_restart=not address)
         try:
-            while hand.filled():
-                hand.collect()
+            while dispatcher.submit_jobs():
+                dispatcher.collect()
         except BaseException:
-            # It may be closed already; what was raised first is what counts.
+            # The client may be closed already; the original error matters.
             with suppress(Exception):
-                client.cancel(list(hand.running), force=True)
+                client.cancel(list(dispatcher.running), force=True)
             raise
 
 
-class _Hand:
-    """Hands out jobs, no more at a time than there are workers."""
+class _JobDispatcher:
+    """Submits jobs to a cluster, at most one per worker."""
 
-    def __init__(self, table: JobTable, do: Do, client: Any, *, again: bool) -> None:
-        self.table, self.do, self.client, self.again = table, do, client, again
+    def __init__(self, table: JobTable, do: JobRunner, client: Any, *, may_restart: bool) -> None:
+        self.table, self.do, self.client, self.may_restart = table, do, client, may_restart
         self.running: dict[Any, Job] = {}
-        self.over: SimpleQueue[Any] = SimpleQueue()
-        self.numbers: dict[str, int] = {}
+        self.finished: SimpleQueue[Any] = SimpleQueue()
+        self.worker_indices: dict[str, int] = {}
 
-    def filled(self) -> bool:
-        """Hand out jobs until all workers have one; tell whether any runs."""
+    def submit_jobs(self) -> bool:
+        """Submit jobs until all workers are busy; return whether any job is running."""
         workers = self._workers()
-        while len(self.running) < len(workers) and (job := self.table.next()) is not None:
-            # Under a name of its own, so that no result of an earlier run is taken for it.
+        while len(self.running) < len(workers) and (job := self.table.next_job()) is not None:
+            # With a unique key, because dask would return the result of an earlier submission.
             name = f"{job.stem}-{secrets.token_hex(4)}"
             future = self.client.submit(
-                _on_worker, self.do, job, self.numbers, key=name, pure=False, retries=0
+                _run_on_worker, self.do, job, self.worker_indices, key=name, pure=False, retries=0
             )
-            self.table.begin(job)
+            self.table.start(job)
             self.running[future] = job
-            future.add_done_callback(self.over.put)
+            future.add_done_callback(self.finished.put)
         return bool(self.running)
 
     def collect(self) -> None:
-        """Wait until a job is over, but not for long, and write down how it ended."""
+        """Wait a limited time until a job ends, and record its outcome."""
         with suppress(Empty):
-            future = self.over.get(timeout=_LOOK)
+            future = self.finished.get(timeout=_POLL_INTERVAL)
             self._end(future, self.running.pop(future))
 
     def _end(self, future: Any, job: Job) -> None:
         if future.status == "finished":
-            self.table.end(future.result())
+            self.table.finish(future.result())
         elif future.status != "error":
-            raise InputError("the dask scheduler is gone; what is done is kept, so run this again")
-        elif isinstance(error := future.exception(), distributed().KilledWorker):
-            self.table.died(job, again=self.again)
+            raise InputError("the dask scheduler is gone; run this again: finished jobs are kept")
+        elif isinstance(error := future.exception(), import_distributed().KilledWorker):
+            self.table.handle_process_death(job, may_restart=self.may_restart)
         else:
-            # The work itself never raises: a worker could not be told what to do.
+            # Jobs catch their own errors, so the worker could not receive or load the job.
             raise error
 
     def _workers(self) -> list[str]:
-        """Return the addresses of the workers; wait for one where there is none."""
+        """Return the addresses of the workers; wait for a worker if there is none."""
         try:
-            found = list(self.client.nthreads())
-            if not found:
-                self.client.wait_for_workers(1, timeout=_WORKERS)
-                found = list(self.client.nthreads())
+            addresses = list(self.client.nthreads())
+            if not addresses:
+                self.client.wait_for_workers(1, timeout=_WORKER_TIMEOUT)
+                addresses = list(self.client.nthreads())
         except (OSError, TimeoutError):
             raise InputError(
-                "the dask cluster has no workers, or its scheduler is gone; start them, and run \
-this again: what is done is kept"
+                "the dask cluster has no workers, or its scheduler is gone; start them and run "
+                "this again: finished jobs are kept"
             ) from None
-        self.numbers = numbered(found, self.numbers)
-        return found
+        self.worker_indices = assign_worker_indices(addresses, self.worker_indices)
+        return addresses
 
 
-def numbered(workers: list[str], before: dict[str, int]) -> dict[str, int]:
-    """Count the workers of each machine from 0; who comes takes the number of one that went."""
-    numbers = {address: before[address] for address in workers if address in before}
-    for address in workers:
-        if address not in numbers:
+def assign_worker_indices(addresses: list[str], previous: dict[str, int]) -> dict[str, int]:
+    """Return an index per worker, from 0 on each machine; new workers take the lowest free one."""
+    indices = {address: previous[address] for address in addresses if address in previous}
+    for address in addresses:
+        if address not in indices:
             host = _host(address)
-            taken = {number for other, number in numbers.items() if _host(other) == host}
-            numbers[address] = min(set(range(len(taken) + 1)) - taken)
-    return numbers
+            used = {index for other, index in indices.items() if _host(other) == host}
+            indices[address] = min(set(range(len(used) + 1)) - used)
+    return indices
 
 
 def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def _on_worker(do: Do, job: Job, numbers: dict[str, int]) -> Outcome:
-    """Do a job, alone in its process even where a worker has several threads."""
-    with _ALONE:
-        number_this_process(numbers.get(distributed().get_worker().address, 0))
+def _run_on_worker(do: JobRunner, job: Job, worker_indices: dict[str, int]) -> Outcome:
+    """Run a job, one at a time in each process even if a worker has several threads."""
+    with _PROCESS_LOCK:
+        set_process_index(worker_indices.get(import_distributed().get_worker().address, 0))
         return do(job)
 
 
-def _refuse_apart(client: Any, folder: Path) -> None:
-    """Refuse workers that see another folder than this process."""
+def _check_shared_folder(client: Any, folder: Path) -> None:
+    """Raise an error if a worker does not see the folder of this process."""
     token = folder / f".{secrets.token_hex(8)}.tmp"
     write_atomically(token, b"")
     try:
-        seen = client.run(_sees, str(token), on_error="return")
+        answers = client.run(_file_exists, str(token), on_error="return")
     finally:
         token.unlink(missing_ok=True)
-    for address, found in seen.items():
-        if isinstance(found, BaseException):
+    for address, answer in answers.items():
+        if isinstance(answer, BaseException):
             raise InputError(
-                f"the worker at {address} cannot do jobs: {type(found).__name__}: {found}"
+                f"the worker at {address} cannot run jobs: {type(answer).__name__}: {answer}"
             )
-        if not found:
+        if not answer:
             raise InputError(f"the worker at {address} does not see the folder {str(folder)!r}")
 
 
-def _sees(path: str) -> bool:
-    """Tell whether a file is there; that this can be asked shows that abstain is installed."""
+def _file_exists(path: str) -> bool:
+    """Return whether a file exists. A worker without abstain cannot load this function."""
     return Path(path).is_file()

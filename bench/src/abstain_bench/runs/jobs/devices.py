@@ -1,18 +1,18 @@
-"""Where jobs compute: devices by name, whether they are there, and which one is whose.
+"""Devices for jobs: their names, whether they exist, and the device of each process.
 
-Needs torch only when asked whether a device is there.
+Only `check_devices_available` requires torch.
 """
 
 from collections.abc import Iterable, Sequence
 
 from abstain.errors import InputError
 
-#: Which of the processes that share the devices this one is.
-_number = 0
+#: Index of this process among the processes that share the devices.
+_process_index = 0
 
 
-def devices_of(text: str) -> tuple[str, ...]:
-    """Read a list of devices: "cuda:0, cuda:1"."""
+def parse_devices(text: str) -> tuple[str, ...]:
+    """Parse a list of devices, such as "cuda:0, cuda:1"."""
     names = tuple(part.strip() for part in text.split(","))
     for name in names:
         kind, colon, index = name.partition(":")
@@ -21,17 +21,15 @@ def devices_of(text: str) -> tuple[str, ...]:
                 f"`device` must be like 'cpu', 'cuda' or 'cuda:0,cuda:1'; got {text!r}"
             )
         if len(names) > 1 and not colon:
-            raise InputError(
-                f"`device` must number the devices where there are several; got {text!r}"
-            )
+            raise InputError(f"`device` must number the devices if there are several; got {text!r}")
     if len(set(names)) < len(names):
         raise InputError(f"`device` must name each device once; got {text!r}")
-    kind_of(names)
+    device_kind(names)
     return names
 
 
-def kind_of(devices: Sequence[str]) -> str:
-    """Return the kind of devices: results depend on it, and not on which of a kind it is."""
+def device_kind(devices: Sequence[str]) -> str:
+    """Return the kind of devices, such as "cuda". Results depend on the kind only."""
     kinds = sorted({name.partition(":")[0] for name in devices})
     if len(kinds) != 1:
         raise InputError(
@@ -40,24 +38,24 @@ def kind_of(devices: Sequence[str]) -> str:
     return kinds[0]
 
 
-def refuse_absent(devices: Iterable[str]) -> None:
-    """Refuse devices that cannot be used, before every job fails on them."""
+def check_devices_available(devices: Iterable[str]) -> None:
+    """Raise an error for devices that cannot be used."""
     from abstain_bench._torch import torch
 
     for name in devices:
         try:
-            # A device without numbers ("meta") has no value to give back.
+            # A device without data ("meta") cannot return a value.
             torch.zeros(1, device=torch.device(name)).item()
         except (RuntimeError, AssertionError, TypeError) as error:
-            first = (str(error).splitlines() or [""])[0]
-            raise InputError(f"`device` {name!r} cannot be used: {first}") from None
+            first_line = (str(error).splitlines() or [""])[0]
+            raise InputError(f"`device` {name!r} cannot be used: {first_line}") from None
 
 
 def device_of_this_process(devices: Sequence[str]) -> str:
-    """Return the device of the process that asks: they are dealt out in turn.
+    """Return the device of the current process; the processes use the devices in turn.
 
-    A process that takes the place of one that died takes its device too. Outside `run_jobs` it is
-    the first.
+    A process that replaces one that died uses its device. Outside of `run_jobs`, it is the first
+    device.
 
     Examples
     --------
@@ -65,10 +63,10 @@ def device_of_this_process(devices: Sequence[str]) -> str:
     >>> device_of_this_process(["cuda:0", "cuda:1"])
     'cuda:0'
     """
-    return devices[_number % len(devices)]
+    return devices[_process_index % len(devices)]
 
 
-def number_this_process(number: int) -> None:
-    """Say which of the processes that share the devices this one is, counted from 0."""
-    global _number  # noqa: PLW0603  a process has one number
-    _number = number
+def set_process_index(number: int) -> None:
+    """Set the index of this process among those that share the devices."""
+    global _process_index  # noqa: PLW0603  the index belongs to the process
+    _process_index = number

@@ -1,6 +1,6 @@
-"""`run_jobs`: the jobs that are not done yet, each after those it needs.
+"""`run_jobs`: run the jobs that are not done yet, each after those it needs.
 
-Where several processes do them, one that dies takes no other job along.
+If several processes run jobs and one dies, the jobs of the others continue or are repeated.
 """
 
 import multiprocessing
@@ -17,13 +17,22 @@ from threading import Thread
 from typing import Any, Self
 
 from abstain._foundation import checks
-from abstain._foundation.files import make_folder, sweep
+from abstain._foundation.files import make_folder, remove_stale_files
 from abstain.errors import InputError
-from abstain_bench.runs.jobs.cluster import in_cluster
-from abstain_bench.runs.jobs.devices import number_this_process
-from abstain_bench.runs.jobs.record import NOW, Do, Job, JobTable, OnOutcome, Outcome, Work, done
+from abstain_bench.runs.jobs.cluster import run_on_cluster
+from abstain_bench.runs.jobs.devices import set_process_index
+from abstain_bench.runs.jobs.record import (
+    PROGRESS_SUFFIX,
+    Job,
+    JobRunner,
+    JobTable,
+    OnOutcome,
+    Outcome,
+    Work,
+    run_job,
+)
 
-__all__ = ["ENGINES", "Crew", "run_jobs"]
+__all__ = ["ENGINES", "WorkerPool", "run_jobs"]
 
 #: Where jobs can run.
 ENGINES = ("processes", "dask")
@@ -40,16 +49,16 @@ def run_jobs(
     on_outcome: OnOutcome | None = None,
     earlier: Sequence[Outcome] = (),
     total: int = 0,
-    crew: "Crew | None" = None,
+    pool: "WorkerPool | None" = None,
 ) -> list[Outcome]:
-    """Do the jobs that are not done yet, each after those it needs.
+    """Run the jobs that are not done yet, each after those it needs.
 
     Notes
     -----
-    A job whose process is killed is begun once more, and the others go on. On a cluster of your
-    own, its scheduler decides how often (``distributed.scheduler.allowed-failures``). Ctrl-C ends
-    the processes that this call started; on workers of your own the jobs that run are let go on to
-    their end, and what they leave is found by the next call.
+    A job whose process is killed is started once more. On your own cluster, its scheduler decides
+    how often it is started (``distributed.scheduler.allowed-failures``). Ctrl-C ends the processes
+    that this call started. Jobs on your own workers run to their end, and the next call finds their
+    files.
 
     Examples
     --------
@@ -58,46 +67,46 @@ def run_jobs(
     >>> from abstain_bench.runs.jobs import Job, run_jobs
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for _ in range(2):
-    ...         found = run_jobs([Job("a", {"x": 2})], lambda job, _: job.spec, Path(folder))
-    ...         print(found[0].status, found[0].facts)
+    ...         outcomes = run_jobs([Job("a", {"x": 2})], lambda job, _: job.spec, Path(folder))
+    ...         print(outcomes[0].status, outcomes[0].facts)
     done {'x': 2}
     kept {'x': 2}
     """
     checks.one_of(engine, "engine", ENGINES)
     if address and engine != "dask":
-        raise InputError(
-            f"`address` is that of a dask scheduler: give `engine` 'dask', got {engine!r}"
-        )
+        raise InputError(f"`address` of a dask scheduler requires `engine` 'dask'; got {engine!r}")
     make_folder(folder)
-    sweep(folder)
-    sweep(folder, f"*{NOW}")
+    remove_stale_files(folder)
+    remove_stale_files(folder, f"*{PROGRESS_SUFFIX}")
     table = JobTable(jobs, folder, on_outcome, earlier=earlier, total=total)
-    do = partial(done, work=work, folder=folder)
+    run = partial(run_job, work=work, folder=folder)
     if engine == "dask" and table.waiting:
-        # A worker may have been started elsewhere.
-        place = folder.resolve()
-        in_cluster(table, partial(done, work=work, folder=place), place, processes, address)
+        # A worker may have another working directory.
+        folder = folder.resolve()
+        run_on_cluster(
+            table, partial(run_job, work=work, folder=folder), folder, processes, address
+        )
     if processes == 1:
-        while (job := table.next()) is not None:
-            table.begin(job)
-            table.end(do(job))
+        while (job := table.next_job()) is not None:
+            table.start(job)
+            table.finish(run(job))
         return table.outcomes()
     with ExitStack() as stack:
-        hands = stack.enter_context(Crew(processes)) if crew is None else crew
+        workers = stack.enter_context(WorkerPool(processes)) if pool is None else pool
         while table.waiting:
-            hands.do(table, do)
+            workers.run(table, run)
     return table.outcomes()
 
 
-class Crew:
-    """Processes that do jobs, of one round or of several: each imports and loads once.
+class WorkerPool:
+    """Processes that run jobs of one or several rounds, so that each imports and loads once.
 
-    They begin when there is something to do, and end with the context.
+    The processes start with the first job and end with the context.
 
     Parameters
     ----------
     processes : int
-        How many jobs at a time.
+        Number of processes.
     """
 
     def __init__(self, processes: int) -> None:
@@ -105,72 +114,74 @@ class Crew:
         self.pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Begin nothing yet."""
+        """Return the pool; the processes start later."""
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the processes."""
-        self._leave()
+        self._shut_down()
 
-    def do(self, table: JobTable, do: Do) -> None:
-        """Do jobs until none can begin, or until a process dies and takes the others along."""
+    def run(self, table: JobTable, run: JobRunner) -> None:
+        """Run jobs until none can start, or until a process dies, which ends the pool."""
         running: dict[Future[Outcome], Job] = {}
         if self.pool is None:
-            # Started anew and not forked: a fork copies torch's threads in an unknown state.
+            # Spawned and not forked: a fork copies the threads of torch in an undefined state.
             context = multiprocessing.get_context("spawn")
-            begun = context.Value("i", 0)
-            self.pool = ProcessPoolExecutor(self.processes, context, _attend, (begun,))
+            n_started = context.Value("i", 0)
+            self.pool = ProcessPoolExecutor(
+                self.processes, context, _initialize_process, (n_started,)
+            )
         try:
-            # No more are handed out than run, so that it is known which ones a death cut short.
-            while _filled(table, self.pool, do, running, self.processes):
+            # Submit only as many jobs as can run, so that a death interrupts known jobs only.
+            while _submit_jobs(table, self.pool, run, running, self.processes):
                 _collect(table, running)
         except BrokenProcessPool:
             for job in running.values():
-                table.died(job)
-            self._leave()
+                table.handle_process_death(job)
+            self._shut_down()
         except BaseException:
-            # What is half done is not kept, so nothing is lost. The pool waits for them on leaving.
+            # Unfinished jobs leave no results. Shutting down waits for the processes.
             for process in list((self.pool._processes or {}).values()):  # noqa: SLF001
                 process.kill()
-            self._leave()
+            self._shut_down()
             raise
 
-    def _leave(self) -> None:
+    def _shut_down(self) -> None:
         if self.pool is not None:
             self.pool.shutdown()
             self.pool = None
 
 
 def _collect(table: JobTable, running: dict[Future[Outcome], Job]) -> None:
-    """Wait until a job is over, and write down how it ended."""
+    """Wait until a job ends and record its outcome."""
     for future in wait(running, return_when=FIRST_COMPLETED).done:
         outcome = future.result()
         del running[future]
-        table.end(outcome)
+        table.finish(outcome)
 
 
-def _filled(
+def _submit_jobs(
     table: JobTable,
     pool: ProcessPoolExecutor,
-    do: Do,
+    run: JobRunner,
     running: dict[Future[Outcome], Job],
     processes: int,
 ) -> bool:
-    """Hand out jobs until all processes have one; tell whether any runs."""
-    while len(running) < processes and (job := table.next()) is not None:
-        if table.apart(job, running.values()):
+    """Submit jobs until all processes are busy; return whether any job is running."""
+    while len(running) < processes and (job := table.next_job()) is not None:
+        if table.must_run_alone(job, running.values()):
             break
-        # First: where a process has just died, this raises and the job still waits.
-        with _uninterrupted():
-            future = pool.submit(do, job)
-        table.begin(job)
+        # Submit before the start is recorded: this raises if a process has just died.
+        with _delay_ctrl_c():
+            future = pool.submit(run, job)
+        table.start(job)
         running[future] = job
     return bool(running)
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put Ctrl-C off while a process begins: it would hear it too, before it can be deaf to it."""
+def _delay_ctrl_c() -> Iterator[None]:
+    """Block Ctrl-C while a process starts, until the process ignores it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -181,17 +192,17 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _attend(begun: Any) -> None:
-    """Begin a process: Ctrl-C is the business of the one that hands out jobs; end with it."""
+def _initialize_process(n_started: Any) -> None:
+    """Ignore Ctrl-C in this process, number it, and end it with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with begun.get_lock():
-        number_this_process(begun.value)
-        begun.value += 1
+    with n_started.get_lock():
+        set_process_index(n_started.value)
+        n_started.value += 1
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Wait until the process that hands out jobs is gone, killed perhaps, and leave no orphan."""
+    """Wait until the parent process ends, and exit."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])

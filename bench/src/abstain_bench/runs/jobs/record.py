@@ -1,6 +1,6 @@
-"""The records of jobs: what is to be done, how it ended, the receipts of it, and the table of all.
+"""Records of jobs: `Job`, `Outcome` and `Receipt`, and the table of all jobs of a run.
 
-A receipt is written last and knows the other files of its job by their content.
+A receipt is written last and contains the hashes of the other files of its job.
 """
 
 import hashlib
@@ -16,86 +16,86 @@ from typing import Any, Final
 
 from abstain._foundation import records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import digest, fields
+from abstain._foundation.input_files import input_sha256, read_json_object
 from abstain.errors import AbstainError, InputError
 
-#: Characters of a key in the names of files.
-_SHOWN = 12
+#: Number of characters of a key in file names.
+_KEY_LENGTH_IN_NAMES = 12
 
-#: The ending of the file that says how far a job in progress is.
-NOW: Final = ".now"
+#: Suffix of the file with the progress of a running job.
+PROGRESS_SUFFIX: Final = ".now"
 
-#: Files of a job that are no part of what it leaves: its receipt, its log, an unfinished state.
-_NOT_KEPT = (".json", ".log", ".part", NOW)
+#: Suffixes of files that are no output of a job: receipt, log, unfinished state, progress.
+_NON_OUTPUT_SUFFIXES = (".json", ".log", ".part", PROGRESS_SUFFIX)
 
-#: How often a job is begun whose process dies.
-_TRIES = 2
+#: How often a job is started if its process dies.
+_MAX_STARTS = 2
 
 
 @dataclass(frozen=True)
 class Job:
-    """Something to do, said in plain values.
+    """A unit of work, specified by plain values.
 
     Attributes
     ----------
     name : str
-        For people and for the names of files: letters, digits, dots and hyphens.
+        Name for people and file names: letters, digits, dots and hyphens.
     spec : mapping
-        Everything that the outcome depends on, as JSON values.
+        Everything that the result depends on, as JSON values.
     needs : tuple of Job
-        Jobs whose files this one reads; their keys are part of its own.
-    start : str
-        The name of a file with what this job and others begin with alike, or empty. Whoever comes
-        first leaves it; it spares the others work and changes nothing that they find, so it is no
-        part of a key. It is taken away with the last of them.
+        Jobs whose files this job reads. Their keys are part of its key.
+    warm_up_file : str
+        Name of a file with a warm-up that several jobs share, or empty. The first job writes it and
+        the last one deletes it. It saves time and does not change the results, so it is not part of
+        the key.
 
     Examples
     --------
     >>> from abstain_bench.runs.jobs import Job
-    >>> one, two = Job("a", {"rate": 0.1}), Job("a", {"rate": 0.2})
-    >>> one.key == two.key, one.stem.startswith("a-")
+    >>> first, second = Job("a", {"rate": 0.1}), Job("a", {"rate": 0.2})
+    >>> first.key == second.key, first.stem.startswith("a-")
     (False, True)
     """
 
     name: str
     spec: Mapping[str, Any]
     needs: "tuple[Job, ...]" = ()
-    start: str = ""
+    warm_up_file: str = ""
 
     @cached_property
     def key(self) -> str:
-        """Hash of the specification and of the jobs it needs."""
-        said = {"spec": self.spec, "needs": [job.key for job in self.needs]}
-        text = json.dumps(said, sort_keys=True, allow_nan=False)
+        """Hash of the specification and of the keys of the needed jobs."""
+        content = {"spec": self.spec, "needs": [job.key for job in self.needs]}
+        text = json.dumps(content, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def stem(self) -> str:
-        """The beginning of the names of its files."""
-        return f"{self.name}-{self.key[:_SHOWN]}"
+        """Common beginning of the names of its files."""
+        return f"{self.name}-{self.key[:_KEY_LENGTH_IN_NAMES]}"
 
-    def place(self, folder: Path, suffix: str) -> Path:
-        """Return where its file of this suffix is."""
+    def path(self, folder: Path, suffix: str) -> Path:
+        """Return the path of its file with this suffix."""
         return folder / f"{self.stem}{suffix}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended, or that it begins.
+    """How a job ended, or that it has started.
 
     Attributes
     ----------
     job : Job
-        Which.
+        The job.
     status : str
-        "done", "kept" (it was done before), "failed", or "left out" (a job it needs failed).
-        Whoever is told of outcomes is told "begun" before.
+        "done"; "kept" if it was done before; "failed"; or "left out" if a needed job failed.
+        Callbacks also receive "begun" when a job starts.
     seconds : float
-        How long it took, also when it was done before.
+        Duration, also of a job that was done before.
     error : str
-        Why it failed or was left out, in one line.
+        Reason of a failure, in one line.
     facts : mapping
-        What it found, from its receipt.
+        Results from its receipt.
     """
 
     job: Job
@@ -105,42 +105,42 @@ class Outcome:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def there(self) -> bool:
-        """Whether its files are there."""
+    def is_done(self) -> bool:
+        """Whether the files of the job exist."""
         return self.status in {"done", "kept"}
 
 
-#: Does a job in a folder, writes its files there atomically, and returns what it found.
+#: Does a job in a folder: writes its files there atomically and returns its facts.
 Work = Callable[[Job, Path], Mapping[str, Any]]
-#: Does one job, and says how it ended.
-Do = Callable[[Job], Outcome]
-#: Called when a job begins and after it, with how many are over and there are.
+#: Does a job and returns its outcome.
+JobRunner = Callable[[Job], Outcome]
+#: Callback for each start and end of a job, with the number of finished jobs and of all jobs.
 OnOutcome = Callable[[Outcome, int, int], None]
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the file of a job that is done says: what it found, and what that depends on.
+    """The receipt of a finished job: its results, and everything that they depend on.
 
     Attributes
     ----------
     name, key : str
-        Of the job.
+        Name and key of the job.
     seconds : float
-        How long it took.
+        Duration.
     facts : mapping
-        What it found.
+        Results.
     mark : str
-        A hash of that; empty in receipts of versions that wrote none.
+        Hash of the facts; empty in receipts of earlier versions.
     files : mapping from str to str
-        The hashes of the other files that it left, by their endings.
+        Hashes of the output files, by suffix.
     spec, needs : mapping and tuple of str
-        Of the job, and the keys of the jobs it needs.
+        Specification of the job, and the keys of the jobs it needs.
     """
 
     name: str
     key: str
-    seconds: records.NotNegative
+    seconds: records.NonNegative
     facts: dict[str, Any]
     mark: str
     files: dict[str, str]
@@ -148,197 +148,223 @@ class Receipt:
     needs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        records.check(self, of="a receipt")
-        if self.mark not in {"", _mark_of(self.facts)}:
-            raise InputError("`facts` of a receipt must be as the job left them; they were changed")
+        records.check(self, owner="a receipt")
+        if self.mark not in {"", _hash_facts(self.facts)}:
+            raise InputError("`facts` of the receipt were changed after the job wrote them")
 
     @classmethod
     def read(cls, path: Path) -> "Receipt":
-        """Read a receipt; an InputError where it is none, is being written, or was changed."""
-        # Not every version wrote these two.
-        found = {"mark": "", "needs": [], **fields(path)}
-        return records.read(cls, found, "a receipt")
+        """Read a receipt; raise InputError if it is invalid, incomplete or was changed."""
+        # Earlier versions did not write these two fields.
+        content = {"mark": "", "needs": [], **read_json_object(path)}
+        return records.from_fields(cls, content, "a receipt")
 
 
-def done(job: Job, work: Work, folder: Path) -> Outcome:
-    """Do one job; leave its receipt, or the log of its failure."""
-    # A worker may have finished it and died before it could say so.
-    if (kept := receipt(job, folder)) is not None:
-        return kept
+def run_job(job: Job, work: Work, folder: Path) -> Outcome:
+    """Do one job and write its receipt, or the log of its failure."""
+    # A worker that died may have finished the job before.
+    if (stored := stored_outcome(job, folder)) is not None:
+        return stored
     start = perf_counter()
-    log = job.place(folder, ".log")
+    log = job.path(folder, ".log")
     try:
         facts = dict(work(job, folder))
         seconds = perf_counter() - start
-        needs = tuple(other.key for other in job.needs)
-        files, mark = _files(job, folder), _mark_of(facts)
-        left = Receipt(job.name, job.key, seconds, facts, mark, files, dict(job.spec), needs)
-        text = json.dumps(asdict(left), allow_nan=False)
-        write_atomically(job.place(folder, ".json"), text.encode())
-    except Exception as error:  # noqa: BLE001  whatever it is, the other jobs go on
+        receipt = Receipt(
+            job.name,
+            job.key,
+            seconds,
+            facts,
+            mark=_hash_facts(facts),
+            files=_hash_output_files(job, folder),
+            spec=dict(job.spec),
+            needs=tuple(needed.key for needed in job.needs),
+        )
+        text = json.dumps(asdict(receipt), allow_nan=False)
+        write_atomically(job.path(folder, ".json"), text.encode())
+    except Exception as error:  # noqa: BLE001  the other jobs continue after any failure
         write_atomically(log, traceback.format_exc().encode())
         text = str(error) if isinstance(error, AbstainError) else f"{type(error).__name__}: {error}"
-        first = (text.splitlines() or [type(error).__name__])[0]
-        return Outcome(job, "failed", perf_counter() - start, first)
+        first_line = (text.splitlines() or [type(error).__name__])[0]
+        return Outcome(job, "failed", perf_counter() - start, first_line)
     finally:
-        job.place(folder, NOW).unlink(missing_ok=True)
+        job.path(folder, PROGRESS_SUFFIX).unlink(missing_ok=True)
     log.unlink(missing_ok=True)
     return Outcome(job, "done", seconds, facts=facts)
 
 
-def receipt(job: Job, folder: Path) -> Outcome | None:
-    """Return how a job ended that was done before; None where there is no receipt of it."""
-    # Of one that somebody changed, too: doing the job again is cheap and sure.
+def stored_outcome(job: Job, folder: Path) -> Outcome | None:
+    """Return the outcome of a job that was done before; None without a valid receipt."""
+    # A changed receipt also gives None: the job is done again.
     with suppress(InputError, OSError):
-        found = Receipt.read(job.place(folder, ".json"))
-        if found.key == job.key and found.files == _files(job, folder):
-            return Outcome(job, "kept", found.seconds, facts=found.facts)
+        receipt = Receipt.read(job.path(folder, ".json"))
+        if receipt.key == job.key and receipt.files == _hash_output_files(job, folder):
+            return Outcome(job, "kept", receipt.seconds, facts=receipt.facts)
     return None
 
 
-def receipts_in(folder: Path) -> dict[str, Receipt]:
-    """Return all receipts by the beginning of their files' names, the newest first.
+def read_receipts(folder: Path) -> dict[str, Receipt]:
+    """Return the receipts of all finished jobs by the stem of their files, newest first.
 
-    Whether files are there is looked at, not what is in them: a job of which some were deleted or
-    cut is done again, and is not done until then.
+    A job counts as finished if its files exist and are not empty; their content is not checked.
     """
-    found = []
+    dated_receipts = []
     for path in folder.glob("*.json"):
         with suppress(InputError, OSError):
-            one = Receipt.read(path)
-            files = [path.with_suffix(ending) for ending in one.files]
+            receipt = Receipt.read(path)
+            files = [path.with_suffix(suffix) for suffix in receipt.files]
             if all(file.is_file() and file.stat().st_size for file in files):
-                found.append((path.stat().st_mtime, path.stem, one))
-    return {stem: one for _, stem, one in sorted(found, key=lambda each: -each[0])}
+                dated_receipts.append((path.stat().st_mtime, path.stem, receipt))
+    dated_receipts.sort(key=lambda dated: -dated[0])
+    return {stem: receipt for _, stem, receipt in dated_receipts}
 
 
-def _mark_of(facts: Mapping[str, Any]) -> str:
-    """Return a hash of what a job found."""
+def _hash_facts(facts: Mapping[str, Any]) -> str:
+    """Return a hash of the results of a job."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _files(job: Job, folder: Path) -> dict[str, str]:
-    """Return the hashes of the files that a job left, by their endings."""
-    start = f"{job.stem}."
-    found = {path.suffix: path for path in folder.iterdir() if path.name.startswith(start)}
+def _hash_output_files(job: Job, folder: Path) -> dict[str, str]:
+    """Return the hashes of the output files of a job, by suffix."""
+    prefix = f"{job.stem}."
+    path_by_suffix = {
+        path.suffix: path for path in folder.iterdir() if path.name.startswith(prefix)
+    }
     return {
-        suffix: digest(path)
-        for suffix, path in sorted(found.items())
-        if suffix not in _NOT_KEPT and path.is_file()
+        suffix: input_sha256(path)
+        for suffix, path in sorted(path_by_suffix.items())
+        if suffix not in _NON_OUTPUT_SUFFIXES and path.is_file()
     }
 
 
 class JobTable:
-    """Which jobs wait, run and are over.
+    """The waiting, running and finished jobs of a run.
 
-    `earlier` is how the jobs of earlier rounds ended, and `total` how many there are in all rounds
-    together; 0 for those known so far.
+    Parameters
+    ----------
+    jobs : iterable of Job
+        All jobs, each after those it needs.
+    folder : Path
+        Folder with the files of the jobs.
+    on_outcome : callable, optional
+        Callback for each start and end of a job.
+    earlier : sequence of Outcome
+        Outcomes of the jobs of earlier rounds.
+    total : int
+        Number of jobs of all rounds, for the callback; 0 for those of this and earlier rounds.
     """
 
     def __init__(
         self,
         jobs: Iterable[Job],
         folder: Path,
-        told: OnOutcome | None = None,
+        on_outcome: OnOutcome | None = None,
         *,
         earlier: Sequence[Outcome] = (),
         total: int = 0,
     ) -> None:
-        self.folder, self.told = folder, told
+        self.folder, self.on_outcome = folder, on_outcome
         self.earlier = {outcome.job.stem: outcome for outcome in earlier}
-        # By the names of their files: two jobs may be asked for the same, and both leave files.
+        # By stem, because two jobs with equal keys but different names write different files.
         self.jobs = {job.stem: job for job in jobs}
-        self.over: dict[str, Outcome] = {}
-        self.begun: dict[str, int] = {}
-        self.cut: set[str] = set()
+        self.outcome_by_stem: dict[str, Outcome] = {}
+        self.n_starts: dict[str, int] = {}
+        self.interrupted: set[str] = set()
         self.total = total or len(self.earlier) + len(self.jobs)
-        self.needed = {**self._kept(), **self.earlier}
-        seen = set(self.needed)
+        self.earlier_outcomes = {**self._stored_outcomes_of_needs(), **self.earlier}
+        available = set(self.earlier_outcomes)
         for job in self.jobs.values():
-            if any(other.stem not in seen for other in job.needs):
+            if any(needed.stem not in available for needed in job.needs):
                 raise InputError(f"the job {job.name!r} comes before one that it needs")
-            seen.add(job.stem)
-            if (kept := receipt(job, folder)) is not None:
-                self.end(kept)
-        self.waiting = [job for job in self.jobs.values() if job.stem not in self.over]
+            available.add(job.stem)
+            if (stored := stored_outcome(job, folder)) is not None:
+                self.finish(stored)
+        self.waiting = [job for job in self.jobs.values() if job.stem not in self.outcome_by_stem]
 
-    def _kept(self) -> dict[str, Outcome]:
-        """Return the jobs that are needed, not asked for, and done before, by their stems."""
-        needed = {other.stem: other for job in self.jobs.values() for other in job.needs}
-        return {
-            stem: kept
-            for stem, job in needed.items()
-            if stem not in self.jobs
-            and stem not in self.earlier
-            and (kept := receipt(job, self.folder)) is not None
-        }
+    def _stored_outcomes_of_needs(self) -> dict[str, Outcome]:
+        """Return the outcomes of needed jobs that were done before and are not in the table."""
+        needs = {needed.stem: needed for job in self.jobs.values() for needed in job.needs}
+        outcomes = {}
+        for stem in needs.keys() - self.jobs.keys() - self.earlier.keys():
+            outcome = stored_outcome(needs[stem], self.folder)
+            if outcome is not None:
+                outcomes[stem] = outcome
+        return outcomes
 
-    def next(self) -> Job | None:
-        """Return a job that can begin, after setting those aside that never can.
+    def next_job(self) -> Job | None:
+        """Return a job that can start, or None; jobs whose needs failed are finished as left out.
 
-        One that another is about to spare work comes after all others, but waits for nothing.
+        Jobs that can use a warm-up that a running job is about to write come last.
         """
-        spared = None
+        last_resort = None
         for job in list(self.waiting):
-            needed = [self.over.get(o.stem, self.needed.get(o.stem)) for o in job.needs]
-            lost = next((o for o in needed if o is not None and not o.there), None)
-            if lost is not None:
+            outcomes = [self._outcome_of(needed) for needed in job.needs]
+            failed = next((o for o in outcomes if o is not None and not o.is_done), None)
+            if failed is not None:
                 self.waiting.remove(job)
-                self.end(Outcome(job, "left out", error=f"it needs {lost.job.name}, which failed"))
-            elif None not in needed:
-                if not self._spared_soon(job):
+                error = f"it needs {failed.job.name}, which failed"
+                self.finish(Outcome(job, "left out", error=error))
+            elif None not in outcomes:
+                if not self._is_warm_up_being_computed(job):
                     return job
-                spared = spared or job
-        return spared
+                last_resort = last_resort or job
+        return last_resort
 
-    def _spared_soon(self, job: Job) -> bool:
-        """Tell whether a job that runs is to leave what this one would begin with."""
-        left = not job.start or (self.folder / job.start).is_file()
-        return not left and any(one.start == job.start for one in self._running())
+    def _outcome_of(self, job: Job) -> Outcome | None:
+        return self.outcome_by_stem.get(job.stem, self.earlier_outcomes.get(job.stem))
 
-    def _running(self) -> list[Job]:
-        idle = {job.stem for job in self.waiting} | set(self.over)
-        return [job for stem, job in self.jobs.items() if stem not in idle]
+    def _is_warm_up_being_computed(self, job: Job) -> bool:
+        """Return whether a running job is about to write the warm-up that this job can use."""
+        if not job.warm_up_file or (self.folder / job.warm_up_file).is_file():
+            return False
+        waiting = {waiting_job.stem for waiting_job in self.waiting}
+        return any(
+            other.warm_up_file == job.warm_up_file
+            for stem, other in self.jobs.items()
+            if stem not in waiting and stem not in self.outcome_by_stem
+        )
 
-    def begin(self, job: Job) -> None:
-        """Take a job out of those that wait."""
+    def start(self, job: Job) -> None:
+        """Move a job from the waiting to the running jobs."""
         self.waiting.remove(job)
-        self.begun[job.stem] = self.begun.get(job.stem, 0) + 1
-        self._tell(Outcome(job, "begun"))
+        self.n_starts[job.stem] = self.n_starts.get(job.stem, 0) + 1
+        self._report(Outcome(job, "begun"))
 
-    def end(self, outcome: Outcome) -> None:
-        """Write down how a job ended."""
+    def finish(self, outcome: Outcome) -> None:
+        """Record the outcome of a job; delete a shared warm-up after its last job."""
         job = outcome.job
-        self.over[job.stem] = outcome
-        if job.start and all(
-            one.stem in self.over for one in self.jobs.values() if one.start == job.start
-        ):
-            (self.folder / job.start).unlink(missing_ok=True)
-        self._tell(outcome)
+        self.outcome_by_stem[job.stem] = outcome
+        if job.warm_up_file:
+            users = [o.stem for o in self.jobs.values() if o.warm_up_file == job.warm_up_file]
+            if all(stem in self.outcome_by_stem for stem in users):
+                (self.folder / job.warm_up_file).unlink(missing_ok=True)
+        self._report(outcome)
 
-    def _tell(self, outcome: Outcome) -> None:
-        if self.told is not None:
-            self.told(outcome, len(self.earlier) + len(self.over), self.total)
+    def _report(self, outcome: Outcome) -> None:
+        if self.on_outcome is not None:
+            n_finished = len(self.earlier) + len(self.outcome_by_stem)
+            self.on_outcome(outcome, n_finished, self.total)
 
-    def died(self, job: Job, *, again: bool = True) -> None:
-        """Put a job back whose process died, unless that happened too often."""
-        # Of several it is not known which one died; a job may also have ended just before.
-        if (kept := receipt(job, self.folder)) is not None:
-            self.end(kept)
-        elif again and self.begun[job.stem] < _TRIES:
-            self.cut.add(job.stem)
+    def handle_process_death(self, job: Job, *, may_restart: bool = True) -> None:
+        """Put a job whose process died back into the queue, unless it was started too often."""
+        # If several processes are affected, the one that died is unknown. The job may also have
+        # finished just before.
+        if (stored := stored_outcome(job, self.folder)) is not None:
+            self.finish(stored)
+        elif may_restart and self.n_starts[job.stem] < _MAX_STARTS:
+            self.interrupted.add(job.stem)
             self.waiting.append(job)
         else:
-            self.end(Outcome(job, "failed", error="its process was killed (out of memory?)"))
+            self.finish(Outcome(job, "failed", error="its process was killed (out of memory?)"))
 
-    def apart(self, job: Job, running: Iterable[Job]) -> bool:
-        """Tell whether a job must not run beside these: one of them was cut short by a death.
+    def must_run_alone(self, job: Job, running: Iterable[Job]) -> bool:
+        """Return whether a job must wait for the running ones, because one was interrupted before.
 
-        Its own process may have died, and would take the others along once more.
+        The process of an interrupted job may itself have died, and could interrupt the others.
         """
-        beside = [other.stem for other in running]
-        return bool(beside) and not self.cut.isdisjoint([job.stem, *beside])
+        running_stems = [other.stem for other in running]
+        return bool(running_stems) and not self.interrupted.isdisjoint([job.stem, *running_stems])
 
     def outcomes(self) -> list[Outcome]:
-        """Return how each job ended, in the order given."""
-        return [self.over[stem] for stem in self.jobs]
+        """Return the outcomes in the order of the jobs."""
+        return [self.outcome_by_stem[stem] for stem in self.jobs]

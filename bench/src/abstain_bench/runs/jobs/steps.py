@@ -1,6 +1,6 @@
-"""How far the jobs in progress are: each leaves a word beside its files, at most once a second.
+"""Progress of running jobs: each job updates a small file, at most once per second.
 
-It is read by whoever waits, in the same process, in another, or on another machine.
+Any process that sees the folder can read it.
 """
 
 import json
@@ -11,37 +11,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from abstain._foundation.input_files import fields
+from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
-from abstain_bench.runs.jobs.record import NOW, Job
+from abstain_bench.runs.jobs.record import PROGRESS_SUFFIX, Job
 
-__all__ = ["Step", "Steps", "steps_in"]
+__all__ = ["JobProgress", "ProgressWriter", "read_job_progress"]
 
-#: Seconds after which a word that nobody renewed is of a process that is gone.
+#: Seconds without an update after which the process of a progress file counts as dead.
 _STALE: Final = 120.0
 
 
 @dataclass(frozen=True)
-class Step:
-    """How far a job is.
+class JobProgress:
+    """Progress of a job.
 
     Attributes
     ----------
     name : str
-        Of the job.
+        Name of the job.
     unit : str
-        What its steps are: "epoch", or "part" of the pictures.
+        Unit of its steps: "epoch", or "part" of the images.
     done : float
-        How many of them are done, the share of one that goes on included.
+        Number of finished steps, with the finished share of the current one.
     total : int
-        How many there are.
-    left : float
+        Number of steps.
+    seconds_left : float
+        Estimated seconds until the end at the present speed; NaN if unknown.
         Seconds that the rest takes at the speed so far; NaN where nothing is known of it.
 
     Examples
     --------
-    >>> from abstain_bench.runs.jobs.steps import Step
-    >>> Step("train-x", "epoch", 2.5, 12, 40.0).said
+    >>> from abstain_bench.runs.jobs.steps import JobProgress
+    >>> JobProgress("train-x", "epoch", 2.5, 12, 40.0).description
     'epoch 3 of 12'
     """
 
@@ -49,101 +50,103 @@ class Step:
     unit: str
     done: float
     total: int
-    left: float
+    seconds_left: float
 
     @property
-    def said(self) -> str:
-        """The step that goes on, in words."""
+    def description(self) -> str:
+        """The current step as text."""
         return f"{self.unit} {min(int(self.done) + 1, self.total)} of {self.total}"
 
 
-class Steps:
-    """Told by a job how far it is; writes that down, at most once in some seconds.
+class ProgressWriter:
+    """Writes the progress of a job to its progress file.
 
     Parameters
     ----------
     job : Job
-        In progress.
+        The running job.
     folder : Path
-        Where its files are.
+        Folder with its files.
     unit : str
-        What its steps are.
+        Unit of its steps.
     total : int
-        How many there are.
-    every : float, default=1.0
-        Seconds between two words.
+        Number of steps.
+    interval : float, default=1.0
+        Minimum number of seconds between two updates.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from abstain_bench.runs.jobs import Job
-    >>> from abstain_bench.runs.jobs.steps import Steps, steps_in
+    >>> from abstain_bench.runs.jobs.steps import ProgressWriter, read_job_progress
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     told = Steps(Job("train-x", {}), Path(folder), "epoch", 12, every=0)
-    ...     told(2.5)
-    ...     [(one.name, one.said) for one in steps_in(Path(folder))]
+    ...     writer = ProgressWriter(Job("train-x", {}), Path(folder), "epoch", 12, interval=0)
+    ...     writer(2.5)
+    ...     [(job.name, job.description) for job in read_job_progress(Path(folder))]
     [('train-x', 'epoch 3 of 12')]
     """
 
     def __init__(
-        self, job: Job, folder: Path, unit: str, total: int, *, every: float = 1.0
+        self, job: Job, folder: Path, unit: str, total: int, *, interval: float = 1.0
     ) -> None:
-        self.name, self.path = job.name, job.place(folder, NOW)
-        self.unit, self.total, self.every = unit, total, every
-        self.whole = 0
-        self._first: tuple[float, float] | None = None
-        self._next = 0.0
+        self.name, self.path = job.name, job.path(folder, PROGRESS_SUFFIX)
+        self.unit, self.total, self.interval = unit, total, interval
+        self._n_finished_steps = 0
+        self._first_update: tuple[float, float] | None = None
+        self._next_time = 0.0
 
     def __call__(self, done: float) -> None:
-        """Say how many steps are done, with the share of the one that goes on."""
+        """Update the number of finished steps, including the share of the current one."""
         now = time.monotonic()
-        if self._first is None:
-            # A training that goes on where it was stopped has not just done what was done before.
-            self._first = (now, done)
-        if now < self._next:
+        if self._first_update is None:
+            # A resumed training starts with finished steps, which must not count for the speed.
+            self._first_update = (now, done)
+        if now < self._next_time:
             return
-        self._next = now + self.every
-        since, begun = self._first
-        speed = (done - begun) / (now - since) if now > since else 0.0
-        left = (self.total - done) / speed if speed > 0 else None
-        said = {
+        self._next_time = now + self.interval
+        first_time, first_done = self._first_update
+        speed = (done - first_done) / (now - first_time) if now > first_time else 0.0
+        content = {
             "name": self.name,
             "unit": self.unit,
             "done": round(done, 3),
             "total": self.total,
-            "left": left,
+            "left": (self.total - done) / speed if speed > 0 else None,
         }
-        # It need not survive a crash, and no job fails for lack of it.
+        # A missing or damaged progress file must not make the job fail.
         with suppress(OSError):
-            self.path.write_text(json.dumps(said), encoding="utf-8")
+            self.path.write_text(json.dumps(content), encoding="utf-8")
 
-    def part(self, share: float) -> None:
-        """Say how much of the step that goes on is done; with 1.0 it is the next one's turn."""
-        self(self.whole + share)
-        self.whole += share >= 1
+    def add_share(self, share: float) -> None:
+        """Update the finished share of the current step; 1.0 starts the next step."""
+        self(self._n_finished_steps + share)
+        self._n_finished_steps += share >= 1
 
 
-def steps_in(folder: Path) -> list[Step]:
-    """Return how far the jobs of a folder are that go on, by name.
+def read_job_progress(folder: Path) -> list[JobProgress]:
+    """Return the progress of the running jobs of a folder, ordered by name.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from abstain_bench.runs.jobs import steps_in
-    >>> steps_in(Path("runs/jobs"))
+    >>> from abstain_bench.runs.jobs import read_job_progress
+    >>> read_job_progress(Path("runs/jobs"))
     []
     """
-    return sorted(_said(folder), key=lambda one: one.name)
+    return sorted(_read_progress_files(folder), key=lambda job: job.name)
 
 
-def _said(folder: Path) -> Iterator[Step]:
-    for path in folder.glob(f"*{NOW}"):
-        # It may be gone, or half written.
+def _read_progress_files(folder: Path) -> Iterator[JobProgress]:
+    for path in folder.glob(f"*{PROGRESS_SUFFIX}"):
+        # The file may be deleted or incomplete.
         with suppress(InputError, OSError, KeyError, TypeError, ValueError):
             age = max(0.0, time.time() - path.stat().st_mtime)
-            said = fields(path)
-            left = float("nan") if said["left"] is None else max(0.0, float(said["left"]) - age)
-            done, total = float(said["done"]), int(said["total"])
+            content = read_json_object(path)
+            seconds_left = float("nan")
+            if content["left"] is not None:
+                seconds_left = max(0.0, float(content["left"]) - age)
+            done, total = float(content["done"]), int(content["total"])
             if age < _STALE:
-                yield Step(str(said["name"]), str(said["unit"]), done, total, left)
+                name, unit = str(content["name"]), str(content["unit"])
+                yield JobProgress(name, unit, done, total, seconds_left)

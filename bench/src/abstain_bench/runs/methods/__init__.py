@@ -10,10 +10,10 @@ from abstain_bench.runs.methods.entry import FitData as FitData
 from abstain_bench.runs.methods.entry import FittedMethods as FittedMethods
 from abstain_bench.runs.methods.entry import Method as Method
 from abstain_bench.runs.methods.entry import Scores as Scores
-from abstain_bench.runs.methods.entry import by_method as by_method
 from abstain_bench.runs.methods.entry import fit_all as fit_all
 from abstain_bench.runs.methods.entry import methods_of as methods_of
 from abstain_bench.runs.methods.entry import score_all as score_all
+from abstain_bench.runs.methods.entry import update_method_names as update_method_names
 
 __all__ = [
     "METHODS",

@@ -1,11 +1,11 @@
-"""The catalogue of methods, in the order of tables: each family with what its entries share."""
+"""The catalogue of methods in the order of tables, by family."""
 
 from dataclasses import replace
 from typing import Any
 
 from abstain.confidence import FITTED, SCORES
 from abstain_bench.runs.methods.entry import Method
-from abstain_bench.runs.methods.fd_shifts import more_fd_shifts_methods
+from abstain_bench.runs.methods.fd_shifts import additional_fd_shifts_methods
 from abstain_bench.runs.methods.fits import (
     LastLayerScore,
     fit_pnorm,
@@ -15,20 +15,20 @@ from abstain_bench.runs.methods.fits import (
 
 # ----------------------------------------------------------------- logits of a plain classifier
 _PLAIN = "cross-entropy"
-_NONE: frozenset[str] = frozenset()
+_NO_NEEDS: frozenset[str] = frozenset()
 _GUO = "temperature: Guo et al. (2017), https://arxiv.org/abs/1706.04599"
-#: Who calls the largest probability of tempered logits "TEMP-MLS".
+#: Names the maximum softmax response of tempered logits "TEMP-MLS".
 _TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 
 
-def _named(name: str) -> Method:
+def _logit_method(name: str) -> Method:
     entry = SCORES[name]
-    return Method(name, entry.title, entry.source, _PLAIN, _NONE, name, meaning=entry.meaning)
+    return Method(name, entry.title, entry.source, _PLAIN, _NO_NEEDS, name, meaning=entry.meaning)
 
 
-def _renamed(method: Method, name: str, title: str, source: str) -> Method:
+def _alias(method: Method, name: str, title: str, source: str) -> Method:
     """Return a method under another name."""
-    meaning = f"`{method.name}` by another name: {method.meaning}"
+    meaning = f"another name of `{method.name}`: {method.meaning}"
     return replace(
         method, name=name, title=title, source=source, meaning=meaning, same_as=method.name
     )
@@ -40,7 +40,7 @@ _TEMP_MSR = Method(
     f"{_MSR.title}, with a temperature",
     f"{_MSR.source}; {_GUO}",
     _PLAIN,
-    _NONE,
+    _NO_NEEDS,
     fit_temperature,
     "validation",
     f"{_MSR.meaning}; the logits divided by the most likely temperature",
@@ -48,28 +48,28 @@ _TEMP_MSR = Method(
 _NORM = FITTED["pnorm"]
 
 _POST_HOC = (
-    *map(_named, ("msr", "mls", "pe")),
+    *map(_logit_method, ("msr", "mls", "pe")),
     _TEMP_MSR,
-    _renamed(_TEMP_MSR, "temp_mls", "TEMP-MLS of FD-Shifts", f"{_TRAUB}; {_GUO}"),
-    *map(_named, ("energy", "margin", "gini")),
+    _alias(_TEMP_MSR, "temp_mls", "TEMP-MLS of FD-Shifts", f"{_TRAUB}; {_GUO}"),
+    *map(_logit_method, ("energy", "margin", "gini")),
     Method(
         "pnorm",
         _NORM.title,
         _NORM.source,
         _PLAIN,
-        _NONE,
+        _NO_NEEDS,
         fit_pnorm,
         "validation",
-        f"{_NORM.meaning}; chosen by AUGRC",
+        f"{_NORM.meaning}; selected by AUGRC",
     ),
-    _named("gen"),
+    _logit_method("gen"),
 )
 
 # ----------------------------------------------------------------------- passes with dropout on
 _GAL = "dropout: Gal & Ghahramani (2016), https://arxiv.org/abs/1506.02142"
 
 
-def _of_passes(short: str) -> Method:
+def _dropout_method(short: str) -> Method:
     entry = SCORES[f"mcd_{short}"]
     return Method(
         entry.name,
@@ -82,9 +82,9 @@ def _of_passes(short: str) -> Method:
     )
 
 
-_DROPOUT = tuple(map(_of_passes, ("msr", "mls", "pe", "ee", "mi", "waic")))
+_DROPOUT = tuple(map(_dropout_method, ("msr", "mls", "pe", "ee", "mi", "waic")))
 
-# ------------------------------------------------- networks trained to know when they are wrong
+# ------------------------------------------------- networks with a learned confidence
 _CORBIERE = "Corbière et al. (2019), https://arxiv.org/abs/1910.04851"
 _LIU = "Liu et al. (2019), https://arxiv.org/abs/1907.00208"
 _DEVRIES = "DeVries & Taylor (2018), https://arxiv.org/abs/1802.04865"
@@ -94,7 +94,7 @@ _GAMBLERS = "deep-gamblers"
 _RENORMALIZED = "of the classes without abstention"
 
 
-def _gamblers(name: str, title: str) -> Method:
+def _gambler_method(name: str, title: str) -> Method:
     entry = SCORES[name]
     return Method(
         f"dg_{name}",
@@ -146,11 +146,11 @@ _LEARNED = (
         "learned",
         meaning="the probability of not abstaining, as log-odds",
     ),
-    _gamblers("msr", "maximum softmax response"),
-    _gamblers("pe", "predictive entropy"),
-    _gamblers("mcd_msr", "Monte-Carlo maximum softmax response"),
-    _gamblers("mcd_pe", "Monte-Carlo predictive entropy"),
-    _gamblers("mcd_ee", "Monte-Carlo expected entropy"),
+    _gambler_method("msr", "maximum softmax response"),
+    _gambler_method("pe", "predictive entropy"),
+    _gambler_method("mcd_msr", "Monte-Carlo maximum softmax response"),
+    _gambler_method("mcd_pe", "Monte-Carlo predictive entropy"),
+    _gambler_method("mcd_ee", "Monte-Carlo expected entropy"),
     Method(
         "dg_res_mcd",
         "DeepGamblers, Monte-Carlo reservation score",
@@ -161,7 +161,7 @@ _LEARNED = (
         meaning="the mean probability of not abstaining over passes with dropout on, as log-odds",
     ),
     _DG_TEMP_MSR,
-    _renamed(_DG_TEMP_MSR, "dg_temp_mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
+    _alias(_DG_TEMP_MSR, "dg_temp_mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
     Method(
         "devries",
         "DeVries & Taylor",
@@ -173,12 +173,14 @@ _LEARNED = (
     ),
 )
 
-# ----------------------------------------------- what the last layer of a plain classifier sees
-# Features that are 0 for every training picture, as after a ReLU, leave no inverse without it.
-_SHRUNK: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
+# ----------------------------------------------- features of the last layer of a plain classifier
+# Without shrinkage, features that are 0 for all training images (ReLU) give a singular covariance.
+_SHRINKAGE: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
 
 
-def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **options: Any) -> Method:
+def _feature_method(
+    kind: str, *, note: str = "", last_layer: bool = False, **options: Any
+) -> Method:
     entry = FITTED[kind]
     return Method(
         kind,
@@ -188,22 +190,24 @@ def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **optio
         frozenset({"features", "last_layer"} if last_layer else {"features"}),
         fitted_on_train(kind, last_layer=last_layer, **options),
         "train",
-        f"{entry.meaning}{also}",
+        f"{entry.meaning}{note}",
     )
 
 
-def _shaped(kind: str) -> Method:
-    """Return a score of features that are changed sample by sample, before the last layer."""
+def _reshaped_feature_method(kind: str) -> Method:
+    """Return a score of features that are modified per sample before the last layer."""
     return replace(
-        _of_features(kind, last_layer=True),
+        _feature_method(kind, last_layer=True),
         score=lambda data: LastLayerScore(kind, data.weight, data.bias),
         fitted_on="",
     )
 
 
-def _variant(name: str, title: str, meaning: str, source: str = "", **options: Any) -> Method:
-    """Return the Mahalanobis distance with other options under a name of its own."""
-    plain = _of_features("mahalanobis", **options)
+def _mahalanobis_variant(
+    name: str, title: str, meaning: str, source: str = "", **options: Any
+) -> Method:
+    """Return the Mahalanobis distance with other options."""
+    plain = _feature_method("mahalanobis", **options)
     return replace(
         plain,
         name=f"mahalanobis_{name}",
@@ -214,23 +218,23 @@ def _variant(name: str, title: str, meaning: str, source: str = "", **options: A
 
 
 _FEATURE_SPACE = (
-    _of_features("mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
-    _variant(
+    _feature_method("mahalanobis", note=" (Ledoit-Wolf shrinkage)", **_SHRINKAGE),
+    _mahalanobis_variant(
         "normalized",
         "normalized features",
-        "the same of features divided by their length (Ledoit-Wolf shrinkage)",
+        "the same for features divided by their norm (Ledoit-Wolf shrinkage)",
         normalize=True,
-        **_SHRUNK,
+        **_SHRINKAGE,
     ),
-    _variant(
+    _mahalanobis_variant(
         "margin",
         "second minus first",
-        "how much farther the second nearest class mean is than the nearest (Ledoit-Wolf "
+        "distance to the second nearest class mean minus distance to the nearest (Ledoit-Wolf "
         "shrinkage)",
         to="margin",
-        **_SHRUNK,
+        **_SHRINKAGE,
     ),
-    _variant(
+    _mahalanobis_variant(
         "predicted",
         "predicted class",
         "minus the squared distance to the mean of the predicted class, by the pseudo-inverse of "
@@ -240,13 +244,13 @@ _FEATURE_SPACE = (
         covariance="total",
         to="predicted",
     ),
-    _of_features("relative_mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
-    _of_features("knn"),
-    _of_features("vim", last_layer=True),
-    _of_features("react", last_layer=True),
-    _of_features("she"),
-    _shaped("ash"),
-    _shaped("scale"),
+    _feature_method("relative_mahalanobis", note=" (Ledoit-Wolf shrinkage)", **_SHRINKAGE),
+    _feature_method("knn"),
+    _feature_method("vim", last_layer=True),
+    _feature_method("react", last_layer=True),
+    _feature_method("she"),
+    _reshaped_feature_method("ash"),
+    _reshaped_feature_method("scale"),
 )
 
 # -------------------------------------------------------- several networks from different seeds
@@ -279,17 +283,17 @@ _ENSEMBLES = tuple(
             "mi",
             "mutual information",
             f"{_LAKSHMINARAYANAN}; Houlsby et al. (2011), https://arxiv.org/abs/1112.5745",
-            "whether the networks agree: minus their mutual information with the class",
+            "agreement of the networks: minus their mutual information with the class",
         ),
     )
 )
 
-_BY_DEFAULT = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)
-_SOFTMAX_VARIANCE = replace(_of_passes("sv"), is_default=False)
+_DEFAULT_METHODS = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)
+_SOFTMAX_VARIANCE = replace(_dropout_method("sv"), is_default=False)
 
 #: Every method, in the order of tables.
 ENTRIES = (
-    *_BY_DEFAULT,
+    *_DEFAULT_METHODS,
     _SOFTMAX_VARIANCE,
-    *more_fd_shifts_methods((*_BY_DEFAULT, _SOFTMAX_VARIANCE)),
+    *additional_fd_shifts_methods((*_DEFAULT_METHODS, _SOFTMAX_VARIANCE)),
 )

@@ -1,6 +1,6 @@
-"""`Method`: a confidence score of one kind of network, and how several are fitted and computed.
+"""`Method`: a confidence score for networks of one training objective; fitting and scoring.
 
-A method that cannot be fitted or computed does not stop the others.
+If a method cannot be fitted or computed, the other methods are unaffected.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.catalogue import Catalogue, spelled_as
+from abstain._foundation.catalogue import Catalogue, match_spelling
 from abstain.confidence import ScoreState, score
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.predictions import Predictions
@@ -19,8 +19,8 @@ from abstain.typing import Array, FloatArray
 
 ValueT = TypeVar("ValueT")
 
-#: Inputs that a method can need, by the names of `abstain.confidence.ScoreNeed` where it has them,
-#: and the words for a missing one.
+#: Inputs that a method can need, by the names of `abstain.confidence.ScoreNeed` where they exist,
+#: with the text for a missing one.
 NEEDS: dict[str, str] = {
     "features": "the inputs of the last layer (`features`)",
     "samples": "passes with dropout on (`samples`)",
@@ -29,20 +29,20 @@ NEEDS: dict[str, str] = {
     "ensemble": "outputs of several networks (`ensemble_outputs`)",
 }
 
-#: Splits that a method can be fitted on; the empty text stands for none.
+#: Splits that a method can be fitted on; the empty text means none.
 FITTED_ON = ("", "train", "validation", "train and validation")
 
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Outputs of one network that methods are fitted on; never those of test pictures.
+    """Outputs of one network that methods are fitted on; never those of test images.
 
     Attributes
     ----------
     train : abstain.Predictions, optional
-        For the pictures that the network was trained on.
+        For the images that the network was trained on.
     validation : abstain.Predictions, optional
-        For i.i.d. pictures that it was not trained on.
+        For i.i.d. images that it was not trained on.
     weight : ndarray of shape (K, d), optional
         Weight of the last layer.
     bias : ndarray of shape (K,), optional
@@ -55,16 +55,16 @@ class FitData:
     bias: Array | None = None
 
     def split(self, name: str) -> Predictions:
-        """Return the outputs of "train" or "validation", for the pictures of known classes.
+        """Return the outputs of "train" or "validation", for the images of known classes.
 
         Raises
         ------
         MissingInputError
-            There are none.
+            If the split is missing.
         """
         outputs: Predictions | None = getattr(self, name)
         if outputs is None:
-            raise MissingInputError(f"there are no outputs for the {name} pictures; give `{name}`")
+            raise MissingInputError(f"there are no outputs for the {name} images; give `{name}`")
         is_known = outputs.label_codes >= 0
         return outputs if is_known.all() else outputs.subset(is_known)
 
@@ -76,33 +76,34 @@ class Method:
     Attributes
     ----------
     name : str
-        The name scripts and tables use.
+        Name for scripts and tables.
     title : str
-        The name people read.
+        Name for people.
     source : str
-        Where it is defined.
+        Paper or code that defines it.
     objective : str
-        The name of the networks' training objective in `abstain.training.OBJECTIVES`.
+        Training objective of the networks, a name in `abstain.training.OBJECTIVES`.
     needs : frozenset of str
-        Of the names in `NEEDS`. Class logits are always there.
+        Required inputs, names in `NEEDS`. Class logits are always available.
     score : str or callable
-        The name of a score that `abstain.confidence.score` takes: one of `SCORES`, or a column of
-        learned confidences. Or a function that fits one: from `FitData` to a `ScoreState`.
+        Name of a score for `abstain.confidence.score`: one of `SCORES`, or a column of learned
+        confidences. Or a function that fits a score: from `FitData` to a `ScoreState`.
     fitted_on : str
-        "train", "validation" or "train and validation": the splits that `score` uses; empty where
+        Splits on which `score` is fitted: "train", "validation" or "train and validation"; empty if
         nothing is fitted.
     meaning : str
-        What the confidence is, in a few words.
+        Description of the confidence in a few words.
     same_as : str
-        The name of the method of which this is another name, as papers have it; empty for most.
-        Its numbers are the same, so it is computed only where it is requested.
+        Name of the method with the same scores, if papers use two names; empty for most. Such a
+        method is computed only if it is requested.
     is_default : bool
-        Whether trained networks are scored by it unless other methods are named. Imported
+        Whether trained networks are scored by it by default. Imported networks are scored by every
+        method of their objective.
         networks are scored by every method of their objective.
 
     Raises
     ------
-    InputError
+        If a need or split does not exist, or a method of ensembles is fitted.
         A need or a split that does not exist, or a method of ensembles that is fitted.
     """
 
@@ -134,13 +135,13 @@ class Method:
             )
 
     @property
-    def averages(self) -> bool:
-        """Whether its confidences are about the mean prediction of passes or networks."""
+    def uses_mean_prediction(self) -> bool:
+        """Whether its confidences refer to the mean prediction of dropout passes or networks."""
         return not self.needs.isdisjoint({"samples", "ensemble"})
 
     @property
     def fitted_splits(self) -> tuple[str, ...]:
-        """The splits that it is fitted on."""
+        """The splits on which it is fitted."""
         return tuple(self.fitted_on.split(" and ")) if self.fitted_on else ()
 
     def missing_to_fit(self, data: FitData) -> str:
@@ -151,19 +152,19 @@ class Method:
         for name in self.fitted_splits:
             outputs: Predictions | None = getattr(data, name)
             if outputs is None:
-                missing.append(f"outputs for the {name} pictures")
+                missing.append(f"outputs for the {name} images")
             elif "features" in self.needs and outputs.features is None:
-                missing.append(f"{NEEDS['features']} of the {name} pictures")
+                missing.append(f"{NEEDS['features']} of the {name} images")
         return f"the method {self.name!r} needs {'; '.join(missing)}" if missing else ""
 
     def missing_to_score(self, outputs: Predictions) -> str:
-        """Return which inputs the outputs lack, or an empty string."""
+        """Return which inputs are missing to score outputs, or an empty string."""
         has = {
             "features": outputs.features is not None,
             "samples": outputs.has_samples,
             "learned": bool(outputs.confidence),
             "last_layer": True,
-            # Members of an ensemble are stored as samples; they have no common features.
+            # Members of an ensemble are stored as samples, and have no common features.
             "ensemble": outputs.has_samples and outputs.features is None,
         }
         missing = [NEEDS[need] for need in NEEDS if need in self.needs and not has[need]]
@@ -171,18 +172,18 @@ class Method:
 
 
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
+METHODS: Catalogue[Method] = Catalogue("method", list_command="list scores")
 
 
-def by_method(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
-    """Return values of stored files by method; earlier versions wrote names with hyphens."""
-    return {spelled_as(name, METHODS): value for name, value in values.items()}
+def update_method_names(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
+    """Return a mapping by method with current names; earlier versions wrote names with hyphens."""
+    return {match_spelling(name, METHODS): value for name, value in values.items()}
 
 
 def methods_of(
-    objectives: Iterable[str], *, lacking: Collection[str] = (), all_scores: bool = False
+    objectives: Iterable[str], *, missing: Collection[str] = (), all_scores: bool = False
 ) -> tuple[Method, ...]:
-    """Return the methods of networks with these training objectives, each under one name.
+    """Return the methods for networks of these training objectives, without aliases.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def methods_of(
         method
         for method in METHODS.values()
         if method.objective in objectives
-        and method.needs.isdisjoint(lacking)
+        and method.needs.isdisjoint(missing)
         and not method.same_as
         and (method.is_default or all_scores)
     )
@@ -207,9 +208,9 @@ class Scores(dict[str, FloatArray]):
     Attributes
     ----------
     reasons : dict of str to str
-        Why methods failed, by name.
+        Reasons of failures, by method.
     seconds : dict of str to float
-        What each method took.
+        Duration by method.
     """
 
     def __init__(self) -> None:
@@ -220,18 +221,18 @@ class Scores(dict[str, FloatArray]):
 
 @dataclass(frozen=True, eq=False)
 class FittedMethods:
-    """Methods that were fitted together, to score any number of outputs.
+    """Methods that were fitted together and can score any number of outputs.
 
     Attributes
     ----------
     methods : tuple of Method
-        All of them, in order.
+        All methods, in order.
     scores : mapping of str to str or ScoreState
-        The name of a score or a fitted score, by method; without those that could not be fitted.
+        Name of a score, or the fitted score, by method; without methods that could not be fitted.
     reasons : mapping of str to str
-        Why the others could not be fitted.
+        Reasons why methods could not be fitted.
     seconds : mapping of str to float
-        What fitting each took.
+        Duration of fitting by method.
     """
 
     methods: tuple[Method, ...]
@@ -240,7 +241,7 @@ class FittedMethods:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, outputs: Predictions) -> Scores:
-        """Return the confidences of the pictures by every method, and the reasons for NaN."""
+        """Return the confidences of the images by method, with the reasons for NaN."""
         result = Scores()
         for method in self.methods:
             reason, start = self.reasons.get(method.name, ""), perf_counter()
@@ -249,7 +250,7 @@ class FittedMethods:
                     result[method.name] = self._confidence(method, outputs)
                     continue
                 except Exception as error:  # noqa: BLE001  the other methods are computed
-                    reason = _reason(error)
+                    reason = _failure_reason(error)
                 finally:
                     result.seconds[method.name] = perf_counter() - start
             result[method.name] = np.full(outputs.n, np.nan)
@@ -273,7 +274,7 @@ def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
     >>> from abstain_bench.runs.outputs import network_outputs
     >>> outputs = network_outputs([[2.0, 0.0], [0.0, 1.0]], [0, 0], [0, 1])
     >>> fit_all(["knn"], FitData(train=outputs, validation=outputs)).reasons["knn"]
-    "the method 'knn' needs the inputs of the last layer (`features`) of the train pictures"
+    "the method 'knn' needs the inputs of the last layer (`features`) of the train images"
     """
     selected = tuple(METHODS[m] if isinstance(m, str) else m for m in methods)
     scores: dict[str, str | ScoreState] = {}
@@ -289,38 +290,36 @@ def fit_all(methods: Iterable[str | Method], data: FitData) -> FittedMethods:
                 method.score if isinstance(method.score, str) else method.score(data)
             )
         except Exception as error:  # noqa: BLE001  the other methods are fitted
-            reasons[method.name] = _reason(error)
+            reasons[method.name] = _failure_reason(error)
         seconds[method.name] = perf_counter() - start
     return FittedMethods(selected, scores, reasons, seconds)
 
 
 def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictions) -> Scores:
-    """Fit several methods and score pictures by each.
+    """Fit several methods and score images with each.
 
     Parameters
     ----------
     methods : iterable of str or Method
         Names in `METHODS`, or entries.
     data : FitData
-        What they are fitted on.
+        Outputs that the methods are fitted on.
     outputs : abstain.Predictions
-        For the n pictures to be scored, of the same network, as `network_outputs` makes them;
+        Outputs of the same network for the n images to be scored, as `network_outputs` makes them;
         labels are not used.
 
     Returns
     -------
     Scores
-        A dict of float64 (n,) by name. A method that lacks an input or fails has NaN, and its
-        reason in ``.reasons``.
+        Float64 arrays (n,) by method. A method that lacks an input or fails has NaN, and its reason
+        in ``.reasons``.
 
     Raises
     ------
     UnknownNameError
-        No method of that name.
-
-    See Also
+        If a method does not exist.
     --------
-    fit_all : Where one fit scores several outputs.
+    fit_all : Fit once and score several outputs.
 
     Examples
     --------
@@ -336,7 +335,7 @@ def score_all(methods: Iterable[str | Method], data: FitData, outputs: Predictio
     return fit_all(methods, data).score(outputs)
 
 
-def _reason(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     lines = str(error).splitlines()
     if isinstance(error, AbstainError) and lines:
         return lines[0]

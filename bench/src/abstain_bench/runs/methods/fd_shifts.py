@@ -1,7 +1,7 @@
-"""The 22 scores that FD-Shifts computes for each network, by its names and by those of `METHODS`.
+"""The 22 scores that FD-Shifts computes for each network, as entries of `METHODS`.
 
-Scores that trained networks have by default are in `catalogue.py`. The others are made here; they
-are computed for imported networks, and for trained ones that are asked for them by name.
+`catalogue.py` has the scores that trained networks have by default. This module adds the others.
+They are computed for imported networks, and for trained networks on request.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,13 +15,13 @@ from abstain_bench.runs.methods.fits import fitted_on_train, fitted_react_with_t
 _CODE: Final = "the code of FD-Shifts, https://github.com/IML-DKFZ/fd-shifts"
 _FEATURES: Final = frozenset({"features"})
 _LAST_LAYER: Final = _FEATURES | {"last_layer"}
-#: The percentile at which FD-Shifts cuts features off, and the training samples that it compares
+#: Percentile at which FD-Shifts clips features, and the number of training samples that it compares
 #: features with.
 _PERCENTILE: Final = 99
 _NEIGHBORS: Final = 1000
 
-#: From its names of scores to those of a network that was trained by cross-entropy.
-_NAMES: Final[Mapping[str, str]] = {
+#: Methods for networks trained with cross-entropy, by the name of the score in FD-Shifts.
+_METHOD_BY_FD_SHIFTS_NAME: Final[Mapping[str, str]] = {
     "det_mcp": "msr",
     "det_pe": "pe",
     "det_mls": "mls",
@@ -42,46 +42,46 @@ _NAMES: Final[Mapping[str, str]] = {
     "react_temp_mls": "react_99_temp_msr",
     "react_energy_mls": "react_99_energy",
 }
-#: The same for the confidence that a network learned.
-_EXTERNAL: Final[Mapping[str, Mapping[str, str]]] = {
+#: The same for the confidence that a network learns, by objective.
+_EXTERNAL_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "confidnet": {"ext": "confidnet", "ext_mcd": "mcd_confidnet", "ext_waic": "confidnet_waic"},
     "deep-gamblers": {"ext": "dg_res", "ext_mcd": "dg_res_mcd", "ext_waic": "dg_res_waic"},
     "devries": {"ext": "devries", "ext_mcd": "mcd_devries", "ext_waic": "devries_waic"},
 }
-#: Objectives whose networks have a classifier of their own: prefixes of the names and titles of its
-#: scores, and what their descriptions end with.
+#: Objectives whose networks have their own classifier: prefixes of the names and titles of its
+#: scores, and the end of their descriptions.
 _PREFIXES: Final[Mapping[str, tuple[str, str, str]]] = {
     "deep-gamblers": ("dg_", "DeepGamblers", "; of the classes without abstention"),
     "devries": ("devries_", "DeVries & Taylor", ""),
 }
-#: First words of titles that are names.
+#: Beginnings of titles that are proper names.
 _PROPER: Final = ("Monte-Carlo", "Mahalanobis", "ReAct")
 
 
 def fd_shifts_scores(objective: str) -> dict[str, str]:
-    """Return the scores of FD-Shifts for networks of an objective.
+    """Return the methods for the scores of FD-Shifts, for networks of an objective.
 
     Examples
     --------
     >>> from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
-    >>> found = fd_shifts_scores("devries")
-    >>> len(found), found["react_det_mls"], found["ext_waic"]
+    >>> methods = fd_shifts_scores("devries")
+    >>> len(methods), methods["react_det_mls"], methods["ext_waic"]
     (22, 'devries_react_99_mls', 'devries_waic')
     """
     prefix = _PREFIXES[objective][0] if objective in _PREFIXES else ""
-    of_logits = {name: prefix + method for name, method in _NAMES.items()}
-    return of_logits | dict(_EXTERNAL.get(objective, {}))
+    methods = {name: prefix + method for name, method in _METHOD_BY_FD_SHIFTS_NAME.items()}
+    return methods | dict(_EXTERNAL_METHODS.get(objective, {}))
 
 
-def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
-    """Yield the methods that FD-Shifts has beyond the existing ones of the catalogue."""
+def additional_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
+    """Yield the methods of FD-Shifts that the catalogue does not have yet."""
     by_name = {method.name: method for method in existing}
-    plain = by_name | {method.name: method for method in _of_features(by_name["msr"].objective)}
+    plain = by_name | {method.name: method for method in _feature_methods(by_name["msr"].objective)}
     yield from (method for name, method in plain.items() if name not in by_name)
     for objective, (prefix, _, _) in _PREFIXES.items():
-        for name in _NAMES.values():
+        for name in _METHOD_BY_FD_SHIFTS_NAME.values():
             if prefix + name not in by_name:
-                yield _of_objective(plain[name], objective)
+                yield _with_objective(plain[name], objective)
     for name in ("confidnet", "dg_res", "devries"):
         yield _waic(by_name[name])
     yield replace(
@@ -96,8 +96,8 @@ def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
     )
 
 
-def _of_features(objective: str) -> Iterator[Method]:
-    """Yield the scores of features, with the options that FD-Shifts gives them."""
+def _feature_methods(objective: str) -> Iterator[Method]:
+    """Yield the scores of features, with the options of FD-Shifts."""
     knn, vim = FITTED["knn"], FITTED["vim"]
     yield Method(
         "knn_1000",
@@ -118,14 +118,14 @@ def _of_features(objective: str) -> Iterator[Method]:
         _LAST_LAYER,
         fitted_on_train("vim", last_layer=True, centered=True),
         "train",
-        f"{vim.meaning}; about the mean of the training features",
+        f"{vim.meaning}; relative to the mean of the training features",
         is_default=False,
     )
-    yield from _of_rectified_features(objective)
+    yield from _react_methods(objective)
 
 
-def _of_rectified_features(objective: str) -> Iterator[Method]:
-    """Yield the scores of the logits of features that are cut off at a percentile."""
+def _react_methods(objective: str) -> Iterator[Method]:
+    """Yield the scores of logits from features that are clipped at a percentile."""
     rectified = Method(
         "react_99",
         f"ReAct at {_PERCENTILE}%",
@@ -135,7 +135,7 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
         fitted_react_with_temperature(_PERCENTILE),
         is_default=False,
     )
-    logits = "of the logits of features that are cut off at the 99th percentile"
+    logits = "of the logits of features that are clipped at the 99th percentile"
     for base, title in (
         ("msr", "maximum softmax response"),
         ("mls", "maximum logit"),
@@ -158,8 +158,8 @@ def _of_rectified_features(objective: str) -> Iterator[Method]:
     )
 
 
-def _of_objective(method: Method, objective: str) -> Method:
-    """Return a method for the networks of another objective."""
+def _with_objective(method: Method, objective: str) -> Method:
+    """Return a method for networks of another objective."""
     prefix, title, ending = _PREFIXES[objective]
     score_title = method.title
     if not score_title.startswith(_PROPER):
@@ -176,7 +176,7 @@ def _of_objective(method: Method, objective: str) -> Method:
 
 
 def _waic(method: Method) -> Method:
-    """Return the mean of a learned confidence over passes less its standard deviation."""
+    """Return the mean of a learned confidence over passes minus its standard deviation."""
     return replace(
         method,
         name=f"{method.name}_waic",
@@ -184,7 +184,7 @@ def _waic(method: Method) -> Method:
         source=f"{method.source}; as in {_CODE} (ext_waic)",
         needs=method.needs | {"samples"},
         score="learned_waic",
-        meaning="the mean of the learned confidence over passes with dropout on, less its standard "
-        "deviation",
+        meaning="the mean of the learned confidence over passes with dropout on, minus the "
+        "standard deviation",
         is_default=False,
     )

@@ -1,4 +1,4 @@
-"""Functions that fit the score of a method; every number comes from `abstain.confidence`."""
+"""Functions that fit the score of a method; all numbers come from `abstain.confidence`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.confidence.energies import logits_of
 from abstain.confidence.fitted_score import doubles
 from abstain.evaluation import fit_score
-from abstain.evaluation.criterion import LIKELIHOOD
-from abstain.metrics.catalogue import PRIMARY
+from abstain.evaluation.score_selection import LIKELIHOOD
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 from abstain_bench.runs.methods.entry import FitData
 
-Fit: TypeAlias = Callable[[FitData], ScoreState]
+FitFunction: TypeAlias = Callable[[FitData], ScoreState]
 
 
 def fit_temperature(data: FitData) -> ScoreState:
-    """Fit the temperature of the softmax response on validation pictures by their likelihood."""
-    return fit_score("temperature", data.split("validation"), by=LIKELIHOOD)
+    """Fit the temperature of the softmax response on validation images by maximum likelihood."""
+    return fit_score("temperature", data.split("validation"), objective=LIKELIHOOD)
 
 
 def fit_pnorm(data: FitData) -> ScoreState:
-    """Choose the exponent of the p-norm on validation pictures."""
-    return fit_score("pnorm", data.split("validation"), metric=PRIMARY)
+    """Select the exponent of the p-norm on validation images."""
+    return fit_score("pnorm", data.split("validation"), metric=DEFAULT_METRIC)
 
 
 def fitted_on_train(
     kind: str, *, last_layer: bool = False, n_first: int | None = None, **options: Any
-) -> Fit:
-    """Return a function that fits a score of `FITTED` on the training pictures, or some of them."""
+) -> FitFunction:
+    """Return a function that fits a score of `FITTED` on all or the first training images."""
 
     def fit(data: FitData) -> ScoreState:
         train = data.split("train")
@@ -58,8 +58,8 @@ class LastLayerScore:
         return fit_score(self.name, predictions, last_layer=last_layer).score(predictions)
 
 
-def fitted_react_with_temperature(percentile: float) -> Fit:
-    """Return a function that fits ReAct on training pictures, its temperature on validation."""
+def fitted_react_with_temperature(percentile: float) -> FitFunction:
+    """Return a function that fits ReAct on training images and its temperature on validation."""
 
     def fit(data: FitData) -> ScoreState:
         train, validation = data.split("train"), data.split("validation")
@@ -71,7 +71,7 @@ def fitted_react_with_temperature(percentile: float) -> Fit:
         plain: Any = fit_score("react", train, **options)
         logits = logits_of(plain.shaped(doubles(validation)), plain.weight, plain.bias)
         rectified = Predictions(logits=logits, labels=validation.labels)
-        tempered: Any = fit_score("temperature", rectified, by=LIKELIHOOD)
+        tempered: Any = fit_score("temperature", rectified, objective=LIKELIHOOD)
         return fit_score("react", train, temperature=tempered.temperature, **options)
 
     return fit

@@ -1,20 +1,20 @@
-"""What a benchmark has to do, as plain records: a configuration, and the jobs that it makes.
+"""The specification of a benchmark: its configuration, and the jobs that it consists of.
 
-Nothing here needs torch to be read, so that what is done of a run can be told anywhere. Only a
-configuration that is new is looked up, which does: `default_config`, `read_config`, `changed`.
+Reading a specification does not require torch. New configurations (`default_config`, `read_config`,
+`update_config`) are checked, which loads torch if it is installed.
 """
 
 from abstain_bench.runs.recipe import Recipe as Recipe
 from abstain_bench.runs.specification.arms import Arm as Arm
 from abstain_bench.runs.specification.arms import Setting as Setting
-from abstain_bench.runs.specification.changes import changed as changed
+from abstain_bench.runs.specification.changes import update_config as update_config
 from abstain_bench.runs.specification.config import Config as Config
-from abstain_bench.runs.specification.jobs import Planned as Planned
+from abstain_bench.runs.specification.jobs import PlannedRun as PlannedRun
 from abstain_bench.runs.specification.jobs import Specification as Specification
 from abstain_bench.runs.specification.plain_values import from_plain as from_plain
 from abstain_bench.runs.specification.plain_values import from_run as from_run
-from abstain_bench.runs.specification.plain_values import plain as plain
-from abstain_bench.runs.specification.plain_values import tables_of as tables_of
+from abstain_bench.runs.specification.plain_values import to_plain as to_plain
+from abstain_bench.runs.specification.plain_values import to_toml_tables as to_toml_tables
 from abstain_bench.runs.specification.protocols import PROTOCOLS as PROTOCOLS
 from abstain_bench.runs.specification.sources import default_config as default_config
 from abstain_bench.runs.specification.sources import read_config as read_config
@@ -23,15 +23,15 @@ __all__ = [
     "PROTOCOLS",
     "Arm",
     "Config",
-    "Planned",
+    "PlannedRun",
     "Recipe",
     "Setting",
     "Specification",
-    "changed",
     "default_config",
     "from_plain",
     "from_run",
-    "plain",
     "read_config",
-    "tables_of",
+    "to_plain",
+    "to_toml_tables",
+    "update_config",
 ]

@@ -1,45 +1,46 @@
-"""`Budget`: what a benchmark would take, told before it is begun and without its data."""
+"""`Budget`: the estimated cost of a benchmark, before it is run and without its data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from abstain_bench.runs.jobs import Job
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.recipe import Recipe
+from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.specification.config import Config
-from abstain_bench.runs.specification.jobs import Specification
-from abstain_bench.runs.tasks.counts import PictureCounts
+from abstain_bench.runs.specification.jobs import Specification, stage_of
+from abstain_bench.runs.tasks.counts import ImageCounts
 
 __all__ = ["Budget", "BudgetRow", "NetworkSize", "budget_of"]
 
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """What a pass of a backbone over one picture costs.
+    """Cost of a forward pass of a backbone on one image.
 
     Attributes
     ----------
     side : int
-        Height and width of the picture that was counted.
+        Height and width of the image for which `products` was counted.
     products : int
-        Multiplications with a weight, each with its addition.
+        Number of multiply-add operations.
     parameters : int
-        Weights and biases.
+        Number of weights and biases.
     """
 
     side: int
     products: int
     parameters: int
 
-    def at(self, side: int) -> float:
-        """Return the products at another side: convolutions go with the area."""
+    def products_at(self, side: int) -> float:
+        """Return the products for another image side; they are proportional to the area."""
         return self.products * (side / self.side) ** 2
 
 
-#: By model, counted on the layers (`bench/tests/runs/test_budget.py`); attention included.
-NETWORKS: Final[Mapping[str, NetworkSize]] = MappingProxyType(
+#: Size of each model, attention included (`bench/tests/runs/test_budget.py` counts the layers).
+NETWORK_SIZES: Final[Mapping[str, NetworkSize]] = MappingProxyType(
     {
         "small-conv": NetworkSize(32, 2_506_752, 23_408),
         "tiny-conv": NetworkSize(32, 589_824, 4_776),
@@ -53,41 +54,41 @@ NETWORKS: Final[Mapping[str, NetworkSize]] = MappingProxyType(
         "preresnet-164": NetworkSize(32, 247_644_160, 1_700_688),
         "wrn-28-10": NetworkSize(32, 5_243_322_368, 36_472_784),
         "resnet50": NetworkSize(224, 4_087_136_256, 23_508_032),
-        # 12 blocks of 577 tokens of 768 at 384 x 384.
+        # 12 blocks with 577 tokens of width 768 for images of 384 x 384 pixels.
         "vit-b16": NetworkSize(384, 55_483_582_464, 86_090_496),
     }
 )
 
-#: What a GPU keeps up, in 10^12 operations a second, unless it is said.
+#: Default throughput of a GPU, in 10^12 operations per second.
 TERAFLOPS: Final = 10.0
-#: Passes that a step of a descent costs: one forward, and twice as much back.
-_STEP: Final = 3.0
-#: A product and its addition; bytes of a weight, of an entry of a score, and of a class score.
-_OPERATIONS: Final = 2
-_WEIGHT: Final = 4
-_ENTRY: Final = 8
-#: Of each picture beside the methods: label, place, two predictions.
-_ALWAYS: Final = 4
+#: Cost of an optimizer step in forward passes: one forward, and a backward pass that costs two.
+_PASSES_PER_STEP: Final = 3.0
+#: Operations per multiply-add; bytes of a weight or logit; bytes of a confidence score.
+_OPERATIONS_PER_PRODUCT: Final = 2
+_WEIGHT_BYTES: Final = 4
+_SCORE_BYTES: Final = 8
+#: Columns of a score file besides the methods: label, source index, two predictions.
+_N_OTHER_COLUMNS: Final = 4
 
 
 @dataclass(frozen=True)
 class BudgetRow:
-    """What the jobs of one stage, and of one arm, would take.
+    """Cost of the jobs of one stage and arm.
 
     Attributes
     ----------
     stage : str
         "train", "validate" or "test".
     arm : str
-        Of the networks.
+        The arm of the networks.
     jobs : int
-        How many, at most.
+        Maximum number of jobs.
     passes : float
-        Passes over a picture; a step of a descent counts three for each of its pictures.
+        Number of forward passes of one image; an optimizer step counts three per image.
     hours : float or None
-        On one GPU; None where it is not known what a pass costs.
+        Hours on one GPU; None if the size of the model is unknown.
     size : float
-        Bytes of the files that they leave.
+        Bytes of the files that the jobs write.
     """
 
     stage: str
@@ -100,48 +101,45 @@ class BudgetRow:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a benchmark would take.
+    """The estimated cost of a benchmark.
 
     Attributes
     ----------
     rows : tuple of BudgetRow
-        By stage and arm. Tests are those of all settings: only what is chosen is tested, which is
-        not known before.
-    counts : PictureCounts
-        The pictures it was worked out for.
+        Cost by stage and arm. Test jobs include all settings, because the selected settings are
+        not known in advance.
+    counts : ImageCounts
+        Numbers of images that the estimate assumes.
     teraflops : float
-        What the GPU is taken to keep up.
+        Assumed throughput of the GPU, in 10^12 operations per second.
     memory : float
-        Bytes that the pictures take in each process: those to learn from, and the largest
-        exposure.
+        Bytes of the images in each process: the training images and the largest exposure.
     """
 
     rows: tuple[BudgetRow, ...]
-    counts: PictureCounts
+    counts: ImageCounts
     teraflops: float
     memory: float
 
     @property
     def jobs(self) -> int:
-        """All jobs."""
+        """Total number of jobs."""
         return sum(row.jobs for row in self.rows)
 
     @property
     def hours(self) -> float | None:
-        """All hours; None where some are not known."""
-        known = [row.hours for row in self.rows if row.hours is not None]
-        return sum(known) if len(known) == len(self.rows) else None
+        """Total hours on one GPU; None if those of some rows are unknown."""
+        hours = [row.hours for row in self.rows if row.hours is not None]
+        return sum(hours) if len(hours) == len(self.rows) else None
 
     @property
     def size(self) -> float:
-        """Bytes of all files."""
+        """Total bytes of all files."""
         return sum(row.size for row in self.rows)
 
 
-def budget_of(config: Config, counts: PictureCounts, *, teraflops: float = TERAFLOPS) -> Budget:
-    """Work out the jobs of a configuration, the hours on one GPU, and the files they leave.
-
-    Answers: can I afford this benchmark?
+def budget_of(config: Config, counts: ImageCounts, *, teraflops: float = TERAFLOPS) -> Budget:
+    """Estimate the jobs of a configuration, the hours on one GPU and the size of the files.
 
     Examples
     --------
@@ -150,95 +148,98 @@ def budget_of(config: Config, counts: PictureCounts, *, teraflops: float = TERAF
     >>> from abstain_bench.runs.tasks.counts import published_counts
     >>> config = default_config("cifar10", protocol="fd-shifts")
     >>> counts = published_counts("cifar10", config.data, config.corruptions, config.severities)
-    >>> found = budget_of(config, counts)
-    >>> sum(row.jobs for row in found.rows if row.stage == "train")
+    >>> budget = budget_of(config, counts)
+    >>> sum(row.jobs for row in budget.rows if row.stage == "train")
     70
     """
     spec = Specification(config, tuple(counts.exposures))
-    # Only what is chosen is tested; nobody knows yet what that is.
-    every = {(one.run.arm, one.run.setting) for one in (*spec.networks, *spec.ensembles)}
-    both = (*spec.before_choice(), *spec.after_choice(every))
-    jobs = {job.stem: job for job in both}.values()
-    asked = _Costs(config, counts, teraflops)
-    rows: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    # The selected settings are not known yet, so the budget includes the test jobs of all settings.
+    settings = {(planned.run.arm, planned.run.setting) for planned in spec.all_runs}
+    all_jobs = [*spec.jobs_before_selection(), *spec.test_jobs(settings)]
+    jobs = {job.stem: job for job in all_jobs}.values()
+    costs = _JobCosts(config, counts, teraflops)
+    costs_by_row: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for job in jobs:
-        rows.setdefault(_place(job), []).append(asked.of(job))
-    listed = []
-    for (stage, arm), own in rows.items():
-        passes, size = (sum(column) for column in zip(*own, strict=True))
-        listed.append(BudgetRow(stage, arm, len(own), passes, asked.hours(passes), size))
+        costs_by_row.setdefault(_stage_and_arm(job), []).append(costs.passes_and_size(job))
+    rows = []
+    for (stage, arm), job_costs in costs_by_row.items():
+        passes = sum(passes for passes, _ in job_costs)
+        size = sum(size for _, size in job_costs)
+        rows.append(BudgetRow(stage, arm, len(job_costs), passes, costs.hours(passes), size))
     order = ("train", "validate", "test")
-    listed.sort(key=lambda row: order.index(row.stage))
-    largest = max(counts.exposures.values(), default=0)
-    memory = 3 * counts.side**2 * (counts.learned + largest)
-    return Budget(tuple(listed), counts, teraflops, float(memory))
+    rows.sort(key=lambda row: order.index(row.stage))
+    largest_exposure = max(counts.exposures.values(), default=0)
+    memory = 3 * counts.side**2 * (counts.train + largest_exposure)
+    return Budget(tuple(rows), counts, teraflops, float(memory))
 
 
-def _place(job: Job) -> tuple[str, str]:
-    """Return the stage and the arm of a job."""
-    name = job.name.removeprefix("ensemble-")
-    stage = name.partition("-")[0]
-    first = job if stage == "train" else job.needs[0]
-    while first.needs and "objective" not in first.spec:
-        first = first.needs[0]
-    if name != job.name:
-        return stage, "ensemble"
-    return stage, str(first.spec["objective"])
+def _stage_and_arm(job: Job) -> tuple[str, str]:
+    stage = stage_of(job)
+    if job.name.startswith(ENSEMBLE):
+        return stage, ENSEMBLE
+    training = job if stage == "train" else job.needs[0]
+    return stage, str(training.spec["objective"])
 
 
-class _Costs:
-    """Works out passes and bytes, job by job; a warm-up that several share counts once."""
+class _JobCosts:
+    """Computes the passes and bytes of jobs; a warm-up that several jobs share counts once."""
 
-    def __init__(self, config: Config, counts: PictureCounts, teraflops: float) -> None:
+    def __init__(self, config: Config, counts: ImageCounts, teraflops: float) -> None:
         self.config, self.counts, self.teraflops = config, counts, teraflops
-        self.network = NETWORKS.get(config.model)
-        self.starts: set[str] = set()
+        self.network = NETWORK_SIZES.get(config.model)
+        self.counted_warm_ups: set[str] = set()
 
-    def of(self, job: Job) -> tuple[float, float]:
-        """Return the passes of a job, and the bytes of its files."""
-        if "objective" in job.spec:
-            return self._trained(job)
-        keys = job.spec.get("exposures")
-        own = self.counts.chosen if keys is None else sum(self.counts.exposures.values())
-        size = own * self._bytes(job.spec["methods"])
-        if "samples" not in job.spec:
-            # Networks together: nothing is passed through any of them again.
+    def passes_and_size(self, job: Job) -> tuple[float, float]:
+        """Return the number of passes of a job, and the bytes of its files."""
+        if stage_of(job) == "train":
+            return self._training_passes_and_size(job)
+        is_test = "exposures" in job.spec
+        n_images = sum(self.counts.exposures.values()) if is_test else self.counts.validation
+        size = n_images * self._bytes_per_image(len(job.spec["methods"]))
+        if job.name.startswith(ENSEMBLE):
+            # Ensembles use the stored outputs of their networks.
             return 0.0, size
-        passes = own * (1 + job.spec["samples"])
+        passes = n_images * (1 + job.spec["samples"])
         methods = [METHODS[name] for name in job.spec["methods"]]
         if any("train" in method.fitted_splits for method in methods):
-            passes += self.counts.learned
-        if keys is not None and any("validation" in method.fitted_splits for method in methods):
-            passes += self.counts.chosen
-        return passes * (2 if self._twin(job.needs[0].spec) else 1), size
+            passes += self.counts.train
+        if is_test and any("validation" in method.fitted_splits for method in methods):
+            passes += self.counts.validation
+        return passes * self._n_backbones(job.needs[0]), size
 
     def hours(self, passes: float) -> float | None:
-        """Return the hours that passes take on one GPU."""
+        """Return the hours that passes take on one GPU; None if the model's size is unknown."""
         if self.network is None:
             return None
-        own = dict(self.config.variation or {})
-        side = self.config.side or own.get("side") or self.counts.side
-        return passes * _OPERATIONS * self.network.at(side) / (self.teraflops * 1e12) / 3600
+        variation = self.config.variation or {}
+        side = self.config.side or variation.get("side") or self.counts.side
+        operations = passes * _OPERATIONS_PER_PRODUCT * self.network.products_at(side)
+        return operations / (self.teraflops * 1e12) / 3600
 
-    def _trained(self, job: Job) -> tuple[float, float]:
-        recipe, stages = Recipe(**job.spec["recipe"]), dict(job.spec.get("stages", {}))
-        # Pictures of an epoch, or of a step where these are counted.
-        each = recipe.batch_size if recipe.steps else self.counts.learned
-        after = {"confidence": 1.0, "fine-tune": 1.0 + _STEP}
+    def _training_passes_and_size(self, job: Job) -> tuple[float, float]:
+        recipe, stage_lengths = Recipe(**job.spec["recipe"]), job.spec.get("stages", {})
+        # Lengths are in steps or in epochs.
+        images_per_unit = recipe.batch_size if recipe.steps else self.counts.train
         if job.needs:
-            passes = sum(after[name] * length * each for name, length in stages.items())
+            passes_by_stage = {"confidence": 1.0, "fine-tune": 1.0 + _PASSES_PER_STEP}
+            passes = sum(
+                passes_by_stage[name] * length * images_per_unit
+                for name, length in stage_lengths.items()
+            )
         else:
-            passes = _STEP * each * recipe.length
-            warm_up = _STEP * each * sum(stages.values())
-            passes += 0.0 if job.start in self.starts else warm_up
-            self.starts |= {job.start} - {""}
-        parameters = 0 if self.network is None else self.network.parameters
-        return passes, float(_WEIGHT * parameters * (2 if self._twin(job.spec) else 1))
+            passes = _PASSES_PER_STEP * images_per_unit * recipe.length
+            if job.warm_up_file not in self.counted_warm_ups:
+                passes += _PASSES_PER_STEP * images_per_unit * sum(stage_lengths.values())
+            if job.warm_up_file:
+                self.counted_warm_ups.add(job.warm_up_file)
+        n_parameters = 0 if self.network is None else self.network.parameters
+        return passes, float(_WEIGHT_BYTES * n_parameters * self._n_backbones(job))
 
-    def _twin(self, spec: Mapping[str, Any]) -> bool:
-        """Tell whether a network has a second backbone for its confidence."""
-        return "fine-tune" in spec.get("stages", {})
+    def _n_backbones(self, training: Job) -> int:
+        """Return 2 if a network has a second backbone for its confidence, otherwise 1."""
+        return 2 if "fine-tune" in training.spec.get("stages", {}) else 1
 
-    def _bytes(self, methods: Iterable[str]) -> float:
-        """Return the bytes that the scores of one picture take."""
-        return _ENTRY * (_ALWAYS + len(list(methods))) + _WEIGHT * self.counts.classes
+    def _bytes_per_image(self, n_methods: int) -> float:
+        """Return the bytes of one image in a score file."""
+        n_columns = _N_OTHER_COLUMNS + n_methods
+        return _SCORE_BYTES * n_columns + _WEIGHT_BYTES * self.counts.classes

@@ -1,94 +1,97 @@
-"""What a benchmark consists of, in plain records that refuse what cannot be.
+"""`Config`: a complete benchmark as a record, and the default arms and methods of a task.
 
-None of it needs torch. Whether the models and objectives that a record names are there, and take
-what they are given, `look_up` says: a run that is read back was looked up where it began.
+Nothing here requires torch. `check_config` looks up models and objectives; a configuration that is
+read from a manifest was checked when its run began.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
-from abstain._foundation.catalogue import spelled_as
-from abstain._foundation.extras import has
-from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
+from abstain._foundation.catalogue import match_spelling
+from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.records import (
+    DISTINCT,
+    DISTINCT_NONEMPTY,
+    NonBlankText,
+    between,
+    check_distinct,
+    check_unconverted,
+)
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.runs.methods import METHODS, Method, methods_of
 from abstain_bench.runs.recipe import Precision, Recipe
-from abstain_bench.runs.specification.arms import BEGINS_WITH, LATER, Arm, look_up_arm
+from abstain_bench.runs.specification.arms import INITIAL_OBJECTIVES, LATER_PHASES, Arm, check_arm
 from abstain_bench.runs.tasks import TASKS, Sizes, Task
 
 __all__ = ["Config"]
 
-#: Passes with dropout on.
-Samples = Annotated[int, between(0, 1000)]
-
-
-#: Fields that have another name in a file.
-_WRITTEN: Final = {"model": "model.name"}
+#: Number of forward passes with dropout.
+SampleCount = Annotated[int, between(0, 1000)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A whole benchmark.
+    """The configuration of a benchmark.
 
     Attributes
     ----------
     task : str
-        In `TASKS`: the pictures, and all that classifiers are exposed to.
+        Name in `TASKS`: the images, and the exposures that the classifiers are tested on.
     arms : tuple of Arm
-        What is trained.
+        Training objectives with their settings.
     seeds : tuple of int
-        Of the networks; every arm and setting is trained with each.
+        Seeds of the networks; every setting of every arm is trained with each seed.
     model : str
-        In `MODELS`.
+        Name in `MODELS`.
     methods : tuple of str
-        In `METHODS`; those whose objective no arm has are refused.
+        Names in `METHODS`. An arm must have the objective of each method.
     metrics : tuple of str
-        What is reported, in `abstain.metrics.METRICS`. For each of them and each method the
-        setting is chosen that is best on validation data.
+        Reported metrics, names in `abstain.metrics.METRICS`. For each metric and method, validation
+        data select the best setting.
     samples : int
-        Passes with dropout on: 0, or at least 2.
+        Number of forward passes with dropout: 0, or at least 2.
     corruptions : tuple of str
-        Which corruptions the classifiers are exposed to; empty for none.
+        Corruptions of the corruption shift; empty for none.
     severities : tuple of int
-        Of the corruptions, 1 to 5.
+        Severities of the corruptions, 1 to 5.
     folder : str
-        Where the files of the data set are; no part of what a job depends on.
+        Folder with the files of the data set. It is not part of the keys of jobs.
     precision : {"32-true", "16-mixed", "bf16-mixed"}
-        Of training; what a trained network says is computed in float32.
+        Precision of training. The outputs of trained networks are computed in float32.
     data : Sizes, optional
-        How much of the files of the data set is taken; by default as the task does.
+        Number and size of the images taken from the files; by default those of the task.
     variation : mapping, optional
-        How pictures to learn from are changed, with its name; by default as the task says.
+        Augmentation of the training images, with its name; by default that of the task.
     weights : str
-        A file of trained weights that all networks begin with; empty where they are drawn. What
-        is in it is part of what a job depends on, and not where it is.
+        File with initial weights of all networks; empty for random initialization. Keys of jobs
+        contain a hash of the file and not its path.
     side : int
-        Height and width that pictures are scaled to before the model sees them; 0 for theirs.
+        Height and width to which images are resized before the model; 0 for their own size.
 
     Raises
     ------
     InputError
-        A number out of its range, a value that is there twice, or an arm that is.
+        If a number is out of range, or a value or an arm occurs twice.
     """
 
-    task: Word
-    arms: Annotated[tuple[Arm, ...], ONCE]
-    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], ONCE]
-    model: Word
-    methods: Annotated[tuple[Word, ...], ONCE]
-    metrics: Annotated[tuple[Word, ...], ONCE] = (
+    task: NonBlankText
+    arms: Annotated[tuple[Arm, ...], DISTINCT_NONEMPTY]
+    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], DISTINCT_NONEMPTY]
+    model: NonBlankText
+    methods: Annotated[tuple[NonBlankText, ...], DISTINCT_NONEMPTY]
+    metrics: Annotated[tuple[NonBlankText, ...], DISTINCT_NONEMPTY] = (
         "augrc",
         "aurc",
         "failure_auroc",
         "accuracy",
         "ece",
     )
-    samples: Samples = 10
-    corruptions: Annotated[tuple[Word, ...], ONCE_OR_NONE] = tuple(CORRUPTIONS)
-    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], ONCE_OR_NONE] = tuple(
+    samples: SampleCount = 10
+    corruptions: Annotated[tuple[NonBlankText, ...], DISTINCT] = tuple(CORRUPTIONS)
+    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], DISTINCT] = tuple(
         range(1, SEVERITIES + 1)
     )
     folder: str = ""
@@ -99,79 +102,82 @@ class Config:
     side: Annotated[int, between(0, 4096)] = 0
 
     def __post_init__(self) -> None:
-        within = ("weights", "side")
-        hold(self, lambda name: f"model.{name}" if name in within else _WRITTEN.get(name, name))
-        methods = tuple(spelled_as(name, METHODS) for name in self.methods)
-        once(methods, "`methods`")
+        keys_in_files = {"model": "model.name", "weights": "model.weights", "side": "model.side"}
+        check_unconverted(self, lambda name: keys_in_files.get(name, name))
+        methods = tuple(match_spelling(name, METHODS) for name in self.methods)
+        check_distinct(methods, "`methods`")
         object.__setattr__(self, "methods", methods)
-        once([arm.name for arm in self.arms], "the names of `arms`")
-        once([arm.kind for arm in self.arms], "the objectives of `arms`")
+        check_distinct([arm.name for arm in self.arms], "the names of `arms`")
+        check_distinct([arm.objective for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:
             raise InputError("`samples` must be 0 or at least 2; got 1")
 
     def methods_of(self, arm: Arm) -> tuple[Method, ...]:
-        """Return the methods that score the networks of an arm, but for those of ensembles."""
+        """Return the methods that score single networks of an arm."""
         return tuple(
             method
-            for method in self._known
-            if method.objective == arm.kind and "ensemble" not in method.needs
+            for method in self._available_methods
+            if method.objective == arm.objective and "ensemble" not in method.needs
         )
 
     @property
     def ensemble_methods(self) -> tuple[Method, ...]:
-        """The methods that score the networks of all seeds together."""
-        return tuple(method for method in self._known if "ensemble" in method.needs)
+        """The methods that score the ensembles of the networks of all seeds."""
+        return tuple(method for method in self._available_methods if "ensemble" in method.needs)
 
     @property
-    def _known(self) -> list[Method]:
-        # A run that is read back may name a method of its own program.
+    def _available_methods(self) -> list[Method]:
+        # A stored run may name methods that only the program that wrote it has.
         return [METHODS[name] for name in self.methods if name in METHODS]
 
 
-def look_up(config: Config) -> None:
-    """Refuse names that are in no catalogue, and arms that cannot be trained.
+def check_config(config: Config) -> None:
+    """Raise an error for unknown names, and for arms that cannot be trained.
 
-    Without torch nothing is run: models and objectives are then taken as they are named.
+    Without torch, models and objectives are not checked.
     """
     task = TASKS[config.task]
     if config.data is not None and not task.needs_folder:
         raise InputError(
-            f"[data] is of tasks whose pictures are files; those of {task.name!r} come with it"
+            f"[data] is valid only for tasks with image files; the images of {task.name!r} are "
+            "part of the package"
         )
-    for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
-        for given in getattr(config, name):
-            _ = catalogue[given]
-    kinds = {arm.kind for arm in config.arms}
-    for given in config.methods:
-        wanted = METHODS[given].objective
-        if wanted not in kinds:
+    for name in config.metrics:
+        _ = METRICS[name]
+    for name in config.corruptions:
+        _ = CORRUPTIONS[name]
+    objectives = {arm.objective for arm in config.arms}
+    for name in config.methods:
+        required_objective = METHODS[name].objective
+        if required_objective not in objectives:
             raise InputError(
-                f"the method {given!r} scores networks trained by {wanted!r}, and no arm is"
+                f"the method {name!r} scores networks trained with {required_objective!r}, and no "
+                "arm has this objective"
             )
-    if has("torch"):
+    if is_installed("torch"):
         from abstain_bench.networks import MODELS
         from abstain_bench.runs.training.variations import variation_of
 
         _ = MODELS[config.model]
         variation_of(dict(config.variation or {}))
         for arm in config.arms:
-            look_up_arm(arm)
+            check_arm(arm)
 
 
-# --------------------------------------------------------------------- where nobody asks otherwise
-#: How many networks of each setting.
-SEEDS: Final = 5
+# ------------------------------------------------------------------------------------ defaults
+#: Number of networks per setting.
+N_SEEDS: Final = 5
 
-#: What networks are trained by; an arm has the name of its objective. Each tries no dropout and
-#: that of the task, DeepGamblers also the rewards of the task (Jaeger et al. 2023, appendix E).
-_KINDS: Final = ("cross-entropy", "confidnet", "devries", "deep-gamblers")
+#: Training objectives; each gives its name to an arm. The dropout rates are 0 and that of the task;
+#: DeepGamblers also tries the rewards of the task (Jaeger et al. 2023, appendix E).
+_OBJECTIVES: Final = ("cross-entropy", "confidnet", "devries", "deep-gamblers")
 
-#: By task and arm: fields of `Arm` that are otherwise, and fields of the recipe under "recipe".
-#: They were chosen on validation data.
-_OTHERWISE: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+#: Deviating fields of an arm, and of its recipe, by task and arm. They were selected on validation
+#: data.
+_TASK_OVERRIDES: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "glyphs": {
         "confidnet": {"options": {"learning_rate": 1e-3}},
-        # Hints cost the classifier time; it takes longer to learn as much.
+        # Hints slow the training of the classifier down, so it takes more epochs.
         "devries": {"recipe": {"epochs": 24}, "options": {"budget": 0.1}},
     },
     "digits": {
@@ -180,31 +186,43 @@ _OTHERWISE: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 }
 
 
-def default_arms(task: Task, recipe: Recipe, kinds: Sequence[str] = _KINDS) -> tuple[Arm, ...]:
-    """Return what is trained for a task, with this recipe."""
-    return tuple(_default_arm(kind, task, recipe) for kind in kinds)
+def default_arms(
+    task: Task, recipe: Recipe, objectives: Sequence[str] = _OBJECTIVES
+) -> tuple[Arm, ...]:
+    """Return one arm per objective with the settings of a task and a recipe."""
+    return tuple(_default_arm(objective, task, recipe) for objective in objectives)
 
 
-def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) -> tuple[str, ...]:
-    """Return every method that has its objective, its passes, or its networks to put together."""
+def default_methods(
+    objectives: Iterable[str], samples: int, seeds: Sequence[int]
+) -> tuple[str, ...]:
+    """Return all methods whose objective, dropout passes and ensembles are available."""
     lacking = set() if samples else {"samples"}
     if len(seeds) < 2:
         lacking.add("ensemble")
-    return tuple(method.name for method in methods_of(kinds, lacking=lacking))
+    return tuple(method.name for method in methods_of(objectives, missing=lacking))
 
 
-def scaled(stages: Mapping[str, int], factor: float) -> dict[str, int]:
-    """Return stages so many times as long, one epoch each at least."""
-    return {name: max(1, round(own * factor)) for name, own in stages.items()}
+def scale_stages(stages: Mapping[str, int], factor: float) -> dict[str, int]:
+    """Multiply the lengths of stages by a factor; each is at least 1."""
+    return {name: max(1, round(length * factor)) for name, length in stages.items()}
 
 
-def _default_arm(kind: str, task: Task, recipe: Recipe) -> Arm:
-    own = dict(_OTHERWISE.get(task.name, {}).get(kind, {}))
-    recipe = replace(recipe, **own.pop("recipe", {}))
-    grid = {"reward": task.rewards} if kind == "deep-gamblers" else {}
-    if kind in BEGINS_WITH:
-        # Its classifier is that of the other, and the branch comes on top.
-        branch = {k: n for k, n in zip(LATER[kind], task.branch, strict=True) if n}
-        own["stages"] = scaled(branch, recipe.epochs / task.recipe.epochs)
-    rates = tuple(dict.fromkeys((0.0, task.dropout)))
-    return Arm(kind, kind, recipe, **({"dropout": rates, "grid": grid} | own))
+def _default_arm(objective: str, task: Task, recipe: Recipe) -> Arm:
+    overrides = _TASK_OVERRIDES.get(task.name, {}).get(objective, {})
+    recipe = replace(recipe, **overrides.get("recipe", {}))
+    stage_lengths: dict[str, int] = {}
+    if objective in INITIAL_OBJECTIVES:
+        # The classifier is that of another arm; the confidence branch is trained in addition.
+        lengths = zip(LATER_PHASES[objective], task.branch, strict=True)
+        nonzero_lengths = {phase: length for phase, length in lengths if length}
+        stage_lengths = scale_stages(nonzero_lengths, recipe.epochs / task.recipe.epochs)
+    return Arm(
+        objective,
+        objective,
+        recipe,
+        dropout=tuple(dict.fromkeys((0.0, task.dropout))),
+        options=overrides.get("options", {}),
+        option_grid={"reward": task.rewards} if objective == "deep-gamblers" else {},
+        stage_lengths=stage_lengths,
+    )

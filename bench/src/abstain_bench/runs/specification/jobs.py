@@ -1,53 +1,62 @@
-"""`Specification`: which jobs a benchmark has, and what each depends on.
+"""`Specification`: the jobs of a benchmark, and everything that each job depends on.
 
-``train`` trains one network; one whose objective begins with the whole training of a plain
-classifier starts from the network of that job. ``validate`` scores the validation pictures with
-it, by every method; settings are chosen from that. ``test`` scores the exposures, by networks that
-were chosen. ``ensemble-validate`` and ``ensemble-test`` put the networks of all seeds together.
+- ``train`` trains one network. If its objective begins with the training of a plain classifier, it
+  starts from the network of that job.
+- ``validate`` scores the validation images with this network, by every method. The scores select
+  the settings.
+- ``test`` scores the exposures, for selected settings only.
+- ``ensemble-validate`` and ``ensemble-test`` score the mean predictions of the networks of all
+  seeds.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from abstain_bench.runs.jobs import Job, Outcome
-from abstain_bench.runs.specification.arms import BEGINS_WITH, ENSEMBLE, Arm, Setting, short
+from abstain_bench.runs.specification.arms import (
+    ENSEMBLE,
+    INITIAL_OBJECTIVES,
+    Arm,
+    Setting,
+    format_value,
+)
 from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import JOBS, Run, StoredRun
 from abstain_bench.runs.tasks import TASKS
 
-__all__ = ["Planned", "Specification"]
+__all__ = ["PlannedRun", "Specification"]
 
-#: Raised where the outcome of training, or of scoring, changes for the same specification.
-TRAINED: Final = 1
-SCORED: Final = 3
+#: Part of the keys of jobs. Increase it when training or scoring changes for equal specifications.
+TRAINING_VERSION: Final = 1
+SCORING_VERSION: Final = 3
 
-#: Where the files of scores are, and what trainings begin with alike, by their endings.
-SCORES: Final = ".npz"
-START: Final = ".start"
+#: Suffixes of score files, and of files with a shared warm-up.
+SCORES_SUFFIX: Final = ".npz"
+WARM_UP_SUFFIX: Final = ".start"
 
 
 def stage_of(job: Job) -> str:
-    """Return "train", "validate" or "test": of one network, or of those of all seeds."""
-    return stage_named(job.name)
+    """Return the stage of a job: "train", "validate" or "test"."""
+    return stage_of_name(job.name)
 
 
-def stage_named(name: str) -> str:
-    """Return the stage of the job of a name."""
+def stage_of_name(name: str) -> str:
+    """Return the stage of the job with this name; ensembles have the same stages."""
     return name.removeprefix(f"{ENSEMBLE}-").partition("-")[0]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One network, or the networks of all seeds of a setting, and the jobs about it.
+class PlannedRun:
+    """A network or an ensemble, and the jobs that score it.
 
     Attributes
     ----------
     run : Run
-        What it is called.
+        Name, arm, setting and seed.
     validate, test : Job
-        The jobs that score it.
+        The jobs that score it on validation data and on the exposures.
     """
 
     run: Run
@@ -57,216 +66,257 @@ class Planned:
 
 @dataclass(frozen=True)
 class Specification:
-    """What a benchmark has to do: its configuration and what else its jobs depend on.
+    """The configuration of a benchmark, and the other inputs that its jobs depend on.
 
     Attributes
     ----------
     config : Config
-        What was asked for.
+        The configuration.
     exposures : tuple of str
-        The keys of what is tested.
+        Keys of the tested exposures.
     device : str
-        The kind of device that computes: its arithmetic is part of the outcome.
-    pictures : str
-        A hash of the pictures that are learned from; empty for those that come with the package.
-    files : str
-        A hash of the names and sizes of the files of a folder; empty where there is none.
+        Kind of the device, because its arithmetic affects the results.
+    images_digest : str
+        Hash of the training and validation images; empty for images that the package contains.
+    files_digest : str
+        Hash of the names and sizes of the files of the data set; empty if there is no folder.
     variation : mapping, optional
-        How the task changes its pictures; by default as its entry says.
-    weights : str
-        A hash of the weights that networks begin with; empty where they are drawn.
+        Augmentation of the task; by default that of its entry in `TASKS`.
+    weights_digest : str
+        Hash of the file with initial weights; empty for random initialization.
     """
 
     config: Config
     exposures: tuple[str, ...]
     device: str = "cpu"
-    pictures: str = ""
-    files: str = ""
+    images_digest: str = ""
+    files_digest: str = ""
     variation: Mapping[str, Any] | None = None
-    weights: str = ""
+    weights_digest: str = ""
 
     @cached_property
-    def networks(self) -> tuple[Planned, ...]:
-        """All networks; those of one seed before those of the next, so that results come early."""
+    def networks(self) -> tuple[PlannedRun, ...]:
+        """All networks, ordered by seed, so that complete results of a seed are available early."""
         return tuple(
-            self._network(arm, setting, seed)
+            self._plan_run(arm, setting, seed)
             for seed in self.config.seeds
             for arm in self.config.arms
             for setting in arm.settings
         )
 
     @cached_property
-    def ensembles(self) -> tuple[Planned, ...]:
-        """What the networks of all seeds make together, by setting and seed: the same in each."""
-        methods = [method.name for method in self.config.ensemble_methods]
+    def ensembles(self) -> tuple[PlannedRun, ...]:
+        """The ensembles of the networks of all seeds, by setting and seed.
+
+        The scores of an ensemble do not depend on the seed, but it has a run for each seed.
+        """
+        methods = self.config.ensemble_methods
         if len(self.config.seeds) < 2 or not methods:
             return ()
-        kinds = {method.objective for method in self.config.ensemble_methods}
-        plain = [arm for arm in self.config.arms if arm.kind in kinds]
-        return tuple(
-            planned
-            for arm in plain
-            for setting in arm.settings
-            for planned in self._all(setting, arm)
-        )
-
-    def before_choice(self) -> list[Job]:
-        """Return the jobs that have to be done before settings can be chosen, each once.
-
-        A branch on a trained classifier is short. At the end of a seed, so that of several
-        processes none has long to wait for the last whole training.
-        """
-        jobs = [
-            job
-            for one in self._by_seed(lambda one: any(first.needs for first in one.validate.needs))
-            for first in one.validate.needs
-            for job in (*first.needs, first, one.validate)
-        ]
-        jobs += [one.validate for one in self.ensembles]
-        return list({job.stem: job for job in jobs}.values())
-
-    def after_choice(self, chosen: Iterable[tuple[str, str]]) -> list[Job]:
-        """Return the jobs that test what some method chose, as (arm, setting), ensembles last.
-
-        An ensemble needs its members tested. What makes no passes with dropout is short, and comes
-        at the end of a seed.
-        """
-        wanted = set(chosen)
-        together = [one for one in self.ensembles if (ENSEMBLE, one.run.setting) in wanted]
-        members = {job.key for one in together for job in one.test.needs}
-        tests = [
-            one.test
-            for one in self._by_seed(lambda one: not one.test.spec["samples"])
-            if (one.run.arm, one.run.setting) in wanted or one.test.key in members
-        ]
-        return [*tests, *(one.test for one in together)]
-
-    def kept(self, ended: Callable[[Job], Outcome | None]) -> list[StoredRun]:
-        """Return the networks that were validated, with the files that are there of each.
-
-        `ended` says how a job ended; None for one that is not done.
-        """
-        found = []
-        for one in (*self.networks, *self.ensembles):
-            validated, tested = ended(one.validate), ended(one.test)
-            if validated is not None:
-                files = (_file(one.validate), _file(one.test) if tested is not None else "")
-                found.append(StoredRun(one.run, *files, validated.facts["validated"]))
-        return found
-
-    def _by_seed(self, is_short: Callable[[Planned], bool]) -> list[Planned]:
-        """Return the networks, those of one seed before those of the next, in each the short last.
-
-        Results come early like this.
-        """
-        place = self.config.seeds.index
-        return sorted(self.networks, key=lambda one: (place(one.run.seed), is_short(one)))
-
-    def _network(self, arm: Arm, setting: Setting, seed: int) -> Planned:
-        name = f"{arm.name}-{setting.label}-seed{seed}"
-        first = self._first(arm, setting, seed)
-        known = self.config.methods_of(arm)
-        methods = [method.name for method in known]
-        # Without dropout all passes would be alike, and many methods look at none.
-        looked_at = any("samples" in method.needs for method in known)
-        samples = self.config.samples if setting.dropout and looked_at else 0
-        spec = {"version": SCORED, "methods": methods, "samples": samples}
-        validate = Job(f"validate-{name}", {**spec, "metrics": list(self.config.metrics)}, (first,))
-        test = Job(f"test-{name}", {**spec, **self._tested}, (first,))
-        run = Run(name, arm.name, setting.label, seed, self.config.model)
-        return Planned(run, validate, test)
-
-    def _first(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains a network, after the classifier that it begins with."""
-        spec = self._training(arm, setting, seed)
-        name = f"{arm.name}-{setting.label}-seed{seed}"
-        if arm.kind in BEGINS_WITH:
-            return Job(f"train-{name}", spec, (self._classifier(arm, setting, seed),))
-        if arm.kind in BEGINS_WITH.values():
-            # It has one name, whichever arms use it.
-            name = _classifier_name(arm.kind, setting, seed)
-        return Job(f"train-{name}", spec, start=self._start(arm, setting, seed))
-
-    def _start(self, arm: Arm, setting: Setting, seed: int) -> str:
-        """Return the file of a warm-up that several settings have alike; empty where none do."""
-        own = arm.warm_up(setting)
-        if own is None or [arm.warm_up(one) for one in arm.settings].count(own) < 2:
-            return ""
-        name = f"start-{_classifier_name(arm.name, own, seed)}"
-        return f"{Job(name, self._training(arm, own, seed)).stem}{START}"
-
-    def _classifier(self, arm: Arm, setting: Setting, seed: int) -> Job:
-        """Return the job that trains what a network begins with: one for all that need it alike."""
-        kind = BEGINS_WITH[arm.kind]
-        plain = Arm(kind, kind, arm.recipe_of(setting).lasting(arm.classifier_length(setting)))
-        spec = self._training(plain, Setting(setting.dropout), seed)
-        others = [one for one in self.config.arms if one.kind == kind]
-        # The arm of that kind has a name for it, if it trains one like that.
-        named = next(
-            (own for one in others for own in one.settings if one.recipe_of(own) == plain.recipe),
-            None if others else setting,
-        )
-        tried = setting.recipe if named is None else named.recipe
-        own = f"{arm.name}-classifier" if named is None else kind
-        name = _classifier_name(own, Setting(setting.dropout, recipe=tried), seed)
-        return Job(f"train-{name}", spec)
+        objectives = {method.objective for method in methods}
+        ensembles: list[PlannedRun] = []
+        for arm in self.config.arms:
+            if arm.objective in objectives:
+                for setting in arm.settings:
+                    ensembles += self._plan_ensemble_runs(arm, setting)
+        return tuple(ensembles)
 
     @property
-    def _tested(self) -> dict[str, object]:
-        spec: dict[str, object] = {"exposures": list(self.exposures)}
-        return spec | ({"files": self.files} if self.files else {})
+    def all_runs(self) -> tuple[PlannedRun, ...]:
+        """All networks and ensembles."""
+        return (*self.networks, *self.ensembles)
 
-    def _training(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
-        asked = self.config.variation if self.variation is None else self.variation
-        own = TASKS[self.config.task].variation if asked is None else asked
+    def jobs_before_selection(self) -> list[Job]:
+        """Return the jobs that must end before settings can be selected, each once.
+
+        Confidence branches on trained classifiers are short. They come last within a seed, so that
+        parallel processes finish at about the same time.
+        """
+
+        def has_short_training(planned: PlannedRun) -> bool:
+            return any(training.needs for training in planned.validate.needs)
+
+        jobs = []
+        for planned in self._runs_by_seed(has_short_training):
+            for training in planned.validate.needs:
+                jobs += [*training.needs, training]
+            jobs.append(planned.validate)
+        jobs += [ensemble.validate for ensemble in self.ensembles]
+        return list({job.stem: job for job in jobs}.values())
+
+    def test_jobs(self, selected: Iterable[tuple[str, str]]) -> list[Job]:
+        """Return the jobs that test the selected pairs (arm, setting), ensembles last.
+
+        The members of a selected ensemble are tested too. Tests without dropout passes are short
+        and come last within a seed.
+        """
+        selected = set(selected)
+        ensembles = [e for e in self.ensembles if (ENSEMBLE, e.run.setting) in selected]
+        member_keys = {job.key for ensemble in ensembles for job in ensemble.test.needs}
+        tests = [
+            planned.test
+            for planned in self._runs_by_seed(lambda planned: not planned.test.spec["samples"])
+            if (planned.run.arm, planned.run.setting) in selected or planned.test.key in member_keys
+        ]
+        return [*tests, *(ensemble.test for ensemble in ensembles)]
+
+    def stored_runs(self, outcome_of: Callable[[Job], Outcome | None]) -> list[StoredRun]:
+        """Return the validated networks and ensembles, with their existing files.
+
+        `outcome_of` returns the outcome of a job, None for a job that is not done.
+        """
+        stored = []
+        for planned in self.all_runs:
+            validated = outcome_of(planned.validate)
+            if validated is None:
+                continue
+            is_tested = outcome_of(planned.test) is not None
+            stored.append(
+                StoredRun(
+                    planned.run,
+                    _scores_file(planned.validate),
+                    _scores_file(planned.test) if is_tested else "",
+                    validated.facts["validated"],
+                )
+            )
+        return stored
+
+    def _runs_by_seed(self, is_short: Callable[[PlannedRun], bool]) -> list[PlannedRun]:
+        """Return the networks ordered by seed; within a seed, those with short jobs last."""
+        seed_position = {seed: i for i, seed in enumerate(self.config.seeds)}
+        return sorted(self.networks, key=lambda p: (seed_position[p.run.seed], is_short(p)))
+
+    def _plan_run(self, arm: Arm, setting: Setting, seed: int) -> PlannedRun:
+        name = f"{arm.name}-{setting.label}-seed{seed}"
+        training = self._training_job(arm, setting, seed)
+        methods = self.config.methods_of(arm)
+        # Without dropout all passes are equal.
+        needs_samples = any("samples" in method.needs for method in methods)
+        samples = self.config.samples if setting.dropout and needs_samples else 0
+        spec = {
+            "version": SCORING_VERSION,
+            "methods": [method.name for method in methods],
+            "samples": samples,
+        }
+        metrics = list(self.config.metrics)
+        validate = Job(f"validate-{name}", {**spec, "metrics": metrics}, (training,))
+        test = Job(f"test-{name}", {**spec, **self._test_fields}, (training,))
+        run = Run(name, arm.name, setting.label, seed, self.config.model)
+        return PlannedRun(run, validate, test)
+
+    def _training_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
+        """Return the job that trains a network, after the classifier that it begins with."""
+        spec = self._training_spec(arm, setting, seed)
+        name = f"{arm.name}-{setting.label}-seed{seed}"
+        if arm.objective in INITIAL_OBJECTIVES:
+            return Job(f"train-{name}", spec, (self._classifier_job(arm, setting, seed),))
+        if arm.objective in INITIAL_OBJECTIVES.values():
+            # The name does not depend on the arms that use the classifier.
+            name = _classifier_name(arm.objective, setting, seed)
+        warm_up_file = self._warm_up_file(arm, setting, seed)
+        return Job(f"train-{name}", spec, warm_up_file=warm_up_file)
+
+    def _warm_up_file(self, arm: Arm, setting: Setting, seed: int) -> str:
+        """Return the file of a warm-up that several settings share; empty if none do."""
+        warm_up = arm.warm_up_setting(setting)
+        warm_ups = [arm.warm_up_setting(other) for other in arm.settings]
+        if warm_up is None or warm_ups.count(warm_up) < 2:
+            return ""
+        name = f"start-{_classifier_name(arm.name, warm_up, seed)}"
+        return f"{Job(name, self._training_spec(arm, warm_up, seed)).stem}{WARM_UP_SUFFIX}"
+
+    def _classifier_job(self, arm: Arm, setting: Setting, seed: int) -> Job:
+        """Return the job that trains the classifier that a network begins with.
+
+        All networks with the same initial classifier share the job. If the arm of the classifier's
+        objective trains the same network, the job has the name that this arm uses.
+        """
+        objective = INITIAL_OBJECTIVES[arm.objective]
+        recipe = arm.recipe_of(setting).with_length(arm.classifier_length(setting))
+        spec = self._training_spec(
+            Arm(objective, objective, recipe), Setting(setting.dropout), seed
+        )
+        classifier_arms = [other for other in self.config.arms if other.objective == objective]
+        matching_settings = [
+            candidate
+            for other in classifier_arms
+            for candidate in other.settings
+            if other.recipe_of(candidate) == recipe
+        ]
+        if matching_settings:
+            name, recipe_changes = objective, matching_settings[0].recipe_changes
+        else:
+            name = f"{arm.name}-classifier" if classifier_arms else objective
+            recipe_changes = setting.recipe_changes
+        named_setting = Setting(setting.dropout, recipe_changes=recipe_changes)
+        return Job(f"train-{_classifier_name(name, named_setting, seed)}", spec)
+
+    @property
+    def _test_fields(self) -> dict[str, object]:
+        spec: dict[str, object] = {"exposures": list(self.exposures)}
+        return spec | ({"files": self.files_digest} if self.files_digest else {})
+
+    def _training_spec(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
+        variation = self.config.variation if self.variation is None else self.variation
+        if variation is None:
+            variation = TASKS[self.config.task].variation
         spec: dict[str, object] = {
-            "version": TRAINED,
+            "version": TRAINING_VERSION,
             "task": self.config.task,
-            "variation": dict(own),
+            "variation": dict(variation),
             "model": self.config.model,
             "dropout": setting.dropout,
-            "objective": arm.kind,
+            "objective": arm.objective,
             "options": dict(setting.options),
-            "recipe": arm.recipe_of(setting).said(),
+            "recipe": arm.recipe_of(setting).to_dict(),
             "precision": self.config.precision,
             "seed": seed,
             "device": self.device,
         }
         data = self.config.data
-        more = {
-            "stages": dict(arm.stages),
-            "pictures": self.pictures,
-            "data": None if data is None else data.said(),
-            "weights": self.weights,
+        optional_fields = {
+            "stages": dict(arm.stage_lengths),
+            "pictures": self.images_digest,
+            "data": None if data is None else data.to_dict(),
+            "weights": self.weights_digest,
             "side": self.config.side,
         }
-        return spec | {name: value for name, value in more.items() if value}
+        return spec | {name: field for name, field in optional_fields.items() if field}
 
-    def _all(self, setting: Setting, arm: Arm) -> Iterator[Planned]:
+    def _plan_ensemble_runs(self, arm: Arm, setting: Setting) -> list[PlannedRun]:
+        """Return the ensemble of the networks of a setting, once for each seed."""
         label = setting.label
-        own = [one for one in self.networks if (one.run.arm, one.run.setting) == (arm.name, label)]
+        members = [
+            network
+            for network in self.networks
+            if (network.run.arm, network.run.setting) == (arm.name, label)
+        ]
         methods = [method.name for method in self.config.ensemble_methods]
-        spec = {"version": SCORED, "methods": methods}
+        spec = {"version": SCORING_VERSION, "methods": methods}
         validate = Job(
             f"ensemble-validate-{label}",
             {**spec, "metrics": list(self.config.metrics)},
-            tuple(one.validate for one in own),
+            tuple(member.validate for member in members),
         )
         test = Job(
             f"ensemble-test-{label}",
-            {**spec, **self._tested},
-            tuple(one.test for one in own),
+            {**spec, **self._test_fields},
+            tuple(member.test for member in members),
         )
-        for one in own:
-            name = f"{ENSEMBLE}-{label}-seed{one.run.seed}"
-            run = Run(name, ENSEMBLE, label, one.run.seed, self.config.model)
-            yield Planned(run, validate, test)
+        model = self.config.model
+        return [
+            PlannedRun(
+                Run(f"{ENSEMBLE}-{label}-seed{seed}", ENSEMBLE, label, seed, model), validate, test
+            )
+            for seed in (member.run.seed for member in members)
+        ]
 
 
-def _classifier_name(kind: str, setting: Setting, seed: int) -> str:
-    tried = "".join(f"-recipe.{name}{short(value)}" for name, value in setting.recipe.items())
-    return f"{kind}-dropout{short(setting.dropout)}{tried}-seed{seed}"
+def _classifier_name(name: str, setting: Setting, seed: int) -> str:
+    changes = setting.recipe_changes.items()
+    recipe = "".join(f"-recipe.{field}{format_value(value)}" for field, value in changes)
+    return f"{name}-dropout{format_value(setting.dropout)}{recipe}-seed{seed}"
 
 
-def _file(job: Job) -> str:
-    return f"{JOBS}/{job.stem}{SCORES}"
+def _scores_file(job: Job) -> str:
+    return f"{JOBS}/{job.stem}{SCORES_SUFFIX}"

@@ -1,7 +1,7 @@
-"""A configuration as plain values and as the tables of TOML, and back.
+"""Conversion of configurations to plain values and TOML tables, and back.
 
-A manifest has the fields of a configuration beside each other, TOML has them in tables; one is
-made into the other, so there is one reader.
+A manifest stores the fields of a configuration as one mapping; a TOML file has them in tables.
+Tables are converted to the mapping, so that one function reads both.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,47 +9,56 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
-from abstain._foundation.extras import has
-from abstain._foundation.records import Word, value
-from abstain._foundation.toml import refuse_unknown, table
+from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.records import NonBlankText, check_value
+from abstain._foundation.toml import check_field_names, get_table
 from abstain.errors import InputError
 from abstain_bench.runs.recipe import Recipe
-from abstain_bench.runs.specification.arms import Arm, look_up_arm
+from abstain_bench.runs.specification.arms import Arm, check_arm
 from abstain_bench.runs.specification.changes import (
-    folder_of,
-    seeds_of,
-    trained_for,
-    tuple_of,
+    arms_for_methods,
+    as_tuple,
+    expand_folder,
+    parse_seeds,
 )
 from abstain_bench.runs.specification.config import (
-    SEEDS,
+    N_SEEDS,
     Config,
-    Samples,
+    SampleCount,
+    check_config,
     default_arms,
     default_methods,
-    look_up,
 )
 from abstain_bench.runs.tasks import TASKS, Sizes, Task
 
-__all__ = ["flat", "from_plain", "from_run", "plain", "tables_of"]
+__all__ = ["from_plain", "from_run", "from_toml_tables", "to_plain", "to_toml_tables"]
 
-#: The fields of each table.
+#: The fields of each TOML table.
 _TABLES: Final = {
     "benchmark": ("task", "seeds", "metrics", "methods", "samples", "precision", "folder"),
     "exposures": ("corruptions", "severities"),
     "model": ("name", "weights", "side"),
 }
-#: Fields that are left out of manifests where the task says the same, as runs at first had none.
-_LATER: Final = ("data", "variation", "weights", "side")
-#: Of `Config`, and what its arms have in common.
-_FIELDS: Final = (*_TABLES["benchmark"], *_TABLES["exposures"], "model", *_LATER, "recipe", "arms")
-_OF_DATA: Final = tuple(f.name for f in fields(Sizes) if f.name != "records")
-_OF_RECIPE: Final = tuple(f.name for f in fields(Recipe))
-_OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
+#: Fields that manifests omit at their defaults, because the first runs did not have them.
+_FIELDS_ADDED_LATER: Final = ("data", "variation", "weights", "side")
+#: All fields of `Config`, and the recipe that its arms share.
+_FIELDS: Final = (
+    *_TABLES["benchmark"],
+    *_TABLES["exposures"],
+    "model",
+    *_FIELDS_ADDED_LATER,
+    "recipe",
+    "arms",
+)
+_DATA_FIELDS: Final = tuple(f.name for f in fields(Sizes) if f.name != "records")
+_RECIPE_FIELDS: Final = tuple(f.name for f in fields(Recipe))
+_ARM_FIELDS: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 
 
-def from_plain(found: Mapping[str, Any]) -> Config:
-    """Make a configuration of plain values, such as `plain` returns.
+def from_plain(fields_: Mapping[str, Any]) -> Config:
+    """Build a configuration from plain values, such as `to_plain` returns.
+
+    Missing fields have the defaults of the task. The result is checked.
 
     Examples
     --------
@@ -57,45 +66,47 @@ def from_plain(found: Mapping[str, Any]) -> Config:
     >>> from_plain({"task": "glyphs", "recipe": {"epochs": 3}}).arms[0].recipe.epochs
     3
     """
-    refuse_unknown(found, _FIELDS, "the configuration")
-    own = dict(found)
-    if "task" not in own:
+    check_field_names(fields_, _FIELDS, "the configuration")
+    if "task" not in fields_:
         raise InputError(f"`task` must name the task: one of {', '.join(TASKS)}")
-    task = TASKS[value(own.pop("task"), Word, "task")]
-    handled = _handled(task, own)
-    recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
-    named = table(own, "arms")
-    arms = tuple(_arm(name, table(named, name, "arms"), recipe) for name in named)
-    for arm in arms if has("torch") else ():
-        _look_up_named(arm)
-    seeds = seeds_of(own.pop("seeds", SEEDS))
-    samples = value(own.pop("samples", Config.samples), Samples, "samples")
-    methods = own.pop("methods", None)
+    task = TASKS[check_value(fields_["task"], NonBlankText, "task")]
+    recipe = update_recipe(task.recipe, get_table(fields_, "recipe"), "[recipe]")
+    arm_tables = get_table(fields_, "arms")
+    arms = tuple(
+        _parse_arm(name, get_table(arm_tables, name, "arms"), recipe) for name in arm_tables
+    )
+    if is_installed("torch"):
+        for arm in arms:
+            _check_parsed_arm(arm)
+    seeds = parse_seeds(fields_.get("seeds", N_SEEDS))
+    samples = check_value(fields_.get("samples", Config.samples), SampleCount, "samples")
+    methods = fields_.get("methods")
     if not arms:
-        # Only those: what is not trained may need more epochs than this recipe has.
-        whole_arms = default_arms(task, task.recipe)
-        wanted = whole_arms if methods is None else trained_for(methods, whole_arms)
-        arms = default_arms(task, recipe, [arm.kind for arm in wanted])
+        # Only arms that are trained must accept the recipe: others may need more epochs.
+        all_arms = default_arms(task, task.recipe)
+        selected = all_arms if methods is None else arms_for_methods(methods, all_arms)
+        arms = default_arms(task, recipe, [arm.objective for arm in selected])
     if methods is None:
-        methods = default_methods([arm.kind for arm in arms], samples, seeds)
+        methods = default_methods([arm.objective for arm in arms], samples, seeds)
+    other_names = ("metrics", "precision", "corruptions", "severities", "side")
     config = Config(
         task=task.name,
         arms=arms,
         seeds=seeds,
-        model=own.pop("model", task.model),
-        methods=tuple_of(methods, "methods"),
+        model=fields_.get("model", task.model),
+        methods=as_tuple(methods, "methods"),
         samples=samples,
-        folder=folder_of(own.pop("folder", "")),
-        weights=folder_of(own.pop("weights", "")),
-        **handled,
-        **{name: _tuples(own[name]) for name in own if name not in {"recipe", "arms"}},
+        folder=expand_folder(fields_.get("folder", "")),
+        weights=expand_folder(fields_.get("weights", "")),
+        **_parse_data_and_variation(task, fields_),
+        **{name: _list_to_tuple(fields_[name]) for name in other_names if name in fields_},
     )
-    look_up(config)
+    check_config(config)
     return config
 
 
-def from_run(found: Mapping[str, Any]) -> Config:
-    """Make a configuration of the plain values in a manifest, on a machine without torch too.
+def from_run(fields_: Mapping[str, Any]) -> Config:
+    """Build a configuration from the plain values in a manifest, without checks that need torch.
 
     Examples
     --------
@@ -104,145 +115,162 @@ def from_run(found: Mapping[str, Any]) -> Config:
     >>> from_run(plain(config)) == config
     True
     """
-    recipe = Recipe(**found["recipe"])
-    arms = tuple(_arm(name, own, recipe) for name, own in found["arms"].items())
-    given = [name for name in _FIELDS if name in found and name not in {"recipe", "arms", "data"}]
-    data = Sizes(**found["data"]) if "data" in found else None
-    return Config(arms=arms, data=data, **{name: _tuples(found[name]) for name in given})
+    recipe = Recipe(**fields_["recipe"])
+    arms = tuple(_parse_arm(name, arm, recipe) for name, arm in fields_["arms"].items())
+    data = Sizes(**fields_["data"]) if "data" in fields_ else None
+    other_names = [name for name in _FIELDS if name not in {"recipe", "arms", "data"}]
+    other_fields = {name: _list_to_tuple(fields_[name]) for name in other_names if name in fields_}
+    return Config(arms=arms, data=data, **other_fields)
 
 
-def plain(config: Config) -> dict[str, Any]:
+def to_plain(config: Config) -> dict[str, Any]:
     """Return a configuration as plain values, for JSON.
 
     Examples
     --------
-    >>> from abstain_bench.runs.specification import default_config, from_plain, plain
+    >>> from abstain_bench.runs.specification import default_config, from_plain, to_plain
     >>> config = default_config("digits")
-    >>> from_plain(plain(config)) == config
+    >>> from_plain(to_plain(config)) == config
     True
     """
-    base = config.arms[0].recipe
-    own = {name: getattr(config, name) for name in _FIELDS if name not in {"recipe", "arms"}}
-    own = {name: list(x) if isinstance(x, tuple) else x for name, x in own.items()}
+    base_recipe = config.arms[0].recipe
+    plain: dict[str, Any] = {}
+    for name in _FIELDS:
+        if name in {"recipe", "arms"}:
+            continue
+        field = getattr(config, name)
+        if name in _FIELDS_ADDED_LATER and field == getattr(Config, name):
+            continue
+        plain[name] = list(field) if isinstance(field, tuple) else field
     if config.data is not None:
-        own["data"] = config.data.said()
+        plain["data"] = config.data.to_dict()
     if config.variation is not None:
-        own["variation"] = dict(config.variation)
-    unsaid = [name for name in _LATER if getattr(config, name) == getattr(Config, name)]
-    own = {name: x for name, x in own.items() if name not in unsaid}
-    return own | {
-        "recipe": base.said(),
-        "arms": {arm.name: _plain_arm(arm, asdict(base)) for arm in config.arms},
-    }
+        plain["variation"] = dict(config.variation)
+    plain["recipe"] = base_recipe.to_dict()
+    plain["arms"] = {arm.name: _arm_to_plain(arm, base_recipe) for arm in config.arms}
+    return plain
 
 
-def tables_of(config: Config) -> dict[str, Any]:
+def to_toml_tables(config: Config) -> dict[str, Any]:
     """Return a configuration as the tables of TOML.
 
     Examples
     --------
-    >>> from abstain_bench.runs.specification import default_config, tables_of
-    >>> tables_of(default_config("digits"))["model"]
+    >>> from abstain_bench.runs.specification import default_config, to_toml_tables
+    >>> to_toml_tables(default_config("digits"))["model"]
     {'name': 'small-conv', 'weights': '', 'side': 0}
     """
-    found, task = plain(config), TASKS[config.task]
+    plain, task = to_plain(config), TASKS[config.task]
     tables: dict[str, Any] = {
-        name: {key: found[key] for key in _TABLES[name]} for name in ("benchmark", "exposures")
+        name: {key: plain[key] for key in _TABLES[name]} for name in ("benchmark", "exposures")
     }
     tables["model"] = {"name": config.model, "weights": config.weights, "side": config.side}
     if task.needs_folder:
-        tables["data"] = (config.data or Sizes()).said()
-    changed = task.variation if config.variation is None else config.variation
-    tables |= {"variation": dict(changed), "recipe": asdict(config.arms[0].recipe)}
-    return tables | {"arms": found["arms"]}
+        tables["data"] = (config.data or Sizes()).to_dict()
+    variation = task.variation if config.variation is None else config.variation
+    tables["variation"] = dict(variation)
+    tables["recipe"] = asdict(config.arms[0].recipe)
+    tables["arms"] = plain["arms"]
+    return tables
 
 
-def flat(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration from the tables of TOML."""
-    whole = ("data", "variation", "recipe", "arms")
-    refuse_unknown(found, (*_TABLES, *whole), "the configuration")
-    tables = {name: table(found, name) for name in _TABLES}
-    for name, known in _TABLES.items():
-        refuse_unknown(tables[name], known, f"[{name}]")
-    own = {**tables["benchmark"], **tables["exposures"], **tables["model"]}
-    if "name" in own:
-        own["model"] = own.pop("name")
-    return own | {name: found[name] for name in whole if name in found}
+def from_toml_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a configuration from the tables of a TOML file."""
+    same_in_both = ("data", "variation", "recipe", "arms")
+    check_field_names(tables, (*_TABLES, *same_in_both), "the configuration")
+    fields_: dict[str, Any] = {}
+    for name, field_names in _TABLES.items():
+        fields_of_table = get_table(tables, name)
+        check_field_names(fields_of_table, field_names, f"[{name}]")
+        fields_ |= fields_of_table
+    if "name" in fields_:
+        fields_["model"] = fields_.pop("name")
+    return fields_ | {name: tables[name] for name in same_in_both if name in tables}
 
 
-def _handled(task: Task, own: dict[str, Any]) -> dict[str, Any]:
-    """Take the data and the variation out of the fields; None where the task says the same."""
-    data, changes = table(own, "data"), table(own, "variation")
-    refuse_unknown(data, _OF_DATA, "[data]")
-    with named("[data]"):
+def _parse_data_and_variation(task: Task, fields_: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields `data` and `variation`, None where they equal those of the task."""
+    data, variation = get_table(fields_, "data"), get_table(fields_, "variation")
+    check_field_names(data, _DATA_FIELDS, "[data]")
+    with prefix_errors("[data]"):
         sizes = Sizes(**data)
-    asked = "variation" in own and changes != dict(task.variation)
-    own.pop("data", None)
-    own.pop("variation", None)
-    return {"data": None if sizes == Sizes() else sizes, "variation": changes if asked else None}
+    has_variation = "variation" in fields_ and variation != dict(task.variation)
+    return {
+        "data": None if sizes == Sizes() else sizes,
+        "variation": variation if has_variation else None,
+    }
 
 
-def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
-    where = f"[arms.{name}]"
-    refuse_unknown(own, _OF_ARM, where)
-    options, grid, recipe, stages = (
-        table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
-    )
-    recipes = table(grid, "recipe", f"arms.{name}.try")
-    grid.pop("recipe", None)
-    # An arm of that name needs no other word about what it is.
-    kind = own.get("kind", name)
-    rates = own.get("dropout", 0.0)
-    rates = rates if isinstance(rates, list) else [rates]
-    rates = [float(rate) if type(rate) is int else rate for rate in rates]
-    tried = {key: tuple_of(values, f"arms.{name}.try.{key}") for key, values in grid.items()}
-    also = {key: tuple_of(x, f"arms.{name}.try.recipe.{key}") for key, x in recipes.items()}
-    own_recipe = recipe_of(recipe, f"[arms.{name}.recipe]", base)
-    with named(where):
-        return Arm(name, kind, own_recipe, tuple(rates), options, tried, stages, also)
+def _parse_arm(name: str, fields_: Mapping[str, Any], base_recipe: Recipe) -> Arm:
+    """Build an arm from the table `[arms.<name>]`."""
+    path = f"arms.{name}"
+    check_field_names(fields_, _ARM_FIELDS, f"[{path}]")
+    option_grid = get_table(fields_, "try", path)
+    recipe_grid = get_table(option_grid, "recipe", f"{path}.try")
+    option_grid.pop("recipe", None)
+    dropout = fields_.get("dropout", 0.0)
+    rates = dropout if isinstance(dropout, list) else [dropout]
+    recipe = update_recipe(base_recipe, get_table(fields_, "recipe", path), f"[{path}.recipe]")
+    options, stage_lengths = get_table(fields_, "options", path), get_table(fields_, "stages", path)
+    option_grid = {key: as_tuple(x, f"{path}.try.{key}") for key, x in option_grid.items()}
+    recipe_grid = {key: as_tuple(x, f"{path}.try.recipe.{key}") for key, x in recipe_grid.items()}
+    with prefix_errors(f"[{path}]"):
+        return Arm(
+            name,
+            # By default the arm has the name of its objective.
+            fields_.get("kind", name),
+            recipe,
+            tuple(float(rate) if type(rate) is int else rate for rate in rates),
+            options,
+            option_grid,
+            stage_lengths,
+            recipe_grid,
+        )
 
 
-def _look_up_named(arm: Arm) -> None:
-    """Look up an arm of a file: errors name its tables."""
+def _check_parsed_arm(arm: Arm) -> None:
+    """Check an arm of a file; errors name its table."""
     from abstain.training import OBJECTIVES
 
-    for part, what in ((arm.options, "options"), (arm.grid, "try")):
-        refuse_unknown(part, OBJECTIVES[arm.kind].options, f"[arms.{arm.name}.{what}]")
-    with named(f"[arms.{arm.name}]"):
-        look_up_arm(arm)
+    path = f"arms.{arm.name}"
+    option_names = OBJECTIVES[arm.objective].options
+    check_field_names(arm.options, option_names, f"[{path}.options]")
+    check_field_names(arm.option_grid, option_names, f"[{path}.try]")
+    with prefix_errors(f"[{path}]"):
+        check_arm(arm)
 
 
-def _plain_arm(arm: Arm, base: Mapping[str, Any]) -> dict[str, Any]:
-    recipe = {name: value for name, value in asdict(arm.recipe).items() if base[name] != value}
-    found = {
-        "kind": arm.kind,
+def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
+    base = asdict(base_recipe)
+    grid: dict[str, Any] = {name: list(values) for name, values in arm.option_grid.items()}
+    if arm.recipe_grid:
+        grid["recipe"] = {name: list(values) for name, values in arm.recipe_grid.items()}
+    plain = {
+        "kind": arm.objective,
         "dropout": list(arm.dropout),
         "options": dict(arm.options),
-        "try": {
-            **{name: list(values) for name, values in arm.grid.items()},
-            **({"recipe": {k: list(x) for k, x in arm.recipes.items()}} if arm.recipes else {}),
-        },
-        "recipe": recipe,
-        "stages": dict(arm.stages),
+        "try": grid,
+        "recipe": {name: x for name, x in asdict(arm.recipe).items() if base[name] != x},
+        "stages": dict(arm.stage_lengths),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: field for name, field in plain.items() if field}
 
 
-def recipe_of(given: Mapping[str, Any], where: str, base: Recipe) -> Recipe:
-    """Return a recipe with what a table says otherwise; `where` names the table in errors."""
-    refuse_unknown(given, _OF_RECIPE, where)
-    with named(where):
-        return replace(base, **given)
+def update_recipe(recipe: Recipe, changes: Mapping[str, Any], path: str) -> Recipe:
+    """Return a recipe with changed fields; `path` names their table in errors."""
+    check_field_names(changes, _RECIPE_FIELDS, path)
+    with prefix_errors(path):
+        return replace(recipe, **changes)
 
 
 @contextmanager
-def named(where: str) -> Iterator[None]:
-    """Name the table, or the file, that a wrong field stands in."""
+def prefix_errors(path: str) -> Iterator[None]:
+    """Prefix the message of an InputError with the name of a table or file."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{path}: {error}") from None
 
 
-def _tuples(given: Any) -> Any:
-    return tuple(given) if isinstance(given, list) else given
+def _list_to_tuple(field: Any) -> Any:
+    return tuple(field) if isinstance(field, list) else field

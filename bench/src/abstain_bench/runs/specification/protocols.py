@@ -1,7 +1,7 @@
-"""Protocols: the settings of a published benchmark, by task, as a configuration says them.
+"""Protocols: the settings of a published benchmark, by task, as configurations.
 
-The facts are those of FD-Shifts: of its code as released with the paper (tag v0.1.0) and of the
-paper where the two differ; `docs/data.md` has them side by side, with the files they stand in.
+The settings are those of the code of FD-Shifts that was released with the paper (tag v0.1.0), and
+of the paper where the two differ. `docs/data.md` compares them and names the source files.
 """
 
 from collections.abc import Mapping
@@ -14,43 +14,43 @@ from abstain_bench.runs.tasks import Sizes
 
 __all__ = ["PROTOCOLS", "Protocol", "TaskFacts"]
 
-#: The network of the second half of the paper, at this size of the pictures.
+#: The transformer of FD-Shifts, and the side of its input images.
 TRANSFORMER: Final = "vit-b16"
-_SIDE: Final = 384
+_VIT_SIDE: Final = 384
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFacts:
-    """What FD-Shifts takes for one task.
+    """Settings of FD-Shifts for one task.
 
     Attributes
     ----------
     model : str
-        In `abstain_bench.networks.MODELS`.
+        Name in `abstain_bench.networks.MODELS`.
     dropout : float
-        The rate that is tried beside none.
+        Dropout rate that is tried in addition to 0.
     rewards : tuple of float
-        Those of DeepGamblers that are tried.
+        Rewards of DeepGamblers to try.
     epochs, batch_size : int
-        Of the classifier.
+        Epochs and batch size of the classifier.
     learning_rate, weight_decay : float
-        At the start, and of the descent.
-    gamble : tuple of int
-        Epochs of DeepGamblers' warm-up, and of those after it.
-    branch : tuple of int
-        Epochs of ConfidNet's branch, and of its fine-tuning.
+        Initial learning rate and weight decay.
+    gambler_epochs : tuple of int
+        Epochs of the warm-up of DeepGamblers, and of the training after it.
+    confidnet_epochs : tuple of int
+        Epochs of the confidence branch of ConfidNet, and of its fine-tuning.
     data : Sizes
-        How much is taken of the files.
+        Number and size of the images taken from the files.
     variation : mapping
-        How pictures to learn from are changed, with its name.
-    runs : int
-        How many networks are trained of each setting.
-    steps, warm_up, batch : int
-        Of the transformer: steps, those of DeepGamblers' warm-up, and pictures of a step.
-    rates : tuple of float
-        Learning rates of the transformer, as table 7 of the paper has chosen them.
-    data_side : int
-        Height and width of files that the transformer sees; 0 for those of `data`.
+        Augmentation of the training images, with its name.
+    n_runs : int
+        Number of networks per setting.
+    vit_steps, vit_warm_up_steps, vit_batch_size : int
+        Steps of the transformer, steps of the warm-up of DeepGamblers, and batch size.
+    vit_learning_rates : tuple of float
+        Learning rates of the transformer, as selected in table 7 of the paper.
+    vit_file_side : int
+        Height and width of the image files for the transformer; 0 for those of `data`.
     """
 
     model: str
@@ -60,42 +60,42 @@ class TaskFacts:
     batch_size: int = 128
     learning_rate: float
     weight_decay: float
-    gamble: tuple[int, int]
-    branch: tuple[int, int]
+    gambler_epochs: tuple[int, int]
+    confidnet_epochs: tuple[int, int]
     data: Sizes = field(default_factory=Sizes)
     variation: Mapping[str, Any] = field(default_factory=dict)
-    runs: int = 5
-    steps: int = 40_000
-    warm_up: int = 20_000
-    batch: int = 128
-    rates: tuple[float, ...]
-    data_side: int = 0
+    n_runs: int = 5
+    vit_steps: int = 40_000
+    vit_warm_up_steps: int = 20_000
+    vit_batch_size: int = 128
+    vit_learning_rates: tuple[float, ...]
+    vit_file_side: int = 0
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """The settings of a published benchmark.
+    """Settings of a published benchmark.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name for scripts.
     title : str
-        The name people read.
+        Name for people.
     meaning : str
-        One plain sentence.
+        Description in one sentence.
     source : str
-        Where it was looked up.
+        Papers and code that define the settings.
     tasks : mapping from str to TaskFacts
-        By task.
-    rates : tuple of float
-        Learning rates that are tried with the transformer, for all tasks; empty for those of each.
+        Settings by task.
+    vit_learning_rates : tuple of float
+        Learning rates of the transformer to try, for all tasks; empty for those of each task.
 
     Examples
     --------
     >>> from abstain_bench.runs.specification import PROTOCOLS
-    >>> found = PROTOCOLS["fd-shifts"].plain("cifar10")
-    >>> found["arms"]["deep-gamblers"]["stages"], found["recipe"]["epochs"], found["samples"]
+    >>> config = PROTOCOLS["fd-shifts"].to_plain("cifar10")
+    >>> config["arms"]["deep-gamblers"]["stages"], config["recipe"]["epochs"], config["samples"]
     ({'warm-up': 100}, 250, 50)
     """
 
@@ -104,69 +104,69 @@ class Protocol:
     meaning: str
     source: str
     tasks: Mapping[str, TaskFacts]
-    rates: tuple[float, ...] = ()
+    vit_learning_rates: tuple[float, ...] = ()
 
-    def of(self, task: str) -> TaskFacts:
-        """Return the facts of a task, or an error that names those there are."""
+    def facts_for(self, task: str) -> TaskFacts:
+        """Return the settings of a task."""
         if task not in self.tasks:
-            known = ", ".join(self.tasks)
-            raise InputError(f"the protocol {self.name!r} has no task {task!r}; it has {known}")
+            names = ", ".join(self.tasks)
+            raise InputError(f"the protocol {self.name!r} has no task {task!r}; it has {names}")
         return self.tasks[task]
 
-    def plain(self, task: str, model: str = "") -> dict[str, Any]:
+    def to_plain(self, task: str, model: str = "") -> dict[str, Any]:
         """Return the configuration of a task as plain values."""
-        facts = self.of(task)
-        if model != TRANSFORMER:
-            return {"task": task, "seeds": facts.runs, "samples": _PASSES, **_convolved(facts)}
-        runs = min(facts.runs, _VIT_RUNS)
-        return {"task": task, "seeds": runs, "samples": _PASSES, **self._transformed(facts)}
+        facts = self.facts_for(task)
+        if model == TRANSFORMER:
+            n_runs, config = min(facts.n_runs, _MAX_VIT_RUNS), self._vit_config(facts)
+        else:
+            n_runs, config = facts.n_runs, _convolutional_config(facts)
+        return {"task": task, "seeds": n_runs, "samples": _N_DROPOUT_PASSES, **config}
 
-    def _transformed(self, facts: TaskFacts) -> dict[str, Any]:
-        rates = list(self.rates or facts.rates)
-        tried = {"recipe": {"learning_rate": rates}}
+    def _vit_config(self, facts: TaskFacts) -> dict[str, Any]:
+        rates = list(self.vit_learning_rates or facts.vit_learning_rates)
+        grid = {"recipe": {"learning_rate": rates}}
         dropout = [0.0, _VIT_DROPOUT]
-        small = facts.data.side == Sizes().side
+        has_default_side = facts.data.side == Sizes().side
         data = replace(
             facts.data,
-            side=facts.data_side or facts.data.side,
-            # Small ones are scaled as they are, and not by way of those that are learned.
-            new_side=_TINY if small else 0,
+            side=facts.vit_file_side or facts.data.side,
+            # New classes are read in the size of TinyImageNet's files and resized once.
+            new_side=_TINY_IMAGENET_SIDE if has_default_side else 0,
         )
         return {
             "model": TRANSFORMER,
-            "side": _SIDE,
-            "data": data.said(),
+            "side": _VIT_SIDE,
+            "data": data.to_dict(),
             "variation": {},
             "recipe": {
-                **_DESCENT,
-                "steps": facts.steps,
-                "warm_up_steps": _RISE,
-                "batch_size": facts.batch,
+                **_COMMON_RECIPE,
+                "steps": facts.vit_steps,
+                "warm_up_steps": _VIT_RATE_WARM_UP_STEPS,
+                "batch_size": facts.vit_batch_size,
                 "learning_rate": rates[0],
                 "weight_decay": 0.0,
             },
             "arms": {
-                "cross-entropy": {"dropout": dropout, "try": tried},
+                "cross-entropy": {"dropout": dropout, "try": grid},
                 "deep-gamblers": {
                     "dropout": dropout,
-                    "try": {"reward": list(facts.rewards), **tried},
-                    "stages": {"warm-up": facts.warm_up},
+                    "try": {"reward": list(facts.rewards), **grid},
+                    "stages": {"warm-up": facts.vit_warm_up_steps},
                 },
             },
         }
 
 
-#: Passes with dropout on; its rate in the transformer, whose rate of learning rises at first; the
-#: side of TinyImageNet's files.
-_PASSES: Final = 50
+_N_DROPOUT_PASSES: Final = 50
 _VIT_DROPOUT: Final = 0.1
-#: At most: more are of convolutional networks on Camelyon17, whose results vary.
-_VIT_RUNS: Final = 5
-_RISE: Final = 500
-_TINY: Final = 64
+#: FD-Shifts trains more convolutional networks on Camelyon17, because their results vary.
+_MAX_VIT_RUNS: Final = 5
+#: Steps in which the learning rate of the transformer increases; side of TinyImageNet's files.
+_VIT_RATE_WARM_UP_STEPS: Final = 500
+_TINY_IMAGENET_SIDE: Final = 64
 
-#: What all have in common: gradients are clipped, and ConfidNet's stages keep their rates.
-_DESCENT: Final = {
+#: Common settings: gradients are clipped, and the stages of ConfidNet have constant learning rates.
+_COMMON_RECIPE: Final = {
     "momentum": 0.9,
     "nesterov": False,
     "schedule": "cosine",
@@ -175,26 +175,28 @@ _DESCENT: Final = {
 }
 
 
-def _convolved(facts: TaskFacts) -> dict[str, Any]:
+def _convolutional_config(facts: TaskFacts) -> dict[str, Any]:
     rates = [0.0, facts.dropout]
-    warm_up, gamble = facts.gamble
+    warm_up, gamble = facts.gambler_epochs
     return {
         "model": facts.model,
-        "data": facts.data.said(),
+        "data": facts.data.to_dict(),
         "variation": dict(facts.variation),
         "recipe": {
-            **_DESCENT,
+            **_COMMON_RECIPE,
             "epochs": facts.epochs,
             "batch_size": facts.batch_size,
             "learning_rate": facts.learning_rate,
             "weight_decay": facts.weight_decay,
         },
         "arms": {
-            # MSR and all others of its logits; ConfidNet goes on with the same classifier.
+            # Its classifier is also that of ConfidNet.
             "cross-entropy": {"dropout": rates},
             "confidnet": {
                 "dropout": rates,
-                "stages": dict(zip(("confidence", "fine-tune"), facts.branch, strict=True)),
+                "stages": dict(
+                    zip(("confidence", "fine-tune"), facts.confidnet_epochs, strict=True)
+                ),
             },
             "devries": {"dropout": rates, "recipe": {"nesterov": True}},
             "deep-gamblers": {
@@ -217,25 +219,30 @@ _CIFAR10: Final = TaskFacts(
     epochs=250,
     learning_rate=0.1,
     weight_decay=5e-4,
-    gamble=(100, 200),
-    branch=(200, 20),
+    gambler_epochs=(100, 200),
+    confidnet_epochs=(200, 20),
     data=Sizes(corrupted="all"),
     variation=_CROPS,
-    rates=(0.01, 3e-4),
+    vit_learning_rates=(0.01, 3e-4),
 )
 _CIFAR100: Final = replace(
-    _CIFAR10, rewards=_MANY_REWARDS, rates=(0.01,), steps=10_000, warm_up=5_000, batch=512
+    _CIFAR10,
+    rewards=_MANY_REWARDS,
+    vit_learning_rates=(0.01,),
+    vit_steps=10_000,
+    vit_warm_up_steps=5_000,
+    vit_batch_size=512,
 )
-_SUPER: Final = replace(_CIFAR100, data=Sizes(), rates=(3e-3, 1e-3))
+_SUPER: Final = replace(_CIFAR100, data=Sizes(), vit_learning_rates=(3e-3, 1e-3))
 _SVHN: Final = TaskFacts(
     model="street-conv",
     dropout=0.3,
     epochs=100,
     learning_rate=0.01,
     weight_decay=5e-4,
-    gamble=(50, 100),
-    branch=(200, 20),
-    rates=(0.03, 0.01),
+    gambler_epochs=(50, 100),
+    confidnet_epochs=(200, 20),
+    vit_learning_rates=(0.03, 0.01),
 )
 _IWILDCAM: Final = TaskFacts(
     model="resnet50",
@@ -245,12 +252,12 @@ _IWILDCAM: Final = TaskFacts(
     batch_size=16,
     learning_rate=1e-3,
     weight_decay=0.0,
-    gamble=(6, 12),
-    branch=(5, 3),
+    gambler_epochs=(6, 12),
+    confidnet_epochs=(5, 3),
     data=Sizes(learned=0, tested=0, side=448, chosen="first"),
-    rates=(3e-3, 1e-3),
-    batch=512,
-    data_side=_SIDE,
+    vit_learning_rates=(3e-3, 1e-3),
+    vit_batch_size=512,
+    vit_file_side=_VIT_SIDE,
 )
 _CAMELYON: Final = TaskFacts(
     model="resnet50",
@@ -259,11 +266,11 @@ _CAMELYON: Final = TaskFacts(
     batch_size=32,
     learning_rate=0.01,
     weight_decay=0.01,
-    gamble=(3, 5),
-    branch=(3, 1),
+    gambler_epochs=(3, 5),
+    confidnet_epochs=(3, 1),
     data=Sizes(learned=0, tested=0, side=96, chosen="first"),
-    runs=10,
-    rates=(3e-3, 1e-3),
+    n_runs=10,
+    vit_learning_rates=(3e-3, 1e-3),
 )
 _ENTITY: Final = TaskFacts(
     model="resnet50",
@@ -272,41 +279,41 @@ _ENTITY: Final = TaskFacts(
     epochs=300,
     learning_rate=0.1,
     weight_decay=1e-4,
-    gamble=(50, 300),
-    branch=(200, 20),
-    # The center of 224 of what is scaled to 256.
+    gambler_epochs=(50, 300),
+    confidnet_epochs=(200, 20),
+    # The center of 224 x 224 pixels of images of 256 x 256.
     data=Sizes(learned=0, tested=0, side=256),
     variation={"name": "augmentation", "side": 224, "area": 0.08, "mirror": True, "jitter": 0.1},
-    runs=2,
-    rates=(0.01, 3e-3, 1e-3),
-    data_side=_SIDE,
+    n_runs=2,
+    vit_learning_rates=(0.01, 3e-3, 1e-3),
+    vit_file_side=_VIT_SIDE,
 )
 
-#: As released.
+#: Settings of the released code.
 _CODE: Final[Mapping[str, TaskFacts]] = {
     "cifar10": _CIFAR10,
     "cifar100": _CIFAR100,
     "cifar100-super": _SUPER,
     "svhn": _SVHN,
-    # Their five runs hold other classes out each; here that is five tasks.
-    **{f"svhn-open-{i}": replace(_SVHN, runs=1) for i in range(1, 6)},
+    # Each of the five runs of FD-Shifts holds out other classes; here these are five tasks.
+    **{f"svhn-open-{i}": replace(_SVHN, n_runs=1) for i in range(1, 6)},
     "entity13": _ENTITY,
     "iwildcam": _IWILDCAM,
-    **{f"iwildcam-open-{i}": replace(_IWILDCAM, runs=1) for i in range(1, 6)},
+    **{f"iwildcam-open-{i}": replace(_IWILDCAM, n_runs=1) for i in range(1, 6)},
     "camelyon17": _CAMELYON,
 }
 
 
 def _as_printed(facts: TaskFacts) -> TaskFacts:
-    """Return the facts with what the tables of the paper have otherwise."""
+    """Return the settings with the numbers of the paper's tables where these differ."""
     if facts.model == _SVHN.model:
         return replace(facts, weight_decay=15e-4)
     if facts.model == _CIFAR10.model:
-        return replace(facts, gamble=(50, 250))
+        return replace(facts, gambler_epochs=(50, 250))
     return facts
 
 
-def _few_corrupted(facts: TaskFacts) -> TaskFacts:
+def _with_tenth_of_corruptions(facts: TaskFacts) -> TaskFacts:
     if facts.data.corrupted != "all":
         return facts
     return replace(facts, data=replace(facts.data, corrupted="tenth"))
@@ -319,7 +326,7 @@ PROTOCOLS.add(
     Protocol(
         "fd-shifts",
         "FD-Shifts",
-        "Data, networks, recipes and runs of FD-Shifts, as its code has them.",
+        "Data, networks, recipes and runs of the released code of FD-Shifts.",
         "Jaeger et al. 2023; code released with it, v0.1.0",
         _CODE,
     )
@@ -328,10 +335,10 @@ PROTOCOLS.add(
     Protocol(
         "fd-shifts-paper",
         "FD-Shifts, as printed",
-        "The same with the numbers of its tables where the code has others.",
+        "FD-Shifts with the numbers of the paper where the code has others.",
         "Jaeger et al. 2023, tables 4 and 7, appendix E",
         {name: _as_printed(facts) for name, facts in _CODE.items()},
-        # One run of each chooses there.
+        # The paper selects among these with one run each.
         (0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4),
     )
 )
@@ -339,8 +346,8 @@ PROTOCOLS.add(
     Protocol(
         "fd-shifts-2024",
         "FD-Shifts, as in the AUGRC paper",
-        "FD-Shifts with a tenth of the corrupted pictures: 75,000.",
+        "FD-Shifts with a tenth of the corrupted images: 75,000.",
         "Traub et al. 2024, appendix A.2",
-        {name: _few_corrupted(facts) for name, facts in _CODE.items()},
+        {name: _with_tenth_of_corruptions(facts) for name, facts in _CODE.items()},
     )
 )

@@ -1,12 +1,16 @@
-"""A configuration from its task alone, as a protocol has it, or from a file."""
+"""Configurations from a task, from a protocol, or from a TOML file."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from abstain._foundation.toml import read_toml
-from abstain_bench.runs.specification.changes import changed
+from abstain_bench.runs.specification.changes import update_config
 from abstain_bench.runs.specification.config import Config
-from abstain_bench.runs.specification.plain_values import flat, from_plain, named
+from abstain_bench.runs.specification.plain_values import (
+    from_plain,
+    from_toml_tables,
+    prefix_errors,
+)
 from abstain_bench.runs.specification.protocols import PROTOCOLS
 
 __all__ = ["default_config", "read_config"]
@@ -30,30 +34,30 @@ def default_config(
     side: int | None = None,
     protocol: str = "",
 ) -> Config:
-    """Return the configuration of a task for which nothing is written down.
+    """Return the default configuration of a task, with changed fields.
 
     Parameters
     ----------
     task : str
-        In `TASKS`.
+        Name in `TASKS`.
     seeds, arms, folder, epochs, model, samples, methods : optional
-        What is otherwise, as for `changed`.
+        Changed fields, as in `update_config`.
     metrics, corruptions, severities, precision, weights, side : optional
-        The same.
+        Changed fields, as in `update_config`.
     protocol : str, optional
-        In `PROTOCOLS`: whose settings stand for ours; with "vit-b16" as `model`, those of its
-        transformer.
+        Name in `PROTOCOLS`: the published benchmark whose settings replace the defaults. With
+        "vit-b16" as `model`, the settings of its transformer.
 
     Returns
     -------
     Config
-        The papers' four ways to train, each method that scores one of them, all exposures; or
-        what the protocol has.
+        By default the four training objectives of the papers, all methods that score their
+        networks, and all exposures.
 
     Raises
     ------
     InputError
-        There is no such task, or a change that cannot be.
+        If the task does not exist, or a change is invalid.
 
     Examples
     --------
@@ -61,13 +65,13 @@ def default_config(
     >>> config = default_config("glyphs", seeds=2)
     >>> config.seeds, [arm.name for arm in config.arms]
     ((0, 1), ['cross-entropy', 'confidnet', 'devries', 'deep-gamblers'])
-    >>> theirs = default_config("cifar10", protocol="fd-shifts")
-    >>> theirs.samples, theirs.arms[1].stages, theirs.arms[2].recipe.nesterov
+    >>> fd_shifts = default_config("cifar10", protocol="fd-shifts")
+    >>> fd_shifts.samples, fd_shifts.arms[1].stage_lengths, fd_shifts.arms[2].recipe.nesterov
     (50, {'confidence': 200, 'fine-tune': 20}, True)
     """
-    found = PROTOCOLS[protocol].plain(task, model or "") if protocol else {"task": task}
-    return changed(
-        from_plain(found),
+    plain = PROTOCOLS[protocol].to_plain(task, model or "") if protocol else {"task": task}
+    return update_config(
+        from_plain(plain),
         seeds=seeds,
         arms=arms,
         folder=folder,
@@ -90,19 +94,19 @@ def read_config(path: str | Path) -> Config:
     Parameters
     ----------
     path : str or Path
-        The file; what it does not say is as in `default_config`.
+        The file. Fields that it does not contain are as in `default_config`.
 
     Returns
     -------
     Config
-        What it describes.
+        The configuration of the file.
 
     Raises
     ------
     InputError
-        The file cannot be read, or a field of it is wrong: the error names it.
+        If the file cannot be read or a field is invalid; the message names the field.
     FileFormatError
-        The file is no TOML.
+        If the file is not valid TOML.
 
     Examples
     --------
@@ -115,7 +119,6 @@ def read_config(path: str | Path) -> Config:
     ...     read_config(path).methods
     ('devries',)
     """
-    place = Path(path)
-    found = read_toml(place)
-    with named(place.name):
-        return from_plain(flat(found))
+    tables = read_toml(Path(path))
+    with prefix_errors(Path(path).name):
+        return from_plain(from_toml_tables(tables))

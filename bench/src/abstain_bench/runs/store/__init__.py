@@ -1,10 +1,10 @@
-"""A folder of runs: what `abstain benchmark run` leaves, and what reports read back.
+"""A folder of runs: what `abstain benchmark run` writes and reports read.
 
-Nothing here needs torch, or the data set.
+Neither torch nor the data set is required.
 """
 
 from abstain_bench.runs.store.additions import ADDED as ADDED
-from abstain_bench.runs.store.additions import AddedFacts as AddedFacts
+from abstain_bench.runs.store.additions import AddedMethod as AddedMethod
 from abstain_bench.runs.store.additions import Additions as Additions
 from abstain_bench.runs.store.manifest import IMPORTED as IMPORTED
 from abstain_bench.runs.store.manifest import JOBS as JOBS
@@ -12,15 +12,15 @@ from abstain_bench.runs.store.manifest import MANIFEST as MANIFEST
 from abstain_bench.runs.store.manifest import ExposureFacts as ExposureFacts
 from abstain_bench.runs.store.manifest import Store as Store
 from abstain_bench.runs.store.manifest import StoredRun as StoredRun
-from abstain_bench.runs.store.manifest import lost as lost
-from abstain_bench.runs.store.manifest import set_aside as set_aside
+from abstain_bench.runs.store.manifest import is_manifest_unreadable as is_manifest_unreadable
+from abstain_bench.runs.store.manifest import move_damaged_manifest as move_damaged_manifest
 from abstain_bench.runs.store.manifest import write_manifest as write_manifest
 from abstain_bench.runs.store.runs import VALIDATION as VALIDATION
 from abstain_bench.runs.store.runs import Run as Run
 from abstain_bench.runs.store.runs import RunScores as RunScores
 from abstain_bench.runs.store.runs import ScoreFile as ScoreFile
-from abstain_bench.runs.store.runs import keep_only as keep_only
-from abstain_bench.runs.store.runs import packed as packed
+from abstain_bench.runs.store.runs import delete_unlisted_files as delete_unlisted_files
+from abstain_bench.runs.store.runs import pack_scores as pack_scores
 from abstain_bench.runs.store.runs import write_scores as write_scores
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "JOBS",
     "MANIFEST",
     "VALIDATION",
-    "AddedFacts",
+    "AddedMethod",
     "Additions",
     "ExposureFacts",
     "Run",
@@ -37,5 +37,5 @@ __all__ = [
     "ScoreFile",
     "Store",
     "StoredRun",
-    "packed",
+    "pack_scores",
 ]

@@ -1,4 +1,4 @@
-"""`Additions`: the scores of others that lie in a folder of runs, and what is known of them."""
+"""`Additions`: scores that were computed elsewhere and added to a folder of runs."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,48 +11,48 @@ import numpy as np
 
 from abstain._foundation import json_records, records
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.input_files import HEADER, fields
+from abstain._foundation.input_files import MAX_HEADER_BYTES, read_json_object
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
-from abstain_bench.runs.store.runs import Run, RunScores, ScoreFile, keep_only
+from abstain_bench.runs.store.runs import Run, RunScores, ScoreFile, delete_unlisted_files
 
-__all__ = ["ADDED", "AddedFacts", "Additions"]
+__all__ = ["ADDED", "AddedMethod", "Additions"]
 
-#: Where the scores of others are, in a folder of runs.
+#: Subfolder of a folder of runs with the added scores.
 ADDED: Final = "added"
-#: The one file that says what was added: what it does not name is not there.
-_RECEIPTS: Final = "added.json"
+#: The file that lists the added methods. Files that it does not list are ignored.
+_FILE_NAME: Final = "added.json"
 
 _KIND: Final = "abstain-benchmark-added"
 _VERSION: Final = 1
 
 
 @dataclass(frozen=True)
-class AddedFacts:
-    """What is known of a method that was added: its receipt.
+class AddedMethod:
+    """A method whose scores were added.
 
     Attributes
     ----------
     name : str
-        Of the method, unlike any other in the folder.
+        Unique name of the method in the folder.
     title : str
-        The name people read.
+        Name for people.
     file : str
-        The name of the file that it came in.
+        Name of the file with the scores.
     digest : str
-        The SHA-256 of that file.
+        SHA-256 hash of that file.
     date : str
-        When it was added, in UTC.
+        Time of the addition, in UTC.
     n : int
-        Number of its confidences.
+        Number of confidence scores.
     runs, exposures : tuple of str
-        What it scores; "validation" is among the exposures where it was there.
+        Scored runs, and scored exposures with "validation" if it was in the file.
     classifier : bool
-        Whether it came with predictions of its own, which are judged instead of those of the run.
+        Whether the file has its own predictions, which are evaluated instead of those of the runs.
     stored : mapping from str to str
-        By the name of the run: the file of the confidences, relative to the folder of runs.
+        Path of the stored scores by run, relative to the folder of runs.
     validated : mapping
-        By the name of the run and the metric: the values on validation data.
+        Values on validation data, by run and metric.
     """
 
     name: str
@@ -69,8 +69,8 @@ class AddedFacts:
 
 
 @dataclass(frozen=True)
-class _Receipts:
-    methods: tuple[AddedFacts, ...]
+class _AddedFile:
+    methods: tuple[AddedMethod, ...]
 
     def __post_init__(self) -> None:
         records.check(self)
@@ -78,89 +78,92 @@ class _Receipts:
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """All that was added to a folder of runs.
+    """The methods that were added to a folder of runs.
 
     Attributes
     ----------
     folder : Path
-        Of the runs.
-    facts : tuple of AddedFacts
-        In the order in which the methods were added.
+        The folder of runs.
+    methods : tuple of AddedMethod
+        The methods in the order in which they were added.
     """
 
     folder: Path
-    facts: tuple[AddedFacts, ...] = ()
+    methods: tuple[AddedMethod, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> "Additions":
-        """Read the receipts; a folder to which nothing was added has none."""
-        path = folder / ADDED / _RECEIPTS
+        """Read the list of added methods; empty if there is no such file."""
+        path = folder / ADDED / _FILE_NAME
         if not path.is_file():
             return cls(folder)
         try:
-            found = fields(path, HEADER)
-            json_records.take_kind(found, (_KIND,))
-            json_records.take_version(found, "version", (_VERSION,))
-            return cls(folder, records.read(_Receipts, found, "what was added").methods)
+            content = read_json_object(path, MAX_HEADER_BYTES)
+            json_records.pop_kind(content, (_KIND,))
+            json_records.pop_version(content, "version", (_VERSION,))
+            return cls(folder, records.from_fields(_AddedFile, content, "the added scores").methods)
         except (InputError, KeyError, TypeError, ValueError) as error:
             raise FileFormatError(
-                f"{str(path)!r} is damaged: {error}. Delete it, and the scores of others can be "
-                "added again"
+                f"{str(path)!r} is damaged: {error}. Delete it, and add the scores again"
             ) from None
 
-    def write(self, facts: Iterable[AddedFacts]) -> None:
-        """Replace the receipts, whole or not at all, and delete files that none names."""
-        facts = tuple(facts)
-        content = {"kind": _KIND, "version": _VERSION, "methods": [asdict(one) for one in facts]}
+    def write(self, methods: Iterable[AddedMethod]) -> None:
+        """Replace the list of methods atomically, and delete score files that it does not list."""
+        methods = tuple(methods)
+        content = {"kind": _KIND, "version": _VERSION, "methods": [asdict(m) for m in methods]}
         text = json.dumps(content, indent=1, allow_nan=False)
         make_folder(self.folder / ADDED)
-        write_atomically(self.folder / ADDED / _RECEIPTS, text.encode())
-        keep_only(self.folder, ADDED, (path for one in facts for path in one.stored.values()))
+        write_atomically(self.folder / ADDED / _FILE_NAME, text.encode())
+        listed = (path for method in methods for path in method.stored.values())
+        delete_unlisted_files(self.folder, ADDED, listed)
 
-    def values_of(self, run: str) -> dict[str, Mapping[str, float | None]]:
-        """Return the values on validation data of the methods that score a run."""
+    def validation_values(self, run: str) -> dict[str, Mapping[str, float | None]]:
+        """Return the values on validation data of the added methods that score a run."""
         return {
-            one.name: one.validated.get(run, {})
-            for one in self.facts
-            if run in one.runs and not one.classifier
+            method.name: method.validated.get(run, {})
+            for method in self.methods
+            if run in method.runs and not method.classifier
         }
 
-    def confidence(self, run: str, said: RunScores) -> dict[str, FloatArray]:
-        """Return the confidences that were added for what a run says of one exposure."""
-        out = {}
-        for one in self.facts:
-            if one.classifier or run not in one.runs or said.exposure not in one.exposures:
+    def confidence(self, run: str, scores: RunScores) -> dict[str, FloatArray]:
+        """Return the added confidences for the scores of a run on one exposure."""
+        key = scores.exposure
+        confidence = {}
+        for method in self.methods:
+            if method.classifier or run not in method.runs or key not in method.exposures:
                 continue
-            file = self._file(one.stored[run])
-            if said.exposure not in file.exposures:
+            file = self._file(method.stored[run])
+            if key not in file.exposures:
                 continue
-            found = file.read(said.exposure, logits=False)
-            if not np.array_equal(found.prediction, said.prediction):
+            added = file.read(key, logits=False)
+            if not np.array_equal(added.prediction, scores.prediction):
                 raise FileFormatError(
-                    f"the run {run!r} has changed since {one.name!r} was added: it predicts other "
-                    f"classes of {said.exposure!r}. Compute the scores again and add them with "
+                    f"the run {run!r} has changed since {method.name!r} was added: it predicts "
+                    f"other classes for {key!r}. Compute the scores again and add them with "
                     "`replace`, or remove them (`abstain benchmark remove-scores`)"
                 )
-            out[one.name] = found.confidence[one.name]
-        return out
+            confidence[method.name] = added.confidence[method.name]
+        return confidence
 
-    def classifiers(self, runs: Sequence[Run]) -> list[tuple[Run, AddedFacts, str]]:
-        """Return a run for each network that came with an added method, and its file.
+    def networks(self, runs: Sequence[Run]) -> list[tuple[Run, AddedMethod, str]]:
+        """Return the networks of methods with their own predictions, with method and file.
 
-        Its arm is the name of the method, its seed that of the run whose pictures were scored.
+        The arm of such a run is the name of the method, its seed that of the scored run.
         """
-        by_name = {run.name: run for run in runs}
-        out = []
-        for one in self.facts:
-            if not one.classifier:
+        run_by_name = {run.name: run for run in runs}
+        networks = []
+        for method in self.methods:
+            if not method.classifier:
                 continue
-            base = [by_name[name] for name in one.runs if name in by_name]
-            several = len({(run.arm, run.setting) for run in base}) > 1
-            for run in base:
-                setting = "-".join(filter(None, (run.arm, run.setting))) if several else ""
-                own = Run(f"{one.name}-{run.name}", one.name, setting, run.seed, one.title)
-                out.append((own, one, one.stored[run.name]))
-        return out
+            scored_runs = [run_by_name[name] for name in method.runs if name in run_by_name]
+            has_several_settings = len({(run.arm, run.setting) for run in scored_runs}) > 1
+            for run in scored_runs:
+                label = "-".join(filter(None, (run.arm, run.setting)))
+                setting = label if has_several_settings else ""
+                name = f"{method.name}-{run.name}"
+                network = Run(name, method.name, setting, run.seed, method.title)
+                networks.append((network, method, method.stored[run.name]))
+        return networks
 
     def _file(self, name: str) -> ScoreFile:
         return self._files.setdefault(name, ScoreFile(self.folder / name))

@@ -1,4 +1,4 @@
-"""`Store`: what a folder of runs holds, as its manifest says."""
+"""`Store`: the contents of a folder of runs, as listed in its manifest."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,21 @@ from typing import Any, Final
 
 from abstain._foundation import json_records, records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.input_files import HEADER, fields
+from abstain._foundation.input_files import MAX_HEADER_BYTES, read_json_object
 from abstain.errors import FileFormatError, InputError
-from abstain_bench.runs.methods import by_method
-from abstain_bench.runs.store.additions import AddedFacts, Additions
+from abstain_bench.runs.methods import update_method_names
+from abstain_bench.runs.store.additions import AddedMethod, Additions
 from abstain_bench.runs.store.runs import VALIDATION, Run, RunScores, ScoreFile
 
 __all__ = ["IMPORTED", "JOBS", "MANIFEST", "ExposureFacts", "Store", "StoredRun"]
 
-#: The file that says what the folder holds.
+#: The file that lists the contents of the folder.
 MANIFEST: Final = "manifest.json"
-#: Where one goes that was cut off.
+#: Name under which a damaged manifest is kept.
 _DAMAGED: Final = f"{MANIFEST}.damaged"
-#: Where the files of imported runs are.
+#: Subfolder with the files of imported runs.
 IMPORTED: Final = "imported"
-#: Where the files of the jobs are.
+#: Subfolder with the files of the jobs.
 JOBS: Final = "jobs"
 
 _KIND: Final = "abstain-benchmark"
@@ -33,16 +33,16 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True)
 class ExposureFacts:
-    """What is known of an exposure without its pictures; the fields are those of `Exposure`.
+    """The fields of an `Exposure` without its images.
 
     Attributes
     ----------
     key, name, title, kind : str
-        For files, for tables, for people, and where failures come from.
+        Name for files, name for tables, name for people, and kind of shift.
     corruption : str
-        The name of the corruption, or empty.
+        Name of the corruption, or empty.
     severity : int
-        Of the corruption, or 0.
+        Severity of the corruption, or 0.
     """
 
     key: str
@@ -55,43 +55,44 @@ class ExposureFacts:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run and where its files are, relative to the folder.
+    """A run with the paths of its files relative to the folder.
 
     Attributes
     ----------
     run : Run
-        Which.
-    validation : str
-        The file of its scores on validation data; empty where there are none.
-    tested : str
-        The file of its scores on the exposures; empty where no method chose this setting.
-    validated : mapping
-        By method and metric: the values on validation data; None where one is undefined.
+        The run.
+    validation_file : str
+        File with its scores on validation data; empty if there is none.
+    test_file : str
+        File with its scores on the exposures; empty if no method selected its setting.
+    validation_values : mapping
+        Values on validation data by method and metric; None for undefined values.
     """
 
     run: Run
-    validation: str = ""
-    tested: str = ""
-    validated: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    validation_file: str = ""
+    test_file: str = ""
+    validation_values: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class _Row(Run):
-    """A run with its files, as the manifest has them beside each other."""
+class _ManifestRow(Run):
+    """A run with its files as a flat record of the manifest."""
 
     validation: str = field(kw_only=True)
     tested: str = field(kw_only=True)
     validated: dict[str, dict[str, float | None]] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        records.check(self, of="a run")
+        records.check(self, owner="a run")
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> StoredRun:
-        # Not every version wrote these two.
-        self = records.read(cls, {"model": "", "facts": {}, **found}, "a run")
-        run = Run(*(getattr(self, one.name) for one in dataclass_fields(Run)))
-        return StoredRun(run, self.validation, self.tested, by_method(self.validated))
+    def read(cls, row: Mapping[str, Any]) -> StoredRun:
+        # Earlier versions did not write `model` and `facts`.
+        record = records.from_fields(cls, {"model": "", "facts": {}, **row}, "a run")
+        run = Run(*(getattr(record, f.name) for f in dataclass_fields(Run)))
+        values = update_method_names(record.validated)
+        return StoredRun(run, record.validation, record.tested, values)
 
 
 @dataclass(frozen=True)
@@ -108,25 +109,25 @@ class _Manifest:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """What a folder of runs holds.
+    """The contents of a folder of runs.
 
     Attributes
     ----------
     folder : Path
-        Where it is.
+        The folder.
     config : mapping
         The configuration as plain values.
     facts : mapping
         Versions, device, precision, times.
     classes : tuple of str
-        The names of the known classes.
+        Names of the known classes.
     exposures : tuple of ExposureFacts
-        In the order of the tables, i.i.d. first.
-    kept : tuple of StoredRun
-        The runs, ensembles and imported ones included. Networks that came with the scores of
-        others are the last.
+        Exposures in the order of the tables, i.i.d. first.
+    stored_runs : tuple of StoredRun
+        The runs, including ensembles and imported runs. Networks of added methods with their own
+        predictions come last.
     additions : Additions
-        The scores of others.
+        Added scores.
     """
 
     folder: Path
@@ -134,80 +135,91 @@ class Store:
     facts: Mapping[str, Any]
     classes: tuple[str, ...]
     exposures: tuple[ExposureFacts, ...]
-    kept: tuple[StoredRun, ...]
+    stored_runs: tuple[StoredRun, ...]
     additions: Additions
 
     @classmethod
-    def read(cls, folder: str | Path, *, added: bool = True) -> "Store":
-        """Read a folder that `abstain benchmark run` wrote."""
-        place = Path(folder)
-        path = place / MANIFEST
+    def read(cls, folder: str | Path, *, with_added: bool = True) -> "Store":
+        """Read a folder that `abstain benchmark run` wrote.
+
+        `with_added` includes the methods that `abstain benchmark add-scores` added.
+        """
+        folder = Path(folder)
+        path = folder / MANIFEST
         if not path.is_file():
-            raise InputError(f"{str(place)!r} is no folder of runs: it has no {MANIFEST}")
-        additions = Additions.read(place) if added else Additions(place)
+            raise InputError(f"{str(folder)!r} is no folder of runs: it has no {MANIFEST}")
+        additions = Additions.read(folder) if with_added else Additions(folder)
         try:
-            found = fields(path, HEADER)
-            json_records.take_kind(found, (_KIND,))
-            json_records.take_version(found, "version", (_VERSION,))
-            own = records.read(_Manifest, found, "a manifest")
-            kept = _with_added(tuple(map(_Row.read, own.runs)), additions)
-            return cls(place, own.config, own.facts, own.classes, own.exposures, kept, additions)
+            content = read_json_object(path, MAX_HEADER_BYTES)
+            json_records.pop_kind(content, (_KIND,))
+            json_records.pop_version(content, "version", (_VERSION,))
+            manifest = records.from_fields(_Manifest, content, "a manifest")
+            stored_runs = tuple(map(_ManifestRow.read, manifest.runs))
+            return cls(
+                folder,
+                manifest.config,
+                manifest.facts,
+                manifest.classes,
+                manifest.exposures,
+                _add_methods_and_networks(stored_runs, additions),
+                additions,
+            )
         except (InputError, KeyError, TypeError, ValueError) as error:
-            first = "" if lost(place) else "move it away and "
+            first_step = "" if is_manifest_unreadable(folder) else "move it away and "
             raise FileFormatError(
                 f"{str(path)!r} is no manifest of a benchmark, or a damaged one: {error}. If "
-                f"its folder was run, {first}run the same command, which writes it anew; "
-                "what was imported must be imported again"
+                f"jobs were run in its folder, {first_step}run the same command to write it again; "
+                "imported runs must be imported again"
             ) from None
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs."""
-        return tuple(kept.run for kept in self.kept)
+        return tuple(stored.run for stored in self.stored_runs)
 
     @property
-    def tested(self) -> tuple[Run, ...]:
+    def tested_runs(self) -> tuple[Run, ...]:
         """The runs that were tested on the exposures."""
-        return tuple(kept.run for kept in self.kept if kept.tested)
+        return tuple(stored.run for stored in self.stored_runs if stored.test_file)
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of all runs, in order."""
-        return tuple(sorted({kept.run.seed for kept in self.kept}))
+        """The seeds of all runs, sorted."""
+        return tuple(sorted({run.seed for run in self.runs}))
 
     @property
-    def added(self) -> tuple[AddedFacts, ...]:
-        """What is known of the methods of others, in the order in which they were added."""
-        return self.additions.facts
+    def added_methods(self) -> tuple[AddedMethod, ...]:
+        """The added methods, in the order in which they were added."""
+        return self.additions.methods
 
-    def validated(self, run: Run) -> Mapping[str, Mapping[str, float | None]]:
-        """Return the values of a run on validation data, by method and metric."""
-        return self._by_name[run.name].validated
+    def validation_values(self, run: Run) -> Mapping[str, Mapping[str, float | None]]:
+        """Return the values of a run on validation data by method and metric."""
+        return self._by_name[run.name].validation_values
 
     def scores(self, run: Run, exposure: str, *, logits: bool = False) -> RunScores:
-        """Return what a run says of one exposure, the scores of others included."""
+        """Return the scores of a run for one exposure, including added scores."""
         return self.scores_of(run, [exposure], logits=logits)[exposure]
 
     def scores_of(
         self, run: Run, exposures: Sequence[str], *, logits: bool = False
     ) -> dict[str, RunScores]:
-        """Return what a run says of several exposures, by their keys; see `scores`."""
-        kept = self._by_name[run.name]
-        name = kept.validation if VALIDATION in exposures else kept.tested
+        """Return the scores of a run for several exposures by key, including added scores."""
+        stored = self._by_name[run.name]
+        name = stored.validation_file if VALIDATION in exposures else stored.test_file
         if not name:
             raise InputError(f"the run {run.name!r} has no scores of the exposure {exposures[0]!r}")
-        read = self._file(name).read_all(exposures, logits=logits)
-        return {key: self._with_others(run, found) for key, found in read.items()}
+        scores = self._file(name).read_all(exposures, logits=logits)
+        return {key: self._include_added(run, own) for key, own in scores.items()}
 
-    def _with_others(self, run: Run, found: RunScores) -> RunScores:
-        more = self.additions.confidence(run.name, found)
-        return replace(found, confidence={**found.confidence, **more}) if more else found
+    def _include_added(self, run: Run, scores: RunScores) -> RunScores:
+        added = self.additions.confidence(run.name, scores)
+        return replace(scores, confidence={**scores.confidence, **added}) if added else scores
 
-    def first(self, exposure: str, *, logits: bool = False) -> RunScores | None:
-        """Return what the first run says of an exposure; None where none was tested on it."""
-        for kept in self.kept:
-            if kept.validation if exposure == VALIDATION else kept.tested:
-                return self.scores(kept.run, exposure, logits=logits)
+    def first_scores(self, exposure: str, *, logits: bool = False) -> RunScores | None:
+        """Return the scores of the first run that has the exposure; None if no run has it."""
+        for stored in self.stored_runs:
+            if stored.validation_file if exposure == VALIDATION else stored.test_file:
+                return self.scores(stored.run, exposure, logits=logits)
         return None
 
     def _file(self, name: str) -> ScoreFile:
@@ -219,14 +231,14 @@ class Store:
 
     @cached_property
     def _by_name(self) -> dict[str, StoredRun]:
-        return {kept.run.name: kept for kept in self.kept}
+        return {stored.run.name: stored for stored in self.stored_runs}
 
 
-def lost(folder: Path) -> bool:
-    """Tell whether a manifest is there that nobody can read: empty, zeros, cut off.
+def is_manifest_unreadable(folder: Path) -> bool:
+    """Return whether a manifest exists that is not valid JSON: empty, zeros, or cut off.
 
-    Such a one is what a crash of the machine leaves; a manifest of another kind or version, or one
-    that somebody changed, is not lost.
+    Such a file remains after a crash of the machine. A manifest of another kind or version, or one
+    with changed values, is readable in this sense.
     """
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
@@ -243,8 +255,8 @@ def lost(folder: Path) -> bool:
     return False
 
 
-def set_aside(folder: Path) -> None:
-    """Move a lost manifest away, so that a new one is written; one of zeros is worth nothing."""
+def move_damaged_manifest(folder: Path) -> None:
+    """Rename an unreadable manifest; delete it if it is empty or contains only zeros."""
     path = folder / MANIFEST
     if path.read_bytes().strip(b"\0 \n"):
         path.replace(folder / _DAMAGED)
@@ -259,31 +271,42 @@ def write_manifest(
     facts: Mapping[str, Any],
     classes: Sequence[str],
     exposures: Sequence[ExposureFacts],
-    kept: Sequence[StoredRun],
+    stored_runs: Sequence[StoredRun],
 ) -> None:
-    """Write what `Store.read` reads, whole or not at all."""
-    found = {
+    """Write the manifest that `Store.read` reads, atomically."""
+    content = {
         "kind": _KIND,
         "version": _VERSION,
         "config": config,
         "facts": facts,
         "classes": list(classes),
-        "exposures": [asdict(one) for one in exposures],
-        "runs": [(own := asdict(one)).pop("run") | own for one in kept],
+        "exposures": [asdict(exposure) for exposure in exposures],
+        "runs": [
+            asdict(stored.run)
+            | {
+                "validation": stored.validation_file,
+                "tested": stored.test_file,
+                "validated": stored.validation_values,
+            }
+            for stored in stored_runs
+        ],
     }
-    text = json.dumps(found, indent=1, allow_nan=False)
+    text = json.dumps(content, indent=1, allow_nan=False)
     write_atomically(folder / MANIFEST, text.encode())
 
 
-def _with_added(kept: tuple[StoredRun, ...], additions: Additions) -> tuple[StoredRun, ...]:
-    """Return the runs with the methods of others, and the networks that came with some."""
-    more = []
-    for one in kept:
-        values = additions.values_of(one.run.name)
-        more.append(replace(one, validated={**one.validated, **values}) if values else one)
-    for run, facts, file in additions.classifiers([one.run for one in kept]):
-        base = run.name.removeprefix(f"{facts.name}-")
-        checked = facts.validated.get(base)
-        validation = file if VALIDATION in facts.exposures else ""
-        more.append(StoredRun(run, validation, file, {facts.name: checked or {}}))
-    return tuple(more)
+def _add_methods_and_networks(
+    stored_runs: tuple[StoredRun, ...], additions: Additions
+) -> tuple[StoredRun, ...]:
+    """Return the runs with added methods, and the networks of methods with own predictions."""
+    result = []
+    for stored in stored_runs:
+        added = additions.validation_values(stored.run.name)
+        values = {**stored.validation_values, **added}
+        result.append(replace(stored, validation_values=values) if added else stored)
+    for run, method, file in additions.networks([stored.run for stored in stored_runs]):
+        scored_run = run.name.removeprefix(f"{method.name}-")
+        values_by_method = {method.name: method.validated.get(scored_run) or {}}
+        validation_file = file if VALIDATION in method.exposures else ""
+        result.append(StoredRun(run, validation_file, file, values_by_method))
+    return tuple(result)

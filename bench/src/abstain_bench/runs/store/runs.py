@@ -1,6 +1,6 @@
-"""`Run` and `RunScores`: one trained network, and what it says of one exposure.
+"""`Run` and `RunScores`: a trained network, and its predictions and scores for an exposure.
 
-`ScoreFile` reads what `packed` made of several: an archive of plain arrays, and never a pickle.
+`ScoreFile` reads the archives that `pack_scores` makes. They contain plain arrays and no pickles.
 """
 
 import hashlib
@@ -16,22 +16,23 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parse_object
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
-from abstain_bench.runs.methods import by_method
+from abstain_bench.runs.methods import update_method_names
 
-__all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "packed"]
+__all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "pack_scores"]
 
-#: Stands for the validation pictures where an exposure is named.
+#: Key of the validation images in place of an exposure.
 VALIDATION: Final = "validation"
 
-#: Arrays that may be absent.
-_OPTIONAL = ("averaged", "logits")
-_ALWAYS = ("labels", "places", "prediction", "methods", "confidence", "reasons")
-#: How many axes each array has, and the kinds of its entries.
-_FORMS = {
+#: Arrays of each exposure in a score file. The names "places" and "averaged" are those of the
+#: first version: they hold the source indices and the mean prediction.
+_OPTIONAL_ARRAYS = ("averaged", "logits")
+_REQUIRED_ARRAYS = ("labels", "places", "prediction", "methods", "confidence", "reasons")
+#: Number of axes and valid dtype kinds of each array.
+_ARRAY_FORMATS = {
     "labels": (1, "iu"),
     "places": (1, "iu"),
     "prediction": (1, "iu"),
@@ -41,29 +42,28 @@ _FORMS = {
     "averaged": (1, "iuf"),
     "logits": (2, "f"),
 }
-#: Those without a row for each sample.
-_BY_METHOD = ("methods", "reasons")
+#: Arrays whose first axis is not that of the samples.
+_ARRAYS_WITHOUT_SAMPLE_AXIS = ("methods", "reasons")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One trained network, the networks of all seeds together, or one that was imported.
+    """A trained network, an ensemble of the networks of all seeds, or an imported network.
 
     Attributes
     ----------
     name : str
-        Unique in its folder: "cross-entropy-dropout0.3-seed1".
+        Unique name in its folder: "cross-entropy-dropout0.3-seed1".
     arm : str
-        What it was trained by: the name of an arm, or "ensemble".
+        Name of its arm, or "ensemble".
     setting : str
-        What the runs of all seeds have in common besides: "dropout0.3". Empty where the arm has
-        one setting only.
+        What distinguishes its setting: "dropout0.3". Empty if the arm has one setting.
     seed : int
-        Of the network; an ensemble stands in every seed.
+        Seed of the network. An ensemble has a run for every seed.
     model : str
-        Its backbone.
+        Name of its backbone.
     facts : mapping
-        What was written down about it: losses, seconds.
+        Recorded facts, such as losses and seconds.
     """
 
     name: str
@@ -76,57 +76,58 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    """What one run says of the pictures of one exposure, scored by every method it allows.
+    """Predictions and confidence scores of one run for the images of one exposure.
 
     Attributes
     ----------
     exposure : str
-        Its key, such as "iid" or "corruption-fog-3"; "validation" for the validation pictures.
+        Key of the exposure, such as "iid" or "corruption-fog-3"; "validation" for the validation
+        images.
     labels : int64 ndarray of shape (n,)
-        The true classes; -1 for a picture of no known class.
-    places : int64 ndarray of shape (n,)
-        Which picture of the source each is; copies of one share it and are not independent.
+        True classes; -1 for an image of no known class.
+    source_indices : int64 ndarray of shape (n,)
+        Index of each image in its source. Copies of an image share it and are not independent.
     prediction : int64 ndarray of shape (n,)
-        The predicted classes.
-    averaged : int64 ndarray of shape (n,) or None
-        Those by the mean over the dropout passes; None where there are none.
+        Predicted classes.
+    mean_prediction : int64 ndarray of shape (n,) or None
+        Classes predicted by the mean probabilities over dropout passes or networks; None without
+        these.
     confidence : mapping from str to float64 ndarray of shape (n,)
-        By the name of the method, higher is more trusted; none for methods that gave no numbers.
+        Confidence scores by method, without methods that failed.
     logits : float32 ndarray of shape (n, K) or None
-        The class logits.
+        Class logits.
     reasons : mapping from str to str
-        Why a method gave no numbers.
+        Why methods have no scores.
     """
 
     exposure: str
     labels: IntArray
-    places: IntArray
+    source_indices: IntArray
     prediction: IntArray
-    averaged: IntArray | None
+    mean_prediction: IntArray | None
     confidence: Mapping[str, FloatArray]
     logits: FloatArray | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_outputs(
         cls,
         exposure: str,
         outputs: Predictions,
         confidence: Mapping[str, FloatArray],
         reasons: Mapping[str, str],
     ) -> "RunScores":
-        """Return what a network says of an exposure, with the confidences that it was given."""
-        averaged = None
+        """Return the scores of an exposure from the outputs of a network and its confidences."""
+        mean_prediction = None
         if outputs.logit_samples is not None:
-            # The classes predicted by the mean probabilities over passes or networks.
             mean = Predictions(logit_samples=outputs.logit_samples, unlabeled=True)
-            averaged = mean.prediction_codes
+            mean_prediction = mean.prediction_codes
         return cls(
             exposure,
             outputs.label_codes,
             outputs.ids,
             outputs.prediction_codes,
-            averaged,
+            mean_prediction,
             confidence,
             outputs.logits,
             reasons,
@@ -134,52 +135,56 @@ class RunScores:
 
     @property
     def n(self) -> int:
-        """Number of pictures."""
+        """Number of images."""
         return len(self.labels)
 
-    def rows(self, rows: slice, exposure: str) -> "RunScores":
-        """Return some of the pictures, without logits, under the name of an exposure or study."""
+    def subset(self, rows: slice, exposure: str) -> "RunScores":
+        """Return a subset of the images, without logits, with the key of an exposure or study."""
         return RunScores(
             exposure,
             self.labels[rows],
-            self.places[rows],
+            self.source_indices[rows],
             self.prediction[rows],
-            None if self.averaged is None else self.averaged[rows],
-            {name: own[rows] for name, own in self.confidence.items()},
+            None if self.mean_prediction is None else self.mean_prediction[rows],
+            {name: values[rows] for name, values in self.confidence.items()},
             reasons=self.reasons,
         )
 
-    def predicted(self, averages: bool) -> IntArray:
-        """Return the predictions that a method judges."""
-        return self.averaged if averages and self.averaged is not None else self.prediction
+    def prediction_for(self, uses_mean_prediction: bool) -> IntArray:
+        """Return the predictions that a method's confidence refers to."""
+        return (
+            self.mean_prediction
+            if uses_mean_prediction and self.mean_prediction is not None
+            else self.prediction
+        )
 
 
-def packed(parts: Iterable[RunScores]) -> bytes:
+def pack_scores(parts: Iterable[RunScores]) -> bytes:
     """Return the content of a file that `ScoreFile` reads.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain_bench.runs.store import RunScores, packed
+    >>> from abstain_bench.runs.store import RunScores, pack_scores
     >>> codes = np.array([0, 1])
     >>> part = RunScores("iid", codes, codes, codes, None, {"msr": np.array([2.0, 1.0])})
-    >>> packed([part])[:2]
+    >>> pack_scores([part])[:2]
     b'PK'
     """
     arrays: dict[str, Array] = {}
     for part in parts:
-        given: dict[str, Any] = {
+        arrays_of_part: dict[str, Any] = {
             "labels": part.labels,
-            "places": part.places,
+            "places": part.source_indices,
             "prediction": part.prediction,
             "methods": np.array(list(part.confidence), dtype=np.str_),
-            # One row a method, so that one method is read without the others being gone through.
+            # One row per method, so that a single method can be read.
             "confidence": np.array(list(part.confidence.values()), np.float64).reshape(-1, part.n),
             "reasons": np.array(json.dumps(dict(part.reasons))),
-            "averaged": part.averaged,
+            "averaged": part.mean_prediction,
             "logits": part.logits,
         }
-        for name, array in given.items():
+        for name, array in arrays_of_part.items():
             if array is not None:
                 arrays[f"{part.exposure}/{name}"] = array
     content = io.BytesIO()
@@ -188,37 +193,37 @@ def packed(parts: Iterable[RunScores]) -> bytes:
 
 
 def write_scores(folder: Path, stem: str, parts: Iterable[RunScores]) -> str:
-    """Write what `ScoreFile` reads, in a folder of runs; return its name there.
+    """Write a score file into a folder of runs; return its path relative to the folder.
 
-    A hash of what it holds is part of the name, so that what the old one counts for stays.
+    The name contains a hash of the content, so that the file that it replaces remains valid.
     """
-    content = packed(parts)
-    place = f"{stem}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
-    make_folder((folder / place).parent)
-    write_atomically(folder / place, content)
-    return place
+    content = pack_scores(parts)
+    name = f"{stem}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
+    make_folder((folder / name).parent)
+    write_atomically(folder / name, content)
+    return name
 
 
-def keep_only(folder: Path, within: str, named: Iterable[str]) -> None:
-    """Delete the files of scores in a part of a folder of runs that nothing names any more."""
-    known = set(named)
-    for path in (folder / within).glob("*.npz"):
-        if f"{within}/{path.name}" not in known:
+def delete_unlisted_files(folder: Path, subfolder: str, listed: Iterable[str]) -> None:
+    """Delete the score files of a subfolder that are not listed."""
+    retained = set(listed)
+    for path in (folder / subfolder).glob("*.npz"):
+        if f"{subfolder}/{path.name}" not in retained:
             path.unlink(missing_ok=True)
 
 
 class ScoreFile:
-    """The exposures of one run, each read when it is asked for.
+    """The scores of one run in a file; each exposure is read when it is requested.
 
     Parameters
     ----------
     path : Path
-        What `packed` made.
+        A file with the content of `pack_scores`.
 
     Raises
     ------
     FileFormatError
-        It is no such file, or a damaged one.
+        If it is no such file, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -226,66 +231,76 @@ class ScoreFile:
 
     @cached_property
     def exposures(self) -> tuple[str, ...]:
-        """The keys of the exposures in it, in the order written."""
+        """Keys of the exposures, in stored order."""
         names = [name.rpartition("/")[0] for name in self._archive if name.endswith("/labels")]
         return tuple(names)
 
     def read(self, exposure: str, *, logits: bool = True) -> RunScores:
-        """Return what it holds of one exposure."""
+        """Return the scores of one exposure."""
         return self.read_all([exposure], logits=logits)[exposure]
 
     def read_all(self, exposures: Iterable[str], *, logits: bool = True) -> dict[str, RunScores]:
-        """Return what it holds of several exposures, by their keys; the file is opened once."""
-        wanted = {exposure: self._names(exposure, logits=logits) for exposure in exposures}
+        """Return the scores of several exposures by key; the file is opened once."""
+        names = {exposure: self._array_names(exposure, logits=logits) for exposure in exposures}
         try:
-            read = self._archive.read(name for names in wanted.values() for name in names)
+            arrays = self._archive.read(name for group in names.values() for name in group)
             return {
-                exposure: _scores(exposure, {name.rpartition("/")[2]: read[name] for name in names})
-                for exposure, names in wanted.items()
+                exposure: _build_run_scores(
+                    exposure, {name.rpartition("/")[2]: arrays[name] for name in group}
+                )
+                for exposure, group in names.items()
             }
         except (KeyError, ValueError) as error:
-            raise _damaged(self.path) from error
+            raise _damaged_file_error(self.path) from error
 
-    def _names(self, exposure: str, *, logits: bool) -> list[str]:
+    def _array_names(self, exposure: str, *, logits: bool) -> list[str]:
         """Return the names of the arrays of an exposure."""
         if f"{exposure}/labels" not in self._archive:
-            raise InputError(f"{self.path.name} says nothing of the exposure {exposure!r}")
-        there = [*_ALWAYS, *(one for one in _OPTIONAL if f"{exposure}/{one}" in self._archive)]
-        return [f"{exposure}/{name}" for name in there if logits or name != "logits"]
+            raise InputError(f"{self.path.name} has no scores of the exposure {exposure!r}")
+        optional = [name for name in _OPTIONAL_ARRAYS if f"{exposure}/{name}" in self._archive]
+        names = [*_REQUIRED_ARRAYS, *optional]
+        return [f"{exposure}/{name}" for name in names if logits or name != "logits"]
 
     @cached_property
     def _archive(self) -> Archive:
         try:
             return Archive(self.path)
         except AbstainError as error:
-            raise _damaged(self.path) from error
+            raise _damaged_file_error(self.path) from error
 
 
-def _scores(exposure: str, found: dict[str, Any]) -> RunScores:
-    """Return the scores of an exposure; a ValueError where the arrays do not go together."""
-    n = found["labels"].shape[:1]
-    for name, array in found.items():
-        axes, kinds = _FORMS[name]
-        rows = array.shape[1:] if name == "confidence" else array.shape[:1]
-        alike = name in _BY_METHOD or rows == n
-        if array.ndim != axes or array.dtype.kind not in kinds or not alike:
+def _build_run_scores(exposure: str, arrays: dict[str, Any]) -> RunScores:
+    """Build the scores of an exposure; raise ValueError if the arrays are inconsistent."""
+    sample_shape = arrays["labels"].shape[:1]
+    for name, array in arrays.items():
+        expected_ndim, valid_dtype_kinds = _ARRAY_FORMATS[name]
+        if array.ndim != expected_ndim or array.dtype.kind not in valid_dtype_kinds:
             raise ValueError(name)
-    reasons = by_method(parsed(str(found.pop("reasons"))))
-    names, table = found.pop("methods").tolist(), found.pop("confidence")
+        shape_over_samples = array.shape[1:] if name == "confidence" else array.shape[:1]
+        if name not in _ARRAYS_WITHOUT_SAMPLE_AXIS and shape_over_samples != sample_shape:
+            raise ValueError(name)
+    methods = arrays["methods"].tolist()
+    confidence = dict(zip(methods, arrays["confidence"], strict=True))
     return RunScores(
         exposure=exposure,
-        confidence=by_method(dict(zip(names, table, strict=True))),
-        reasons=reasons,
-        averaged=found.pop("averaged", None),
-        **found,
+        labels=arrays["labels"],
+        source_indices=arrays["places"],
+        prediction=arrays["prediction"],
+        mean_prediction=arrays.get("averaged"),
+        confidence=update_method_names(confidence),
+        logits=arrays.get("logits"),
+        reasons=update_method_names(parse_object(str(arrays["reasons"]))),
     )
 
 
-def _damaged(path: Path) -> FileFormatError:
-    # Those of others are in folders of their own.
-    again = {"added": "add its scores again, with `replace`", "imported": "import it again"}
-    anew = "delete it, and `abstain benchmark run` makes it anew"
+def _damaged_file_error(path: Path) -> FileFormatError:
+    remedies = {
+        "added": "add its scores again, with `replace`",
+        "imported": "import it again",
+    }
+    # Files of jobs are in another folder.
+    default = "delete it, and `abstain benchmark run` computes it again"
     return FileFormatError(
         f"{str(path)!r} is absent, damaged, or no file of scores; "
-        f"{again.get(path.parent.name, anew)}"
+        f"{remedies.get(path.parent.name, default)}"
     )

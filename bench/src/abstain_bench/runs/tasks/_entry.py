@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import numpy as np
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.records import between, hold
+from abstain._foundation.records import between, check_unconverted
 from abstain.errors import InputError, MissingInputError
 from abstain_bench.data import Exposure, Images
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
@@ -19,20 +19,20 @@ from abstain_bench.runs.recipe import Recipe
 
 ReadT = TypeVar("ReadT")
 
-#: Returns pictures, and reads them only then.
+#: Returns images, and reads them only then.
 Load = Callable[[], Images]
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The pictures of a task, each part read when it is first asked for.
+    """The images of a task, each part read when it is first asked for.
 
     Attributes
     ----------
     learned : callable
-        Returns the pictures to learn from, once: `train` keeps them.
+        Returns the images to learn from, once: `train` keeps them.
     chosen : callable
-        Returns the pictures to choose on, as `validation` does.
+        Returns the images to choose on, as `validation` does.
     exposures : tuple of Exposure
         What is tested, i.i.d. first; nothing is ever chosen on it.
     notes : tuple of str
@@ -78,7 +78,7 @@ class Task:
     meaning : str
         One plain sentence.
     source : str
-        Where the pictures come from.
+        Where the images come from.
     load : callable
         From the folder of the files (None where none is needed) to the parts; where there are
         files, also from how much of them is taken.
@@ -112,7 +112,7 @@ class Task:
     branch: tuple[int, int] = (200, 20)
 
     def parts(self, folder: Path | None, sizes: "Sizes | None" = None) -> Parts:
-        """Return the pictures in a folder, as much of them as was asked for."""
+        """Return the images in a folder, as much of them as was asked for."""
         return self.load(folder) if sizes is None else self.load(folder, sizes)
 
 
@@ -121,54 +121,54 @@ TASKS: Catalogue[Task] = Catalogue("task")
 
 
 def corrupted(load: Load) -> Iterator[Exposure]:
-    """Return the exposures of our own corruption shift on i.i.d. pictures."""
+    """Return the exposures of our own corruption shift on i.i.d. images."""
     for name in CORRUPTIONS:
         for severity in range(1, SEVERITIES + 1):
             yield Exposure(f"corruption-{name}", "corruption", load, name, severity)
 
 
 def given(images: Images) -> Load:
-    """Return what returns these pictures."""
+    """Return what returns these images."""
     return lambda: images
 
 
 def in_memory(
     train: Images, validation: Images, tested: Images, *others: Exposure, notes: Sequence[str] = ()
 ) -> Parts:
-    """Return parts whose pictures are read already, the i.i.d. ones exposed first."""
+    """Return parts whose images are read already, the i.i.d. ones exposed first."""
     exposures = (Exposure("iid", "iid", given(tested)), *others)
     return Parts(given(train), given(validation), exposures, tuple(notes))
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a published data set is taken, and how large its pictures are.
+    """How much of a published data set is taken, and how large its images are.
 
     Attributes
     ----------
     records : mapping
         By data set: what its reader takes as `records`; none for official versions.
     validation : int
-        Pictures set aside of the i.i.d. test pictures to choose on.
+        Images set aside of the i.i.d. test images to choose on.
     learned, tested : int
-        The most pictures to learn from, and of an exposure, of data sets that are files; all are
+        The most images to learn from, and of an exposure, of data sets that are files; all are
         held in memory. 0 for all there are.
     side : int
-        Height and width of pictures that are files.
+        Height and width of images that are files.
     chosen : {"official", "first"}
         What choices are made on where the data set has a part for it: that part, or the first
-        i.i.d. test pictures, as FD-Shifts does.
+        i.i.d. test images, as FD-Shifts does.
     corrupted : {"tested", "all", "tenth"}
-        Which test pictures the official corruptions are taken of: those that are tested, all of
+        Which test images the official corruptions are taken of: those that are tested, all of
         them, or a tenth of all: the first 100 of each 1,000 of CIFAR-10, and the first 10 of each
         100 of CIFAR-100.
     new_side : int
-        Height and width of pictures of new classes that are files; 0 for those that are learned.
+        Height and width of images of new classes that are files; 0 for those that are learned.
 
     Examples
     --------
     >>> from abstain_bench.runs.tasks import Sizes
-    >>> Sizes(learned=0, corrupted="all").said()["corrupted"]
+    >>> Sizes(learned=0, corrupted="all").to_dict()["corrupted"]
     'all'
     """
 
@@ -182,9 +182,9 @@ class Sizes:
     new_side: Annotated[int, between(0, 4096)] = 0
 
     def __post_init__(self) -> None:
-        hold(self, lambda name: f"data.{name}")
+        check_unconverted(self, lambda name: f"data.{name}")
 
-    def said(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what a configuration says of it, as plain values."""
         return {k: v for k, v in asdict(self).items() if k != "records"}
 
@@ -223,7 +223,7 @@ def required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> R
 def of_no_class(
     images: Images, classes: tuple[str, ...], shape: tuple[int, int, int] | None
 ) -> Images:
-    """Return the pictures of another data set, of which none is of a known class.
+    """Return the images of another data set, of which none is of a known class.
 
     Refused where they have another shape; None for any.
     """
@@ -233,7 +233,7 @@ def of_no_class(
 
 
 def divided(images: Images, count: int) -> tuple[Images, Images]:
-    """Set the first test pictures aside to choose on, as FD-Shifts does."""
+    """Set the first test images aside to choose on, as FD-Shifts does."""
     if not 0 < count < images.n:
-        raise InputError(f"{count:,} pictures to choose on must leave some of {images.n:,} to test")
+        raise InputError(f"{count:,} images to choose on must leave some of {images.n:,} to test")
     return images.subset(np.arange(count)), images.subset(np.arange(count, images.n))

@@ -1,4 +1,4 @@
-"""How many pictures the parts of a published task have, known without its files."""
+"""How many images the parts of a published task have, known without its files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from abstain_bench.runs.tasks._entry import OFFICIAL, TASKS, Sizes
 
-__all__ = ["PictureCounts", "counts_of", "published_counts"]
+__all__ = ["ImageCounts", "counts_of", "published_counts"]
 
 
 @dataclass(frozen=True)
-class PictureCounts:
+class ImageCounts:
     """Pictures of a task.
 
     Attributes
@@ -27,8 +27,8 @@ class PictureCounts:
         That are learned.
     """
 
-    learned: int
-    chosen: int
+    train: int
+    validation: int
     exposures: Mapping[str, int]
     side: int
     classes: int
@@ -36,7 +36,7 @@ class PictureCounts:
 
 @dataclass(frozen=True)
 class _Official:
-    """What the authors of a data set say of it: test pictures with those to choose on."""
+    """What the authors of a data set say of it: test images with those to choose on."""
 
     learned: int
     tested: int
@@ -44,9 +44,9 @@ class _Official:
     side: int = 0
     shifted: Mapping[str, int] = field(default_factory=dict)
     new: Mapping[str, int] = field(default_factory=dict)
-    #: Pictures of each corruption and severity: official ones, or our own; 0 for none.
+    #: Images of each corruption and severity: official ones, or our own; 0 for none.
     corrupted: int = 0
-    #: Pictures to choose on that are a part of their own.
+    #: Images to choose on that are a part of their own.
     chosen: int = 0
     official: bool = False
 
@@ -59,7 +59,7 @@ def _without(name: str) -> dict[str, int]:
     return {other: count for other, count in _NEW.items() if other != name}
 
 
-#: Of ten digits six are kept, of 182 animals 109: about that share of the pictures.
+#: Of ten digits six are kept, of 182 animals 109: about that share of the images.
 _KEPT: Final = 0.6
 _SVHN: Final = _Official(73_257, 26_032, 10, 32, new=_without("svhn"))
 _IWILDCAM: Final = _Official(129_809, 8_154, 182, shifted={"other-locations": 42_791}, chosen=7_314)
@@ -113,8 +113,8 @@ _COUNTS: Final[Mapping[str, _Official]] = MappingProxyType(
 
 def published_counts(
     task: str, data: Sizes | None, corruptions: Sequence[str], severities: Sequence[int]
-) -> PictureCounts | None:
-    """Return the pictures of a task whose files are the official ones.
+) -> ImageCounts | None:
+    """Return the images of a task whose files are the official ones.
 
     Answers: how much is there to learn from and to be tested on, before anything is fetched?
 
@@ -139,7 +139,7 @@ def published_counts(
     for name, count in {**own.shifted, **own.new}.items():
         exposures[name] = min(count, sizes.tested or count) if files else count
     learned = min(own.learned, sizes.learned or own.learned) if files else own.learned
-    return PictureCounts(learned, chosen, exposures, own.side or sizes.side, own.classes)
+    return ImageCounts(learned, chosen, exposures, own.side or sizes.side, own.classes)
 
 
 def counts_of(
@@ -148,8 +148,8 @@ def counts_of(
     data: Sizes | None,
     corruptions: Sequence[str],
     severities: Sequence[int],
-) -> PictureCounts:
-    """Count the pictures of a task whose numbers nobody published, by reading them.
+) -> ImageCounts:
+    """Count the images of a task whose numbers nobody published, by reading them.
 
     Examples
     --------
@@ -162,14 +162,12 @@ def counts_of(
     for one in parts.exposures:
         if one.corruption and not (one.corruption in corruptions and one.severity in severities):
             continue
-        # Corruptions of the same pictures are read once.
+        # Corruptions of the same images are read once.
         if one.load not in read:
             read[one.load] = one.load().n
         exposures[one.key] = read[one.load]
     side = int(TASKS[task].variation.get("side", 0)) or parts.train.shape[1]
-    return PictureCounts(
-        parts.train.n, parts.validation.n, exposures, side, len(parts.train.classes)
-    )
+    return ImageCounts(parts.train.n, parts.validation.n, exposures, side, len(parts.train.classes))
 
 
 def _parts(own: _Official, sizes: Sizes) -> tuple[int, int]:
@@ -177,6 +175,6 @@ def _parts(own: _Official, sizes: Sizes) -> tuple[int, int]:
     wanted = sizes.validation
     if own.chosen and sizes.chosen == "official":
         return min(own.chosen, wanted), own.tested
-    # Those of Camelyon17 are of one part, in which the test pictures are a share.
+    # Those of Camelyon17 are of one part, in which the test images are a share.
     joined = own.tested + (own.chosen if own.classes == 2 else 0)
     return wanted, joined - wanted

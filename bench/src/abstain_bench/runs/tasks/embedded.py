@@ -106,7 +106,7 @@ def _of_digits(
     some: Images,
     letters: Callable[[tuple[str, ...]], Images],
 ) -> Parts:
-    """Return the parts of digits; corruptions spoil `some` of the test pictures."""
+    """Return the parts of digits; corruptions spoil `some` of the test images."""
     return in_memory(
         train,
         validation,

@@ -1,6 +1,6 @@
-"""Data sets that are files as tasks: BREEDS, WILDS, and any folder of pictures.
+"""Data sets that are files as tasks: BREEDS, WILDS, and any folder of images.
 
-Pictures are read smaller than the papers have them, and not all, since they are held in memory:
+Images are read smaller than the papers have them, and not all, since they are held in memory:
 64 x 64, at most 50,000 to learn from and 10,000 of each exposure.
 """
 
@@ -33,28 +33,28 @@ from abstain_bench.runs.tasks._entry import (
     required,
 )
 
-#: Pictures of each exposure to our own corruptions.
+#: Images of each exposure to our own corruptions.
 _FEW: Final = 1000
 #: What shifts and new classes may be called: names of files are made of them.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 def read(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
-    """Return what reads these pictures, at most so many (0: all), when it is called."""
+    """Return what reads these images, at most so many (0: all), when it is called."""
     return partial(files.some(limit or None).read, side=sizes.side)
 
 
 def chosen_on(files: FileParts) -> PictureFiles:
-    """Return the pictures to choose on; where there are none, those of the test are no stand-in."""
+    """Return the images to choose on; where there are none, those of the test are no stand-in."""
     if files.validation is None:
         raise InputError(
-            "a task must have validation pictures of its own: nothing is chosen on test pictures"
+            "a task must have validation images of its own: nothing is chosen on test images"
         )
     return files.validation
 
 
 def apart(files: FileParts, sizes: Sizes, *, drawn: bool = False) -> tuple[PictureFiles, ...]:
-    """Return the pictures to choose on, and those of the i.i.d. test.
+    """Return the images to choose on, and those of the i.i.d. test.
 
     Where FD-Shifts draws both of one part, they are drawn here too, by another seed.
     """
@@ -71,7 +71,7 @@ def from_files(
     tested: PictureFiles,
     *others: Exposure,
 ) -> Parts:
-    """Return parts whose pictures are read when they are needed, the i.i.d. ones exposed first."""
+    """Return parts whose images are read when they are needed, the i.i.d. ones exposed first."""
     exposures = (Exposure("iid", "iid", read(tested, sizes.tested, sizes)), *others)
     learned, validation = read(train, sizes.learned, sizes), read(chosen, sizes.validation, sizes)
     return Parts(learned, validation, exposures)
@@ -101,7 +101,7 @@ def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
         there = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
         raise MissingInputError(
             "the task 'imagenet-folder' needs a folder (--data) with the folders 'train' and "
-            f"'test', in each of them a folder of pictures for each class; {there}"
+            f"'test', in each of them a folder of images for each class; {there}"
         )
     whole = find_image_folder(folder / "train")
     test = find_image_folder(folder / "test", classes=whole.classes)
@@ -124,9 +124,9 @@ def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
 def _divided(
     files: PictureFiles, count: int, *, drawn: bool = True
 ) -> tuple[PictureFiles, PictureFiles]:
-    """Draw so many pictures, or take the first, and return the others too."""
+    """Draw so many images, or take the first, and return the others too."""
     if not 0 < count < files.n:
-        raise InputError(f"{count:,} pictures must leave some of {files.n:,}")
+        raise InputError(f"{count:,} images must leave some of {files.n:,}")
     order = np.random.default_rng(0).permutation(files.n) if drawn else np.arange(files.n)
     return files.subset(np.sort(order[:count])), files.subset(np.sort(order[count:]))
 
@@ -147,12 +147,12 @@ def _beside(folder: Path, prefix: str) -> list[tuple[str, Path]]:
 
 
 def _shifted(place: Path, whole: PictureFiles) -> PictureFiles:
-    """Find shifted pictures of known classes, of which some may lack."""
+    """Find shifted images of known classes, of which some may lack."""
     files = find_image_folder(place)
     number = {name: i for i, name in enumerate(whole.classes)}
     if unknown := [name for name in files.classes if name not in number]:
         raise InputError(
-            f"{str(place)!r} has the class {unknown[0]!r}, which 'train' does not have; pictures "
+            f"{str(place)!r} has the class {unknown[0]!r}, which 'train' does not have; images "
             "of new classes belong into a folder named new-NAME"
         )
     labels = np.array([number[name] for name in files.classes])[files.labels]
@@ -226,8 +226,8 @@ ENTRIES: Final = (
     ),
     Task(
         "imagenet-folder",
-        "A folder of pictures",
-        "Any pictures in train/CLASS and test/CLASS, 64 x 64, with shift-NAME and new-NAME beside.",
+        "A folder of images",
+        "Any images in train/CLASS and test/CLASS, 64 x 64, with shift-NAME and new-NAME beside.",
         "yours",
         _folder,
         "resnet50",

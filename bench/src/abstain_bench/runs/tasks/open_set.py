@@ -78,7 +78,7 @@ def _iwildcam(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
 
 
 def _without(files: PictureFiles, classes: list[int]) -> tuple[PictureFiles, PictureFiles]:
-    """Hold classes out of pictures that are files, as `held_out` does with those in memory."""
+    """Hold classes out of images that are files, as `held_out` does with those in memory."""
     out = held_out_classes(len(files.classes), classes=classes)
     left = np.setdiff1d(np.arange(len(files.classes)), out)
     labels = numbered_anew(files.labels, len(files.classes), left)

@@ -1,4 +1,4 @@
-"""Small pictures of published data sets as tasks: CIFAR, SVHN, TinyImageNet, MNIST and its like."""
+"""Small images of published data sets as tasks: CIFAR, SVHN, TinyImageNet, MNIST and its like."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,12 +30,12 @@ from abstain_bench.runs.tasks._entry import (
     required,
 )
 
-#: Pictures of each exposure to our own corruptions, where nothing official is to be matched.
+#: Images of each exposure to our own corruptions, where nothing official is to be matched.
 _FEW: Final = 1000
 
 
 def whole(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
-    """Read the training and test pictures that a task cannot do without."""
+    """Read the training and test images that a task cannot do without."""
     records = sizes.records.get(name)
     return required(name, folder, lambda place: DATASETS[name].official(place, records))
 
@@ -50,7 +50,7 @@ def _as_fd_shifts(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
 
 
 def _ours(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    """Load a task that FD-Shifts does not have: validation pictures drawn, our own corruptions."""
+    """Load a task that FD-Shifts does not have: validation images drawn, our own corruptions."""
     train, test = whole(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
     some = tested if tested.n <= _FEW else split(tested, _FEW)[0]
@@ -71,7 +71,7 @@ def _spoiled(
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
     """Return the official corruptions if there are any, or our own where no file of them is.
 
-    They are of the clean test pictures: of all, or of those that are tested.
+    They are of the clean test images: of all, or of those that are tested.
     """
     data, (whole_test, tested) = DATASETS[name], clean
     if data.corrupted is None:
@@ -109,12 +109,12 @@ def _official(
 
 
 def _same_rows(read: Callable[[], Images], tested: Images) -> Images:
-    """Read corrupted pictures; return those of the clean ones that are tested."""
+    """Read corrupted images; return those of the clean ones that are tested."""
     found = read().subset(tested.places)
     wrong = np.flatnonzero(found.labels != tested.labels)
     if wrong.size:
         raise FileFormatError(
-            f"labels.npy is not that of these test pictures: picture {tested.places[wrong[0]]:,} "
+            f"labels.npy is not that of these test images: image {tested.places[wrong[0]]:,} "
             f"has the class {found.labels[wrong[0]]} there, and {tested.labels[wrong[0]]} here"
         )
     return replace(found, classes=tested.classes)
@@ -138,7 +138,7 @@ def _new_classes(
 
 
 def _others(other: str, where: Path, train: Images, sizes: Sizes) -> Images:
-    """Read the test pictures of another data set, of which none is of a known class."""
+    """Read the test images of another data set, of which none is of a known class."""
     side = sizes.new_side or train.shape[1]
     found = DATASETS[other].outliers(where, sizes.records.get(other), side)
     # Where they have a size of their own, the network scales what it sees.

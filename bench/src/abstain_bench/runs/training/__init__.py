@@ -1,4 +1,4 @@
-"""The loop that trains: a recipe, seeded variations of the pictures, checkpoints to resume from.
+"""The loop that trains: a recipe, seeded variations of the images, checkpoints to resume from.
 
 Needs torch.
 """

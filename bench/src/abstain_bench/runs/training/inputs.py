@@ -1,4 +1,4 @@
-"""`Inputs`: from stored pictures, varied at run time, to what a network sees."""
+"""`Inputs`: from stored images, varied at run time, to what a network sees."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from abstain_bench.runs.training.variations import Variation
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Pictures at a time of which the levels are counted.
+#: Images at a time of which the levels are counted.
 _BLOCK = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How pictures are varied and scaled: the same for all that see one training set.
+    """How images are varied and scaled: the same for all that see one training set.
 
     Attributes
     ----------
     mean, deviation : tuple of float
-        Of each channel of the training pictures, in [0, 1]; they are taken off and divided by.
+        Of each channel of the training images, in [0, 1]; they are taken off and divided by.
     variation : Variation or None
         What is changed at run time.
 
@@ -46,10 +46,10 @@ class Inputs:
 
     @classmethod
     def of(cls, train: Images, variation: Variation | None = None) -> "Inputs":
-        """Take mean and deviation from the training pictures."""
+        """Take mean and deviation from the training images."""
         mean, deviation = [], []
         for channel in np.moveaxis(train.pixels, 1, 0):
-            # Whole-number sums are exact, whatever the order of the pictures.
+            # Whole-number sums are exact, whatever the order of the images.
             counts = np.zeros(256, np.int64)
             for start in range(0, train.n, _BLOCK):
                 counts += np.bincount(channel[start : start + _BLOCK].ravel(), minlength=256)
@@ -62,14 +62,14 @@ class Inputs:
         return cls(tuple(mean), tuple(deviation), variation)
 
     def varied(self, pixels: Tensor, draws: Any) -> Tensor:
-        """Return training pictures (bytes) as a network sees them, varied anew at each call."""
+        """Return training images (bytes) as a network sees them, varied anew at each call."""
         pictures = pixels.float() / 255
         if self.variation is None:
             return self._scaled(pictures)
         return self.variation.after(self._scaled(self.variation(pictures, draws)), draws)
 
     def fixed(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
-        """Return pictures to validate or test on: varied once where that belongs to the task."""
+        """Return images to validate or test on: varied once where that belongs to the task."""
         return self._scaled(self._of_task(images, seed, copies)).to(device)
 
     def exposed(
@@ -89,7 +89,7 @@ class Inputs:
         return self._scaled(pictures).to(device)
 
     def lazily(self, images: Images) -> "ScaledPictures | None":
-        """Return pictures that are scaled as they are asked for; None where that cannot be.
+        """Return images that are scaled as they are asked for; None where that cannot be.
 
         What belongs to the task is drawn for all of them at once.
         """
@@ -98,7 +98,7 @@ class Inputs:
         return ScaledPictures(images, lambda some: self._scaled(self._of_task(some, 0, 1)))
 
     def _of_task(self, images: Images, seed: int, copies: int) -> Tensor:
-        """Return pictures in [0, 1], varied once where that belongs to the task."""
+        """Return images in [0, 1], varied once where that belongs to the task."""
         pictures = torch.from_numpy(images.pixels).float() / 255
         if self.variation is None:
             return pictures.repeat(copies, 1, 1, 1)

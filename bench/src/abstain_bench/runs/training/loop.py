@@ -49,12 +49,12 @@ def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Pictures at a time.
+#: Images at a time.
 _BLOCK = 500
 
 
 def logits_of(network: Network, pictures: Tensor) -> Array:
-    """Return the logits of pictures, computed in blocks without learning.
+    """Return the logits of images, computed in blocks without learning.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def train(
     on_step: OnStep | None = None,
     done: int = 0,
 ) -> list[float]:
-    """Train a network on pictures.
+    """Train a network on images.
 
     Notes
     -----
@@ -145,7 +145,7 @@ def train(
     >>> losses[1] < losses[0]
     True
     """
-    precision, recipe = precision_of(machine), recipe.counted(images.n)
+    precision, recipe = precision_of(machine), recipe.with_epochs_for(images.n)
     data = _Data(images, inputs or Inputs.of(images), machine.device)
     run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), precision)
     losses = [] if saving is None else run.begun(saving)
@@ -177,12 +177,12 @@ def _before(done: Any, recipe: Recipe) -> int:
     return done
 
 
-#: Bytes of pictures that are brought to the device whole.
+#: Bytes of images that are brought to the device whole.
 _MOST = 1 << 33
 
 
 class _Data:
-    """The training pictures on their device, or on the host where they are too many."""
+    """The training images on their device, or on the host where they are too many."""
 
     def __init__(self, images: Images, inputs: Inputs, device: str) -> None:
         self.inputs, self.device = inputs, device
@@ -216,11 +216,11 @@ class _Run:
         self.objective = objective.to(data.device)
         self.data, self.recipe, (self.seed, self.done) = data, recipe, start
         self.plan = objective.plan(recipe.epochs)
-        self.rates = Rates(self.plan, recipe, recipe.batches(len(data.labels)))
+        self.rates = Rates(self.plan, recipe, recipe.steps_per_epoch(len(data.labels)))
         self.descent: Any = None
 
     def epoch(self, number: int, on_step: OnStep | None = None) -> float:
-        """Learn from every picture once; return the mean loss."""
+        """Learn from every image once; return the mean loss."""
         if self.descent is None or self.plan[number] != self.plan[number - 1]:
             self._enter(number)
         seed, where = _mixed(self.seed, number), self.data.device

@@ -6,7 +6,7 @@ from typing import Any, cast
 from abstain._foundation import checks
 from abstain.errors import InputError, MissingInputError
 from abstain_bench._torch import torch
-from abstain_bench.runs.jobs.devices import refuse_absent
+from abstain_bench.runs.jobs.devices import check_devices_available
 from abstain_bench.runs.recipe import PRECISIONS
 
 
@@ -98,7 +98,7 @@ def precision_of(machine: Machine) -> FullPrecision:
     """
     device, precision = machine.device, machine.precision
     checks.one_of(precision, "precision", PRECISIONS)
-    refuse_absent([device])
+    check_devices_available([device])
     if precision == FullPrecision.name:
         return FullPrecision(device)
     if precision == "16-mixed" and torch.device(device).type == "cpu":

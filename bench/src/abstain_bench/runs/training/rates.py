@@ -55,7 +55,7 @@ class Rates:
             return self.recipe.learning_rate * (done + 1) / rising
         share = (done - rising) / max(end - start - rising, 1)
         if own is None:
-            return self.recipe.rate(share, last - first)
+            return self.recipe.learning_rate_at(share, last - first)
         schedule = self.recipe.stage_schedule
         staged = self.recipe if schedule == "same" else replace(self.recipe, schedule=schedule)
-        return own * staged.rate(share, last - first) / self.recipe.learning_rate
+        return own * staged.learning_rate_at(share, last - first) / self.recipe.learning_rate

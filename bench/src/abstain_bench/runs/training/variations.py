@@ -1,4 +1,4 @@
-"""Variations: how pictures to learn from are changed at random, by name and from plain values."""
+"""Variations: how images to learn from are changed at random, by name and from plain values."""
 
 import math
 from abc import ABC, abstractmethod
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 from abstain._foundation import checks
-from abstain._foundation.records import between, hold
+from abstain._foundation.records import between, check_unconverted
 from abstain.errors import InputError
 from abstain_bench._torch import torch
 
@@ -14,17 +14,17 @@ from abstain_bench._torch import torch
 Tensor = Any
 Draws = Any
 
-#: Pixels; more than any picture here is wide.
+#: Pixels; more than any image here is wide.
 _MOST_PADDING = 256
 
 
 class Variation(ABC):
-    """A random change of pictures with values in [0, 1].
+    """A random change of images with values in [0, 1].
 
     Attributes
     ----------
     of_task : bool
-        Whether it belongs to the task, so that pictures to validate and test on are changed too
+        Whether it belongs to the task, so that images to validate and test on are changed too
         (drawn once), or only helps to learn.
     """
 
@@ -32,10 +32,10 @@ class Variation(ABC):
 
     @abstractmethod
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
+        """Return the images (n, channels, height, width), each changed on its own."""
 
     def after(self, pictures: Tensor, draws: Draws) -> Tensor:  # noqa: ARG002
-        """Return pictures that were changed and scaled, changed again where 0 is their mean."""
+        """Return images that were changed and scaled, changed again where 0 is their mean."""
         return pictures
 
     def fixed(self, pictures: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class Variation(ABC):
 
 @dataclass(frozen=True)
 class CropFlip(Variation):
-    """Move each picture by up to a few pixels and mirror half of them, as usual on CIFAR.
+    """Move each image by up to a few pixels and mirror half of them, as usual on CIFAR.
 
     Attributes
     ----------
@@ -67,15 +67,15 @@ class CropFlip(Variation):
     mirror: bool = True
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_unconverted(self)
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
+        """Return the images (n, channels, height, width), each changed on its own."""
         return moved(pictures, self.padding, mirror=self.mirror, draws=draws)
 
 
 def moved(pictures: Tensor, around: int, *, mirror: bool, draws: Draws) -> Tensor:
-    """Move each picture by up to so many pixels, and mirror half of them where asked for."""
+    """Move each image by up to so many pixels, and mirror half of them where asked for."""
     n, _, height, width = pictures.shape
     where = pictures.device
     padded = torch.nn.functional.pad(pictures, (around,) * 4)
@@ -93,29 +93,29 @@ def moved(pictures: Tensor, around: int, *, mirror: bool, draws: Draws) -> Tenso
 
 @dataclass(frozen=True)
 class Distortion(Variation):
-    """Turn, scale, shear and shift each picture, lower its contrast and add noise.
+    """Turn, scale, shear and shift each image, lower its contrast and add noise.
 
-    It belongs to the task: pictures to validate and test on are distorted too.
+    It belongs to the task: images to validate and test on are distorted too.
 
     Attributes
     ----------
     rotation : float
         Degrees, at most, to either side.
     scale : float
-        Pictures are scaled by a factor between 1 / (1 + scale) and 1 + scale.
+        Images are scaled by a factor between 1 / (1 + scale) and 1 + scale.
     shear : float
         Shear, at most, to either side.
     shift : float
-        Share of the picture's side, at most, in each direction.
+        Share of the image's side, at most, in each direction.
     contrast : float
         The lowest contrast; 1 leaves it as it is.
     noise : float
-        Standard deviation of normal noise; the pictures' values lie in [0, 1].
+        Standard deviation of normal noise; the images' values lie in [0, 1].
     background : float
-        What is black gets a level of its own in each picture, from 0 to this; the rest is moved
+        What is black gets a level of its own in each image, from 0 to this; the rest is moved
         up with it, so that white stays white.
     side : int
-        Height and width of what comes out, sampled once from the pictures; 0 for theirs.
+        Height and width of what comes out, sampled once from the images; 0 for theirs.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class Distortion(Variation):
             checks.positive_int(self.side, "side")
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
+        """Return the images (n, channels, height, width), each changed on its own."""
         n, where = len(pictures), pictures.device
 
         def between(low: float, high: float) -> Tensor:
@@ -178,7 +178,7 @@ _LUMA: Final = (0.299, 0.587, 0.114)
 
 @dataclass(frozen=True)
 class Augmentation(Variation):
-    """What FD-Shifts does to pictures to learn from: crop, mirror, turn, cut out, jitter.
+    """What FD-Shifts does to images to learn from: crop, mirror, turn, cut out, jitter.
 
     Each is left out at its default.
 
@@ -191,13 +191,13 @@ class Augmentation(Variation):
     rotation : float
         Degrees, at most, to either side; what comes in from outside is black.
     cutout : int
-        Side of the square around a random pixel that gets the mean of all pictures, in half of
-        the pictures.
+        Side of the square around a random pixel that gets the mean of all images, in half of
+        the images.
     side : int
-        Height and width of what comes out, less than that of the pictures: what is validated and
+        Height and width of what comes out, less than that of the images: what is validated and
         tested on is their center.
     area : float
-        Of pictures to learn from, the least share of the area that is cut out at random and
+        Of images to learn from, the least share of the area that is cut out at random and
         scaled to `side`, with a ratio of its sides from 3/4 to 4/3; 1 for the center.
     jitter : float
         Brightness, contrast and saturation are multiplied by factors from 1 - jitter to
@@ -224,10 +224,10 @@ class Augmentation(Variation):
     jitter: Annotated[float, between(0.0, 1.0)] = 0.0
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_unconverted(self)
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
+        """Return the images (n, channels, height, width), each changed on its own."""
         out = self._jittered(pictures, draws) if self.jitter else pictures
         out = self._cut(out, draws) if self.side and self.area < 1.0 else self.fixed(out)
         if self.rotation:
@@ -235,7 +235,7 @@ class Augmentation(Variation):
         return moved(out, self.padding, mirror=self.mirror, draws=draws)
 
     def after(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return pictures that are scaled, half of them with a square set to the mean."""
+        """Return images that are scaled, half of them with a square set to the mean."""
         if not self.cutout:
             return pictures
         n, _, height, width = pictures.shape
@@ -250,13 +250,13 @@ class Augmentation(Variation):
         return pictures.masked_fill(square, 0.0)
 
     def fixed(self, pictures: Tensor) -> Tensor:
-        """Return the centers of pictures."""
+        """Return the centers of images."""
         if not self.side:
             return pictures
         height, width = pictures.shape[2:]
         if min(height, width) < self.side:
             raise InputError(
-                f"`variation.side` must be at most that of the pictures; got {self.side} of \
+                f"`variation.side` must be at most that of the images; got {self.side} of \
 {height} x {width}"
             )
         top, left = (height - self.side) // 2, (width - self.side) // 2
@@ -307,7 +307,7 @@ class Augmentation(Variation):
 
 
 def _sampled(pictures: Tensor, maps: Tensor, side: int) -> Tensor:
-    """Sample pictures anew, each by its own affine map of the square."""
+    """Sample images anew, each by its own affine map of the square."""
     size = [*pictures.shape[:2], side, side]
     grid = torch.nn.functional.affine_grid(maps, size, align_corners=False)
     out: Tensor = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)

@@ -6,12 +6,13 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError, suggest
 from abstain.metrics import cwsa_area, cwsa_plus_area
 from abstain.typing import FloatArray, Rng
-from abstain_bench.studies._data import Data, chosen_names, enough
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
+from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.cwsa import claims, experiments
 from abstain_bench.studies.cwsa.answers import DIGITS, Answers, answers_of
 from abstain_bench.studies.cwsa.claims import Axioms, Claim
@@ -46,7 +47,7 @@ _LOW, _HIGH, _COUNT = 0.5, 0.99, 20
 
 @timed
 def study_cwsa(
-    data: Data = None,
+    data: DataArgument = None,
     *,
     thresholds: Sequence[float] = (),
     at: float = 0.9,
@@ -116,10 +117,10 @@ def study_cwsa(
     >>> found.rows("models")[0]["cwsa"]
     0.225
     """
-    grid, seed = _grid(thresholds), seed_of(rng)
+    grid, seed = _grid(thresholds), as_seed(rng)
     asked = Conditions(_threshold(at), checks.positive_int(samples, "samples"), seed)
-    options = {"samples": asked.samples, "repeats": enough(repeats)}
-    laws, parts = models(), answers_of(data, chosen_names(scores))
+    options = {"samples": asked.samples, "repeats": check_repeats(repeats)}
+    laws, parts = models(), answers_of(data, as_names(scores))
     unshifted, shifts = _by_reference(parts, DIGITS if data is None else reference)
     simulated = [
         Simulated.of(name, law, grid, seed=seed + i, **options)
@@ -142,7 +143,9 @@ def study_cwsa(
         figures=figures_of(simulated, unshifted, grid, found),
         notes=_notes(found),
         verdict=tuple(verdict_of(said, simulated, found)),
-        shown=tuple(name for name in tables if name not in {"results", SHARPENING, "printed"}),
+        main_tables=tuple(
+            name for name in tables if name not in {"results", SHARPENING, "printed"}
+        ),
     )
 
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation.imports import special
+from abstain._foundation.lazy_imports import special
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.inputs import join, scores_of
+from abstain.evaluation.inputs import compute_scores, join
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray, IntArray
-from abstain_bench.studies._data import Data, named_data
+from abstain_bench.studies._inputs import DataArgument, named_datasets
 
 #: What the digits are called; with their shifts, which are the second part of the name.
 DIGITS: Final = "digits"
@@ -85,9 +85,9 @@ def _finite(log_odds: FloatArray) -> FloatArray:
     return np.clip(log_odds, -limit, limit)
 
 
-def answers_of(data: Data, scores: Sequence[str]) -> list[Answers]:
+def answers_of(data: DataArgument, scores: Sequence[str]) -> list[Answers]:
     """Return files as the study takes them; without any, the digits."""
-    parts = named_data(data)
+    parts = named_datasets(data)
     if not parts:
         return digits()
     return [found for name, p in parts.items() for found in _of_part(name, p, scores)]
@@ -101,18 +101,18 @@ def _of_part(name: str, p: Predictions, scores: Sequence[str]) -> list[Answers]:
     asked = list(scores) or list(p.confidence or {}) or [BASELINE]
     losses = per_sample_loss(p, None).astype(np.float64)
     out = []
-    for own in scores_of(p, asked):
+    for own in compute_scores(p, asked):
         s = join(p, own, losses)
-        if not (s.sure and s.binary):
+        if not (s.has_probability and s.is_binary):
             continue
-        view = s.view
+        view = s.class_view
         logits = None
         if view is not None and view.log_probabilities is not None and own.name == BASELINE:
             logits = np.asarray(view.log_probabilities, dtype=np.float64)
         out.append(
             Answers(
                 name if len(asked) == 1 else f"{name}, {own.name}",
-                np.asarray(s.shown, dtype=np.float64),
+                np.asarray(s.probability_or_confidence, dtype=np.float64),
                 losses,
                 logits,
                 None if view is None else np.asarray(view.labels),

@@ -10,7 +10,7 @@ import numpy as np
 from abstain.metrics import cwsa, cwsa_plus
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.cwsa.answers import Answers
 from abstain_bench.studies.cwsa.experiments import boldest
 from abstain_bench.studies.cwsa.models import (

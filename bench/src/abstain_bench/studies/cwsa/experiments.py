@@ -10,7 +10,7 @@ from abstain import simulate
 from abstain.metrics import augrc, ece
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.cwsa.answers import Answers
 from abstain_bench.studies.cwsa.models import CALIBRATED, QUANTITIES, number, swept_quietly
 

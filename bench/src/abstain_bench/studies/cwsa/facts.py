@@ -8,7 +8,7 @@ import numpy as np
 from abstain.simulate import Population
 from abstain_bench.published import table
 from abstain_bench.studies._sentences import listed
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.cwsa.claims import OPEN, Claim, judged_by
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,

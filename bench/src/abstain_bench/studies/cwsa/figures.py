@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import FloatArray
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.cwsa.answers import Answers
 from abstain_bench.studies.cwsa.experiments import NOISE, SHARPENING, by_data
 from abstain_bench.studies.cwsa.models import QUANTITIES, TITLES, Simulated, swept_quietly

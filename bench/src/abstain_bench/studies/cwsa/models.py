@@ -11,7 +11,7 @@ from abstain import simulate
 from abstain.metrics import CwsaSweep, cwsa_sweep, ece, published_aurc
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 
 #: What a sweep has at each threshold, in the order of tables and figures.
 QUANTITIES: Final = ("coverage", "selective_accuracy", "cwsa", "cwsa_plus")

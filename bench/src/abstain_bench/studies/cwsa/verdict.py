@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.cwsa.claims import FAILS, HOLDS, OPEN, PARTLY, Claim, verdict_by_claim
 from abstain_bench.studies.cwsa.experiments import COMPARISON, SHARPENING, SHIFT, boldest, by_data
 from abstain_bench.studies.cwsa.models import (

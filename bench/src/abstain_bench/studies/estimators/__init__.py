@@ -1,36 +1,57 @@
-"""Mean, spread and error of every estimator of the AURC against the size of the sample."""
+"""Bias, standard deviation and error of every estimator of the AURC by sample size."""
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from abstain._foundation import checks
-from abstain._foundation.random import named_generator, seed_of
+from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.plots.series import SeriesDisplay
 from abstain.typing import Rng
-from abstain_bench.studies._data import (
-    LOGITS,
-    Data,
-    Populations,
-    StudyRequest,
-    checked_sizes,
-    enough,
-    ties_said,
-    truths_said,
+from abstain_bench.studies._area_estimators import (
+    COLOR_ORDER,
+    ESTIMATOR_TITLES,
+    GLOSSARY,
+    PAPER_URL,
+    loss_title,
 )
-from abstain_bench.studies._estimates import DRAWS, rows_of
-from abstain_bench.studies._figures import above_zero, lines
-from abstain_bench.studies._models import CAPTION, OVER_MODELS, tables_of
-from abstain_bench.studies._sources import OWN, Source
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, loss_said
-from abstain_bench.studies.estimators.models import models_figure, models_of, models_said
-from abstain_bench.studies.estimators.words import by_data_of, summary_of, verdict_of
+from abstain_bench.studies._estimates import DRAWS, error_rows
+from abstain_bench.studies._figures import estimator_series, panels_above_zero
+from abstain_bench.studies._inputs import (
+    LOGITS,
+    DataArgument,
+    PopulationsArgument,
+    StudyRequest,
+    check_repeats,
+    check_sizes,
+    tie_notes,
+    true_value_notes,
+)
+from abstain_bench.studies._over_models import (
+    OVER_MODELS,
+    OVER_MODELS_CAPTION,
+    over_models_table,
+)
+from abstain_bench.studies._sentences import counted
+from abstain_bench.studies._sources import UNNAMED, SampleSource
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows, unique_values
+from abstain_bench.studies.estimators.conclusions import (
+    estimator_conclusions,
+    summarize_by_data,
+    summarize_estimators,
+)
+from abstain_bench.studies.estimators.models import (
+    average_estimators_over_models,
+    models_conclusions,
+    models_figure,
+)
 
-#: What is studied without a file: smooth, tied, continuous, and where 2 x SELE is no bound.
-USUAL: Final = (
+#: Populations that are studied without data: smooth, tied, with a continuous loss, and with
+#: 2 x SELE below the AURC.
+DEFAULT_POPULATIONS: Final = (
     "two-gaussians",
     "beta-scores",
     "discrete-scores",
@@ -41,27 +62,34 @@ USUAL: Final = (
 
 _NAMES: Final = tuple(ESTIMATOR_TITLES)
 
-#: Figures are made of so many data sets and losses; the tables have all of them.
-_MOST: Final = 6
+#: Largest number of data sets and losses with figures. The tables have all of them.
+_MAX_FIGURE_GROUPS: Final = 6
 
-#: Column, title and axis of each figure, and what its bands are: a column, and how often.
+
+class _Statistic(NamedTuple):
+    """A statistic of the estimates as a figure shows it."""
+
+    title: str
+    axis: str
+    #: Column with the half-width of the band, and its factor. Without it the axis is logarithmic.
+    band: tuple[str, float] | None = None
+
+
 _STATISTICS: Final = {
-    "mean": ("Mean and standard deviation of the estimates", "Mean estimate", ("sd", 1.0)),
-    "bias": (
-        "Bias of the estimates, with two Monte-Carlo standard errors",
-        "Bias",
-        ("bias_se", 2.0),
+    "mean": _Statistic("Mean and standard deviation of the estimates", "Mean estimate", ("sd", 1)),
+    "bias": _Statistic(
+        "Bias of the estimates, with two Monte-Carlo standard errors", "Bias", ("bias_se", 2)
     ),
-    "mse": ("Mean squared error of the estimates", "Mean squared error", None),
-    "mae": ("Mean absolute error of the estimates", "Mean absolute error", None),
+    "mse": _Statistic("Mean squared error of the estimates", "Mean squared error"),
+    "mae": _Statistic("Mean absolute error of the estimates", "Mean absolute error"),
 }
 
 
 @timed
 def study_estimators(
-    data: Data = None,
+    data: DataArgument = None,
     *,
-    populations: Populations = (),
+    populations: PopulationsArgument = (),
     scores: Sequence[str] | None = None,
     losses: Sequence[str] | None = None,
     estimators: Sequence[str] | None = None,
@@ -70,35 +98,35 @@ def study_estimators(
     replace: bool = False,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Measure every estimator of the AURC on many samples of each size.
+    """Measure the error of every estimator of the AURC on many samples of each size.
 
-    Answers: how far from the truth is each estimator on a batch of n samples, on average and in
-    spread? Batches are drawn from the rows of files, as in the paper, or from simulated
-    populations whose truth is exact.
+    The study answers the question: how large are the bias and the standard deviation of each
+    estimator on a batch of n samples? Batches are drawn from the rows of files, as in the paper, or
+    from simulated populations with exact true values.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Samples are drawn from its rows; the truth is the plug-in of all rows.
+        Predictions whose rows are sampled. The true value is the plug-in of all rows.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations (``abstain list populations``), whose truth is exact, and "logits",
-        whose truth is estimated from 400,000 samples without drawn labels. Without data and
-        populations: five that differ in kind, and "logits".
+        Simulated populations (``abstain list populations``) with exact true values, and "logits",
+        whose true values are estimated from 400,000 samples and averaged over their labels. Without
+        data and populations: five populations of different kinds, and "logits".
     scores : sequence of str, optional
-        Scores of the data: by default the six of table S2 that they allow ("msr", "mls",
-        "margin", "pe", "gini", "l2_norm"), else their own confidences.
+        Scores of the data; by default those of table S2 that apply ("msr", "mls", "margin", "pe",
+        "gini", "l2_norm"), or else the stored confidence scores.
     losses : sequence of str, optional
-        Losses of the data: by default "zero_one" and, with class scores, "cross_entropy".
+        Losses of the data; by default "zero_one" and, with class scores, "cross_entropy".
     estimators : sequence of str, optional
         Some of "plugin", "log", "monte-carlo", "trapezoid", "sele", "2sele" and "augrc", which is
-        measured against its own true value. By default all.
+        compared with the true AUGRC. By default all.
     sizes : sequence of int, default=(8, 16, ..., 1024)
         Sample sizes, at least 2.
     repeats : int, default=1000
-        Samples of each size, at least 2.
+        Number of samples of each size, at least 2.
     replace : bool, default=False
-        Draw the rows of data independently, so that a row may come twice, in place of batches
-        without replacement (the paper cuts its test sets into such batches). The truth is then the
+        Draw the rows of data with replacement. By default, batches are drawn without replacement:
+        the paper divides its test sets into such batches. With replacement, the true value is the
         limit of the plug-in.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
@@ -108,8 +136,9 @@ def study_estimators(
     StudyResult
         Tables "results" (one row for each data set, loss, score, estimator and size, each number
         with its Monte-Carlo standard error) and "summary"; figures of mean, bias, MSE and MAE. With
-        several files "over-models" and the figure "models" too (figures 4, S13 and S14 of the
-        paper): mean and deviation over them, each the outputs of another model.
+        several files also the table "over-models" and the figure "models" (figures 4, S13 and S14
+        of the paper): mean and standard deviation over the files, each with the predictions of
+        another model.
 
     Raises
     ------
@@ -118,8 +147,8 @@ def study_estimators(
 
     Notes
     -----
-    All estimators see the same samples. Monte-Carlo weights are drawn anew for each sample, from
-    25 draws. Cost: a sort of every sample for each score; the defaults take some ten seconds.
+    All estimators use the same samples. Monte-Carlo weights are sampled anew for each sample, from
+    25 draws. Cost: a sort of every sample for each score; about ten seconds with the defaults.
 
     References
     ----------
@@ -127,161 +156,183 @@ def study_estimators(
 
     Examples
     --------
-    >>> found = study_estimators(populations=["beta-scores"], sizes=[8, 32], repeats=200)
-    >>> found.frame().filter(estimator="2sele")["bias"].round(2).to_list()
+    >>> result = study_estimators(populations=["beta-scores"], sizes=[8, 32], repeats=200)
+    >>> result.frame().filter(estimator="2sele")["bias"].round(2).to_list()
     [0.09, 0.04]
     """
-    chosen, least = checked_sizes(sizes, least=2), enough(repeats)
-    names, seed = _estimators(estimators), seed_of(rng)
-    asked = StudyRequest(data, populations, scores, losses, replace)
-    sources = asked.sources(USUAL)
+    requested_sizes, n_repeats = check_sizes(sizes, minimum=2), check_repeats(repeats)
+    names, seed = _check_estimators(estimators), as_seed(rng)
+    request = StudyRequest(data, populations, scores, losses, replace)
+    sources = request.sources(DEFAULT_POPULATIONS)
     rows: list[Row] = []
     for source in sources:
-        fitting, draw = _fitting(source, chosen), named_generator(seed, source.name)
-        rows += [row for n in fitting for row in rows_of(source, names, n, least, draw)]
-    over = models_of(rows, sources)
+        generator = named_generator(seed, source.name)
+        for n in _feasible_sizes(source, requested_sizes):
+            rows += error_rows(source, names, n, n_repeats, generator)
+    averages = average_estimators_over_models(rows, sources)
+    tables = {
+        "results": rows,
+        "summary": summarize_estimators(rows),
+        "by-data": summarize_by_data(rows),
+    }
     return ESTIMATORS.result(
         parameters={
             "data": tuple(source.name for source in sources),
             "samples": tuple(sorted({source.kind for source in sources})),
             "sizes": tuple(sorted({row["n"] for row in rows})),
-            "repeats": least,
+            "repeats": n_repeats,
             "draws": DRAWS,
         },
-        tables={"results": rows, "summary": summary_of(rows), "by-data": by_data_of(rows)}
-        | tables_of(over),
-        shown=_shown(rows),
-        figures=_figures(rows) | models_figure(over),
-        notes=(*asked.left_out, *_too_few(sources, chosen), *_notes(sources, names)),
-        verdict=(*verdict_of(rows), *models_said(over)),
+        tables=tables | over_models_table(averages),
+        main_tables=_main_tables(rows),
+        figures=_figures(rows) | models_figure(averages),
+        notes=(
+            *request.omission_notes,
+            *_omitted_size_notes(sources, requested_sizes),
+            *_source_notes(sources, names),
+        ),
+        verdict=(*estimator_conclusions(rows), *models_conclusions(averages)),
     )
 
 
-def _estimators(names: Sequence[str] | None) -> tuple[str, ...]:
+def _check_estimators(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of estimators that are requested by name or title; by default all."""
     if not names:
         return _NAMES
-    titles = {title: name for name, title in ESTIMATOR_TITLES.items()}
-    given = [titles.get(name, name) for name in ([names] if isinstance(names, str) else names)]
-    return tuple(checks.one_of(name, "estimators", _NAMES) for name in dict.fromkeys(given))
+    name_by_title = {title: name for name, title in ESTIMATOR_TITLES.items()}
+    requested = [names] if isinstance(names, str) else names
+    distinct = dict.fromkeys(name_by_title.get(name, name) for name in requested)
+    return tuple(checks.one_of(name, "estimators", _NAMES) for name in distinct)
 
 
-def _fitting(source: Source, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Leave out the sizes that a file has not rows enough for."""
-    most = source.largest
-    fitting = tuple(n for n in sizes if most is None or n <= most)
-    if not fitting:
+def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sizes that do not exceed the number of rows of a file."""
+    max_size = source.max_size
+    feasible = tuple(n for n in sizes if max_size is None or n <= max_size)
+    if not feasible:
         raise InputError(
-            f"{source.name!r} has {most} samples, fewer than the smallest of `sizes`, {sizes[0]}; "
-            "ask for smaller ones or draw with replacement"
+            f"{source.name!r} has {max_size} samples, fewer than the smallest of `sizes`, "
+            f"{sizes[0]}; use smaller sizes or draw with replacement"
         )
-    return fitting
+    return feasible
 
 
-# --------------------------------------------------------------------------------- the figures
+# --------------------------------------------------------------------------------- figures
 def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
-    """Return four figures for each data set and loss, their panels the scores.
+    """Return figures of each statistic: of all populations, and of each data set and loss.
 
-    Where nothing errs there is no figure of errors.
+    The panels are the populations, or the scores of a data set. Figures of errors are omitted if
+    all errors are 0.
     """
-    parts = {}
-    if alone := [row for row in rows if row["score"] == OWN]:
-        parts[""] = ("simulated populations", alone, "data")
-    several = len({row["data"] for row in rows}) > 1
-    for data, loss in dict.fromkeys((r["data"], r["loss"]) for r in rows if r["score"] != OWN):
-        mine = [row for row in rows if (row["data"], row["loss"]) == (data, loss)]
-        slug = re.sub(r"[^A-Za-z0-9]+", "-", f"{loss}-{data}" if several else loss)
-        parts[f"-{slug.strip('-').lower()}"] = (f"{data}, {loss_said(loss)}", mine, "score")
-    found = {
-        f"{statistic}{key}": _figure(*part, statistic)
-        for key, part in list(parts.items())[:_MOST]
-        for statistic in _STATISTICS
-    }
-    return {name: figure for name, figure in found.items() if figure is not None}
+    groups: dict[str, tuple[str, list[Row], str]] = {}
+    if unnamed := [row for row in rows if row["score"] == UNNAMED]:
+        groups[""] = ("simulated populations", unnamed, "data")
+    has_several_data = len(unique_values(rows, "data")) > 1
+    named = [row for row in rows if row["score"] != UNNAMED]
+    for (data, loss), group in group_rows(named, "data", "loss").items():
+        name = f"{loss}-{data}" if has_several_data else loss
+        suffix = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
+        groups[f"-{suffix}"] = (f"{data}, {loss_title(loss)}", group, "score")
+    figures: dict[str, Drawable] = {}
+    for suffix, (title, group, panel_column) in list(groups.items())[:_MAX_FIGURE_GROUPS]:
+        for statistic in _STATISTICS:
+            figure = _figure(title, group, panel_column, statistic)
+            if figure is not None:
+                figures[f"{statistic}{suffix}"] = figure
+    return figures
 
 
-def _figure(said: str, rows: list[Row], panel: str, statistic: str) -> SeriesDisplay | None:
+def _figure(
+    group_title: str, rows: list[Row], panel_column: str, statistic: str
+) -> SeriesDisplay | None:
     title, axis, band = _STATISTICS[statistic]
-    # AUGRC is another number, so its mean has no place beside those of the AURC.
-    rows = [r for r in rows if statistic != "mean" or r["target"] == "aurc"]
-    drawn = lines(
+    if statistic == "mean":
+        # The AUGRC is another quantity, so its mean is not comparable with those of the AURC.
+        rows = [row for row in rows if row["target"] == "aurc"]
+    series = estimator_series(
         rows,
         lambda row: row[statistic],
-        lambda row: row[panel],
-        half=None if band is None else lambda row: band[1] * row[band[0]],
+        lambda row: row[panel_column],
+        half_width=None if band is None else lambda row: band[1] * row[band[0]],
     )
-    # Without a band the axis is logarithmic.
-    drawn = above_zero(drawn) if band is None else drawn
-    if not drawn:
+    is_logarithmic = band is None
+    if is_logarithmic:
+        series = panels_above_zero(series)
+    if not series:
         return None
     levels = {}
     if statistic in {"mean", "bias"}:
-        levels = {r[panel]: r["truth"] if statistic == "mean" else 0.0 for r in rows}
+        levels = {row[panel_column]: row["truth"] if statistic == "mean" else 0.0 for row in rows}
     return SeriesDisplay(
-        drawn,
-        f"{title}: {said}",
+        series,
+        f"{title}: {group_title}",
         "Sample size n",
         axis,
-        log_y=band is None,
-        order=COLORS,
+        log_y=is_logarithmic,
+        order=COLOR_ORDER,
         level=levels,
         level_name="true value" if statistic == "mean" else "no bias",
     )
 
 
-def _shown(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the tables to print: several cases of one data set also by loss."""
-    cases = {(row["data"], row["loss"], row["score"]) for row in rows}
-    one_of_many = len(cases) > 1 and len({row["data"] for row in rows}) == 1
-    return ("summary", "by-data") if one_of_many else ("summary",)
+def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the main tables: with several scores or losses of one data set also "by-data"."""
+    cases = group_rows(rows, "data", "loss", "score")
+    if len(cases) > 1 and len(unique_values(rows, "data")) == 1:
+        return ("summary", "by-data")
+    return ("summary",)
 
 
-def _too_few(sources: Sequence[Source], sizes: tuple[int, ...]) -> list[str]:
-    """Say which files have too few rows for the larger sizes, in one sentence."""
-    short = [s for s in sources if s.largest is not None and s.largest < sizes[-1]]
-    if not short:
+def _omitted_size_notes(sources: Sequence[SampleSource], sizes: tuple[int, ...]) -> list[str]:
+    """Return a note about the files with fewer rows than the largest sizes."""
+    small = [s for s in sources if s.max_size is not None and s.max_size < sizes[-1]]
+    if not small:
         return []
-    more = f" (likewise {len(short) - 1} more data sets)" if len(short) > 1 else ""
-    return [f"{short[0].name}: {short[0].largest} samples, so sizes above that are left out{more}."]
+    n_more = len(small) - 1
+    more = f" (the same holds for {counted(n_more, 'more data set')})" if n_more else ""
+    return [f"{small[0].name} has {small[0].max_size} samples, so larger sizes are omitted{more}."]
 
 
-def _notes(sources: Sequence[Source], estimators: tuple[str, ...]) -> list[str]:
+def _source_notes(sources: Sequence[SampleSource], estimators: tuple[str, ...]) -> list[str]:
     kinds = sorted({source.kind for source in sources})
-    about = [_OF_KIND[kind] for kind in kinds if kind in _OF_KIND]
-    ties = ties_said(sources) if "trapezoid" in estimators else []
-    return [*about, *ties, *truths_said(sources)]
+    kind_notes = [_KIND_NOTES[kind] for kind in kinds if kind in _KIND_NOTES]
+    ties = tie_notes(sources) if "trapezoid" in estimators else []
+    return [*kind_notes, *ties, *true_value_notes(sources)]
 
 
-_OF_KIND: Final = {
+_KIND_NOTES: Final = {
     "file, without replacement": (
-        "Samples of a file are drawn from its rows without replacement, as in the paper, and "
-        "the truth is the plug-in of all rows. With n near the number of rows the spread "
-        "shrinks for that reason alone; drawn with replacement, rows are independent."
+        "Samples of a file are drawn from its rows without replacement, as in the paper, and the "
+        "true value is the plug-in of all rows. If n is close to the number of rows, the standard "
+        "deviation decreases for this reason alone. Draw with replacement for independent rows."
     ),
     "file, with replacement": (
-        "Samples of a file are drawn from its rows independently; the truth is what the "
-        "plug-in goes to. Rows that come twice are tied."
+        "The rows of a file are drawn with replacement. The true value is the limit of the "
+        "plug-in. Rows that are drawn more than once are tied."
     ),
-    "population": "The truth of a population is exact, by closed form or quadrature.",
+    "population": "The true value of a population is exact, by closed form or quadrature.",
 }
 
 #: The study in the catalogue.
 ESTIMATORS: Final = StudyEntry(
     name="estimators",
-    title="Estimators of the AURC against sample size",
-    question="How far from the truth is each estimator on n samples, on average and in spread?",
-    source=f"Zhou et al. (2025), section 4, {PAPER}",
+    title="Estimators of the AURC by sample size",
+    question="How large are the bias and the standard deviation of each estimator on n samples?",
+    source=f"Zhou et al. (2025), section 4, {PAPER_URL}",
     run=study_estimators,
     quick={"repeats": 200, "sizes": (8, 32, 128)},
     captions={
         "results": "Each number with its Monte-Carlo standard error.",
-        "summary": "As shares of the true value, medians over data sets, losses and scores.",
-        "by-data": "As shares of the true value, averaged over the scores of a data set.",
-        OVER_MODELS: f"{CAPTION} |Bias| of a model is what the code of the paper calls its MAE.",
+        "summary": "Relative to the true value; medians over data sets, losses and scores.",
+        "by-data": "Relative to the true value; means over the scores of a data set.",
+        OVER_MODELS: (
+            f"{OVER_MODELS_CAPTION} The code of the paper calls the |bias| of a model MAE."
+        ),
         "models": (
-            "|Bias| is the distance of a model's mean estimate from its truth, which the code of "
-            "the paper calls MAE."
+            "|Bias| is the distance between the mean estimate of a model and its true value. The "
+            "code of the paper calls it MAE."
         ),
     },
-    glossary=WORDS,
+    glossary=GLOSSARY,
     labels=ESTIMATOR_TITLES,
 )

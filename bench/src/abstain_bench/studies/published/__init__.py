@@ -1,4 +1,4 @@
-"""What the tables of the four papers say together: what agrees, and what cannot be right."""
+"""Check the printed tables of the four papers against each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -8,36 +8,38 @@ from typing import Any, Final
 from abstain._foundation.notes import Note
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain_bench.published import PublishedTable, table, tables
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies.published import orders, relations
-from abstain_bench.studies.published.contradictions import conflicts
-from abstain_bench.studies.published.sweeps import impossible
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows, unique_values
+from abstain_bench.studies.published import rank_agreement, relations
+from abstain_bench.studies.published.contradictions import find_contradictions
+from abstain_bench.studies.published.threshold_tables import find_impossible_numbers
 
-#: Shares of a number within which it is said to be met.
-_NEAR, _FAR = 0.03, 0.10
+#: Relative differences up to which a computed number counts as equal to the printed one.
+_TOLERANCE, _WIDE_TOLERANCE = 0.03, 0.10
 
 
 @timed
 def study_published() -> StudyResult:
-    """Check the numbers that the four papers print against each other.
+    """Check the printed numbers of the four papers against each other.
 
-    Answers: are the printed ranks those of the printed numbers, how alike do AURC and AUGRC rank,
-    which numbers follow from others, and which cannot be right?
+    The study answers the questions: do the printed ranks agree with the printed numbers, how
+    similar are the rankings by AURC and AUGRC, which numbers follow from others, and which are
+    wrong?
 
     Returns
     -------
     StudyResult
-        Tables "results" (every number that was computed: check, table, column, method, quantity,
-        value), "ranks" (recomputed ranks by pair of tables), "changes" (Kendall's tau of the ranks
-        by AURC and by AUGRC on each data set and study), "relations" (numbers that follow from
-        others), "contradictions" (what does not fit, each found by a rule that other cells pass)
-        and "tables" (what `abstain_bench.published` has); figures "tau" and "formula".
+        Tables "results" (every computed number: check, table, column, method, quantity, value),
+        "ranks" (recomputed ranks by pair of tables), "changes" (Kendall's tau of the ranks by AURC
+        and by AUGRC on each data set and study), "relations" (numbers that follow from others),
+        "contradictions" (violations of rules that the other cells satisfy) and "tables" (the tables
+        of `abstain_bench.published`); figures "tau" and "formula".
 
     Notes
     -----
-    Nothing is drawn and nothing is asked for: everything is computed from the packaged tables.
-    Ranks are minimum ranks, as the papers print them. A printed rank is possible where rounded
-    numbers that are tied may have had it. Cost: under a second.
+    The study is deterministic and has no options. It uses the packaged tables only. Ranks are
+    minimum ranks, as in the papers. A printed rank is possible if it is the rank for some order of
+    the numbers that are tied after rounding. Cost: under a second.
 
     References
     ----------
@@ -46,164 +48,189 @@ def study_published() -> StudyResult:
 
     Examples
     --------
-    >>> found = study_published()
-    >>> for row in found.rows("ranks")[:2]:
+    >>> result = study_published()
+    >>> for row in result.rows("ranks")[:2]:
     ...     print(row["against"], row["equal"], row["possible"], row["ranks"], row["reversed"])
     fd_shifts_table_11 482 483 483 0
     fd_shifts_table_13 196 231 231 0
     """
-    ranked, moved = list(orders.recomputed()), list(orders.changes())
-    apart, areas = list(orders.elsewhere()), list(relations.areas())
-    shares, twice = list(relations.accuracies()), list(relations.repeated())
-    wrong = [*conflicts(), *impossible()]
-    parts = {"ranks": ranked, "ranks of two papers": apart, "two metrics": moved}
-    parts |= {"area from others": areas, "accuracy from others": shares, "printed twice": twice}
-    summary = [*_ranks(ranked), *_ranks(apart)]
-    related = [*_areas(areas), _accuracies(shares), *_twice(twice)]
+    ranks = list(rank_agreement.recompute_ranks())
+    ranks_of_papers = list(rank_agreement.compare_papers())
+    metric_ranks = list(rank_agreement.compare_metrics())
+    areas = list(relations.recompute_areas())
+    accuracies = list(relations.recompute_accuracies())
+    repeated = list(relations.compare_repeated_numbers())
+    contradictions = [*find_contradictions(), *find_impossible_numbers()]
+    checks = {
+        "ranks": ranks,
+        "ranks of two papers": ranks_of_papers,
+        "two metrics": metric_ranks,
+        "area from others": areas,
+        "accuracy from others": accuracies,
+        "printed twice": repeated,
+    }
+    rank_summary = [*_summarize_ranks(ranks), *_summarize_ranks(ranks_of_papers)]
     return PUBLISHED.result(
         parameters={"tables": len(tables()), "cells": sum(len(table(name)) for name in tables())},
         tables={
-            "results": [long for check, rows in parts.items() for long in _long(check, rows)],
-            "ranks": summary,
-            "changes": list(_changes(moved)),
-            "relations": related,
-            "contradictions": wrong,
-            "tables": list(_tables()),
+            "results": [row for check, rows in checks.items() for row in _long_rows(check, rows)],
+            "ranks": rank_summary,
+            "changes": list(_rank_changes(metric_ranks)),
+            "relations": [
+                *_summarize_areas(areas),
+                _summarize_accuracies(accuracies),
+                *_summarize_repeated(repeated),
+            ],
+            "contradictions": contradictions,
+            "tables": list(_list_tables()),
         },
-        figures=_figures(moved, areas),
-        notes=tuple(_notes(moved)),
-        verdict=tuple(_verdict(summary, ranked, moved, areas, wrong)),
-        shown=("ranks", "changes", "contradictions"),
-        labels={name: _short(one) for name, one in tables().items()},
+        figures=_figures(metric_ranks, areas),
+        notes=tuple(_notes(metric_ranks)),
+        verdict=tuple(_conclusions(rank_summary, ranks, metric_ranks, areas, contradictions)),
+        main_tables=("ranks", "changes", "contradictions"),
+        labels={name: _table_label(entry) for name, entry in tables().items()},
     )
 
 
-def _short(one: PublishedTable) -> str:
-    """Name a table by the first author and its number."""
-    return f"{one.cited.partition(' ')[0]}, table {one.number}" if one.number else one.title
+def _table_label(entry: PublishedTable) -> str:
+    """Return the first author and the number of a table."""
+    if not entry.number:
+        return entry.title
+    first_author = entry.cited.partition(" ")[0]
+    return f"{first_author}, table {entry.number}"
 
 
-#: What says which number it is; all else of a row is a number that was found.
+#: Columns that identify a number. All other columns of a row contain computed numbers.
 _KEYS: Final = ("table", "against", "part", "classifier", "dataset", "study", "method")
 
 
-def _long(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Write every number that was found as a row of its own."""
+def _long_rows(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each computed number."""
     for row in rows:
-        about = {"check": check, **{key: row.get(key, "") for key in _KEYS}}
+        keys = {"check": check, **{key: row.get(key, "") for key in _KEYS}}
         for quantity, value in row.items():
             if isinstance(value, int | float):
-                yield {**about, "quantity": quantity, "value": float(value)}
+                yield {**keys, "quantity": quantity, "value": float(value)}
 
 
-# ------------------------------------------------------------------------------- the summaries
-def _ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Sum the columns of each pair of tables and part."""
+# ------------------------------------------------------------------------------- summaries
+def _summarize_ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Add up the columns of each pair of tables and part."""
+    counts = ("printed", "equal_as_printed", "ranks", "equal", "possible", "pairs", "reversed")
     keys = ("table", "against", "part")
-    for about, own in groupby(rows, key=lambda row: tuple(row[key] for key in keys)):
-        mine = list(own)
-        counts = (
-            "printed", "equal_as_printed", "ranks", "equal", "possible", "pairs", "reversed",
-        )  # fmt: skip
-        sums = {name: sum(r[name] for r in mine) if name in mine[0] else None for name in counts}
-        yield {**dict(zip(keys, about, strict=True)), "columns": len(mine), **sums}
+    for values, group in group_rows(rows, *keys).items():
+        sums = {name: sum(r[name] for r in group) if name in group[0] else None for name in counts}
+        yield {**dict(zip(keys, values, strict=True)), "columns": len(group), **sums}
 
 
-def _changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Put the parts of each column beside each other."""
-    part = rows[0]["part"]
-    other = {(r["dataset"], r["study"]): r["tau"] for r in rows if r["part"] != part}
-    for row in rows:
-        if row["part"] == part:
-            kept = ("dataset", "study", "tau", "pairs", "reversed", "best_by_AURC", "best_by_AUGRC")
-            with_one_choice = other[row["dataset"], row["study"]]
-            yield {**{key: row[key] for key in kept}, "tau_of_one_choice": with_one_choice}
-
-
-def _areas(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Say for each kind of study how far the formula is off; last, for all."""
-    kinds = dict.fromkeys(row["study"].partition(":")[0] for row in rows)
-    for kind in (*kinds, ""):
-        mine = [row for row in rows if row["study"].partition(":")[0] == kind or not kind]
-        off = [row["relative_difference"] for row in mine]
+def _rank_changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield tau of each column, with separate and with common hyperparameters."""
+    separate, common = group_rows(rows, "part").values()
+    tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
+    columns = ("dataset", "study", "tau", "pairs", "reversed", "best_by_AURC", "best_by_AUGRC")
+    for row in separate:
         yield {
-            "relation": "AUGRC from accuracy and failure AUROC",
-            "study": kind or "all",
-            "cells": len(mine),
-            "median_relative_difference": median(off),
-            f"within_{_NEAR:.0%}": sum(abs(x) <= _NEAR for x in off) / len(off),
-            f"within_{_FAR:.0%}": sum(abs(x) <= _FAR for x in off) / len(off),
-            "largest_difference": max(abs(row["computed"] - row["printed"]) for row in mine),
+            **{column: row[column] for column in columns},
+            "tau_of_one_choice": tau_with_common[row["dataset"], row["study"]],
         }
 
 
-def _accuracies(rows: Sequence[Row]) -> dict[str, Any]:
-    off = [row["computed"] / row["printed"] - 1 for row in rows]
+def _summarize_differences(
+    relation: str, study: str, relative: Sequence[float], absolute: Sequence[float]
+) -> dict[str, Any]:
     return {
-        "relation": "accuracy beside new classes from that without",
-        "study": "new classes",
-        "cells": len(rows),
-        "median_relative_difference": median(off),
-        f"within_{_NEAR:.0%}": sum(abs(x) <= _NEAR for x in off) / len(off),
-        f"within_{_FAR:.0%}": sum(abs(x) <= _FAR for x in off) / len(off),
-        "largest_difference": max(abs(row["difference"]) for row in rows),
+        "relation": relation,
+        "study": study,
+        "cells": len(relative),
+        "median_relative_difference": median(relative),
+        f"within_{_TOLERANCE:.0%}": _share_within(relative, _TOLERANCE),
+        f"within_{_WIDE_TOLERANCE:.0%}": _share_within(relative, _WIDE_TOLERANCE),
+        "largest_difference": max(abs(difference) for difference in absolute),
     }
 
 
-def _twice(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    for name, own in groupby(rows, key=lambda row: row["table"]):
-        mine = list(own)
-        off = [row["elsewhere"] / row["printed"] - 1 for row in mine]
-        yield {
-            "relation": f"{name} prints numbers of other tables again",
-            "study": ", ".join(dict.fromkeys(row["study"] for row in mine)),
-            "cells": len(mine),
-            "median_relative_difference": median(off),
-            f"within_{_NEAR:.0%}": sum(abs(x) <= _NEAR for x in off) / len(off),
-            f"within_{_FAR:.0%}": sum(abs(x) <= _FAR for x in off) / len(off),
-            "largest_difference": max(abs(row["elsewhere"] - row["printed"]) for row in mine),
-        }
+def _share_within(differences: Sequence[float], tolerance: float) -> float:
+    return sum(abs(difference) <= tolerance for difference in differences) / len(differences)
 
 
-def _tables() -> Iterator[dict[str, Any]]:
-    for name, one in tables().items():
+def _summarize_areas(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield the differences for each kind of study, and for all studies."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["study"].partition(":")[0], []).append(row)
+    for kind, group in {**groups, "all": list(rows)}.items():
+        yield _summarize_differences(
+            "AUGRC from accuracy and failure AUROC",
+            kind,
+            [row["relative_difference"] for row in group],
+            [row["computed"] - row["printed"] for row in group],
+        )
+
+
+def _summarize_accuracies(rows: Sequence[Row]) -> dict[str, Any]:
+    return _summarize_differences(
+        "accuracy with new classes from the i.i.d. accuracy",
+        "new classes",
+        [row["computed"] / row["printed"] - 1 for row in rows],
+        [row["difference"] for row in rows],
+    )
+
+
+def _summarize_repeated(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    for name, group in group_rows(rows, "table").items():
+        yield _summarize_differences(
+            f"{name} repeats numbers of other tables",
+            ", ".join(unique_values(group, "study")),
+            [row["other_printed"] / row["printed"] - 1 for row in group],
+            [row["other_printed"] - row["printed"] for row in group],
+        )
+
+
+def _list_tables() -> Iterator[dict[str, Any]]:
+    for name, entry in tables().items():
         cells = table(name)
         yield {
             "table": name,
-            "source": one.source,
-            "title": one.title,
-            "scale": one.scale,
+            "source": entry.source,
+            "title": entry.title,
+            "scale": entry.scale,
             "cells": len(cells),
             "doubtful": sum(bool(cell["doubt"]) for cell in cells),
-            "doubts": " ".join(doubt.text for doubt in one.doubts),
+            "doubts": " ".join(doubt.text for doubt in entry.doubts),
         }
 
 
-# --------------------------------------------------------------------------------- the figures
-def _figures(moved: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
-    first, second = dict.fromkeys(row["part"] for row in moved)
-    taus = {(r["part"], r["dataset"], r["study"]): r["tau"] for r in moved}
+# --------------------------------------------------------------------------------- figures
+def _figures(metric_ranks: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
+    separate, common = group_rows(metric_ranks, "part").values()
+    tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
+    tau_pairs = tuple(
+        Pair(
+            f"{row['dataset']} {row['study']}",
+            row["dataset"],
+            row["tau"],
+            tau_with_common[row["dataset"], row["study"]],
+        )
+        for row in separate
+    )
+    area_pairs = tuple(
+        Pair(
+            f"{row['dataset']} {row['study']}, {row['method']}",
+            row["dataset"],
+            row["printed"],
+            row["computed"],
+        )
+        for row in areas
+    )
     return {
         "tau": AgreementDisplay(
-            tuple(
-                Pair(f"{dataset} {study}", dataset, tau, taus[second, dataset, study])
-                for (part, dataset, study), tau in taus.items()
-                if part == first
-            ),
+            tau_pairs,
             "Kendall's tau of the ranks by AURC and by AUGRC",
-            "Hyperparameters chosen by each metric",
-            "Chosen by AUGRC for both",
+            "Hyperparameters selected by each metric",
+            "Selected by AUGRC for both",
         ),
         "formula": AgreementDisplay(
-            tuple(
-                Pair(
-                    f"{row['dataset']} {row['study']}, {row['method']}",
-                    row["dataset"],
-                    row["printed"],
-                    row["computed"],
-                )
-                for row in areas
-            ),
+            area_pairs,
             "AUGRC computed from accuracy and failure AUROC",
             "AUGRC as printed by Traub et al.",
             "(computed - printed) / printed",
@@ -212,77 +239,77 @@ def _figures(moved: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------------------- the words
-def _notes(moved: Sequence[Row]) -> Iterator[str | Note]:
+# ------------------------------------------------------------------------------ conclusions
+def _notes(metric_ranks: Sequence[Row]) -> Iterator[str | Note]:
     yield (
-        "Values are as printed, rounded: what two tables print may differ by a unit of the last "
-        "digit and is then taken for the same."
+        "Printed values are rounded. Two printed values count as equal if they differ by at most "
+        "one unit of the last digit."
     )
-    if bad := orders.invalid():
-        columns = ", ".join(f"{name} {column.said}" for name, _, column in bad)
-        text = f"no numbers have the ranks that are printed in {columns}."
+    if invalid := rank_agreement.invalid_rank_columns():
+        columns = ", ".join(f"{name} {column.title}" for name, _, column in invalid)
+        text = f"the printed ranks in {columns} are not minimum ranks of any numbers."
         yield Note.warning("invalid_ranks", text)
     else:
-        yield "Every column of printed ranks is one that numbers can have, ties included."
-    counts = [row["pairs"] for row in moved]
+        yield "Every column of printed ranks consists of valid minimum ranks, ties included."
+    n_pairs = [row["pairs"] for row in metric_ranks]
     yield (
-        f"Kendall's tau is over {min(counts)} to {max(counts)} pairs of methods that both metrics "
-        "rank apart, corrected for ties."
+        f"Kendall's tau is computed from {min(n_pairs)} to {max(n_pairs)} pairs of methods that "
+        "neither metric ties, with a correction for ties."
     )
 
 
-def _verdict(
-    summary: Sequence[Row],
-    columns: Sequence[Row],
-    moved: Sequence[Row],
+def _conclusions(
+    rank_summary: Sequence[Row],
+    ranks: Sequence[Row],
+    metric_ranks: Sequence[Row],
     areas: Sequence[Row],
-    wrong: Sequence[Row],
+    contradictions: Sequence[Row],
 ) -> Iterator[str]:
-    ranked = [row for row in summary if row["ranks"] is not None]
-    turned = _total(ranked, "reversed")
-    agree = "are not all" if turned else "are"
+    recomputed = [row for row in rank_summary if row["ranks"] is not None]
+    n_reversed = _total(recomputed, "reversed")
+    agreement = "do not all agree" if n_reversed else "agree"
     yield (
-        f"The printed ranks {agree} those of the printed numbers: of {_total(ranked, 'pairs')} "
-        f"pairs of methods that both tell apart, {turned} are in the other order."
+        f"The printed ranks {agreement} with the printed numbers: {n_reversed} of "
+        f"{_total(recomputed, 'pairs')} pairs of methods without ties have the opposite order."
     )
-    yield from _as_printed(summary, columns)
+    yield from _explain_printed_ranks(rank_summary, ranks)
     yield (
-        f"Among the methods of both tables, with ties as printed, {', '.join(map(_equal, ranked))} "
-        "are equal. "
-        f"{_total(ranked, 'possible')} of {_total(ranked, 'ranks')} ranks are those that numbers "
-        "tied in print may have."
+        "After the common methods of both tables are ranked again, with ties as printed, "
+        f"{', '.join(map(_equal_ranks, recomputed))} are equal. {_total(recomputed, 'possible')} "
+        f"of {_total(recomputed, 'ranks')} ranks are possible for the numbers before rounding."
     )
-    yield from _of_metrics(moved)
-    off = [row["relative_difference"] for row in areas]
-    near = sum(abs(x) <= _NEAR for x in off) / len(off)
+    yield from _conclude_metric_ranks(metric_ranks)
+    differences = [row["relative_difference"] for row in areas]
     yield (
-        f"AUGRC follows from accuracy and failure AUROC (Traub et al. 2024, eq. 7), although these "
-        f"are of another paper: of {len(off)} cells {near:.0%} lie within {_NEAR:.0%}, "
-        f"{sum(abs(x) <= _FAR for x in off) / len(off):.1%} within {_FAR:.0%}."
+        "AUGRC follows from accuracy and failure AUROC (Traub et al. 2024, eq. 7), although these "
+        f"are from another paper: of {len(areas)} cells, "
+        f"{_share_within(differences, _TOLERANCE):.0%} differ by at most {_TOLERANCE:.0%} and "
+        f"{_share_within(differences, _WIDE_TOLERANCE):.1%} by at most {_WIDE_TOLERANCE:.0%}."
     )
-    by = {source: len(list(own)) for source, own in groupby(wrong, key=_paper)}
-    if by:
+    n_by_paper = {paper: len(list(rows)) for paper, rows in groupby(contradictions, key=_paper)}
+    if n_by_paper:
+        counts = ", ".join(f"{count} in {paper}" for paper, count in n_by_paper.items())
         yield (
-            f"{sum(by.values())} things cannot be right or are of other runs: "
-            f"{', '.join(f'{count} in {paper}' for paper, count in by.items())}."
+            f"{sum(n_by_paper.values())} findings are contradictions or numbers of other runs: "
+            f"{counts}."
         )
 
 
-def _as_printed(summary: Sequence[Row], ranked: Sequence[Row]) -> Iterator[str]:
-    """Explain the printed ranks that are equal only after ranking the shared methods again."""
-    differing = {(row["table"], row["against"]): row["unmatched"] for row in ranked}
+def _explain_printed_ranks(rank_summary: Sequence[Row], ranks: Sequence[Row]) -> Iterator[str]:
+    """Explain the printed ranks that are equal only after ranking the common methods again."""
+    unmatched_by_tables = {(row["table"], row["against"]): row["unmatched"] for row in ranks}
     sentences = []
-    for row in summary:
-        unmatched = differing.get((row["table"], row["against"]))
+    for row in rank_summary:
+        unmatched = unmatched_by_tables.get((row["table"], row["against"]))
         if not unmatched:
             continue
-        of_numbers, of_ranks = (tables()[row[key]].source for key in ("table", "against"))
+        numbers_source, ranks_source = (tables()[row[key]].source for key in ("table", "against"))
         sentences.append(
-            f"As printed, {row['equal_as_printed']} of {row['printed']} ranks of {of_ranks} are "
-            f"those of {of_numbers}. Their methods differ: the ranks count {unmatched[1]}, of "
-            f"which no number is printed, where the numbers have {unmatched[0]}. If the "
-            f"{row['ranks'] // row['columns']} methods of both tables are ranked again among "
-            f"themselves, {row['equal']} of {row['ranks']} are equal."
+            f"As printed, {row['equal_as_printed']} of {row['printed']} ranks of {ranks_source} "
+            f"equal those of {numbers_source}. Their methods differ: the ranks include "
+            f"{unmatched[1]} instead of {unmatched[0]}, and no number of {unmatched[1]} is "
+            f"printed. If the {row['ranks'] // row['columns']} common methods are ranked again, "
+            f"{row['equal']} of {row['ranks']} ranks are equal."
         )
     yield from dict.fromkeys(sentences)
 
@@ -291,21 +318,20 @@ def _total(rows: Sequence[Row], column: str) -> int:
     return sum(row[column] for row in rows)
 
 
-def _equal(row: Row) -> str:
-    about = f" ({row['part']})" if row["part"] else ""
-    return f"{row['equal']} of {row['ranks']} in {tables()[row['against']].source}{about}"
+def _equal_ranks(row: Row) -> str:
+    part = f" ({row['part']})" if row["part"] else ""
+    return f"{row['equal']} of {row['ranks']} in {tables()[row['against']].source}{part}"
 
 
-def _of_metrics(moved: Sequence[Row]) -> Iterator[str]:
-    for part, own in groupby(moved, key=lambda row: row["part"]):
-        mine = list(own)
-        least = min(mine, key=lambda row: row["tau"])
-        other = sum(row["best_by_AURC"] != row["best_by_AUGRC"] for row in mine)
+def _conclude_metric_ranks(metric_ranks: Sequence[Row]) -> Iterator[str]:
+    for part, group in group_rows(metric_ranks, "part").items():
+        lowest = min(group, key=lambda row: row["tau"])
+        n_different_best = sum(row["best_by_AURC"] != row["best_by_AUGRC"] for row in group)
         yield (
-            f"With hyperparameters chosen {part}, AURC and AUGRC rank alike with a tau of "
-            f"{median(row['tau'] for row in mine):.2f} in the median of {len(mine)} studies, "
-            f"{least['tau']:.2f} at least ({least['dataset']} {least['study']}); in {other} of "
-            "them the best methods are not the same."
+            f"With hyperparameters selected {part}, the median Kendall's tau between the rankings "
+            f"by AURC and AUGRC is {median(row['tau'] for row in group):.2f} over {len(group)} "
+            f"studies, and the smallest {lowest['tau']:.2f} ({lowest['dataset']} "
+            f"{lowest['study']}). The best methods differ in {n_different_best} of them."
         )
 
 
@@ -316,37 +342,49 @@ def _paper(row: Mapping[str, Any]) -> str:
 #: The study in the catalogue.
 PUBLISHED: Final = StudyEntry(
     name="published",
-    title="The published tables against each other",
+    title="Consistency of the published tables",
     question=(
-        "Are the printed ranks those of the printed numbers, how alike do AURC and AUGRC rank the "
-        "published methods, and what in the four papers cannot be right?"
+        "Do the printed ranks agree with the printed numbers, how similar are the rankings of the "
+        "published methods by AURC and AUGRC, and which numbers of the four papers are wrong?"
     ),
     source="Traub et al. (2024), tables 3 and 4, https://arxiv.org/abs/2407.01032",
     run=study_published,
     captions={
         "ranks": (
-            "Printed: numbers in the first table. Equal as printed: how many of their ranks the "
-            "second table prints. Ranks, equal, possible: after the methods of both tables are "
-            "ranked again among themselves; possible: any rank of rounded numbers that are tied. "
-            "Reversed: pairs of methods in the other order, of those that both tables rank "
-            "apart. Ranks of two papers are of other choices of hyperparameters."
+            "Printed: numbers in the first table. Equal as printed: number of their ranks that "
+            "equal the ranks in the second table. Ranks, equal, possible: after the common methods "
+            "of both tables are ranked again; possible: a rank for some order of the numbers that "
+            "are tied after rounding. Reversed: pairs of methods in the opposite order, among "
+            "those without ties. Ranks of two papers differ in the selection of hyperparameters."
         ),
         "changes": (
-            "Hyperparameters chosen by each metric itself; tau of one choice: by AUGRC for both."
+            "Hyperparameters selected by each metric. Tau of one choice: selected by AUGRC for "
+            "both."
         ),
-        "relations": "Difference: computed less printed, or elsewhere less here.",
-        "contradictions": "Each found by a rule that the other cells of its table pass.",
-        "tables": "Returned by `abstain_bench.published.table(NAME)`; doubtful: cells with doubts.",
-        "tau": "A point a study: above the line the choice alone made the two rank less alike.",
-        "formula": "Corruptions are a mean over severities, for which the formula is no identity.",
+        "relations": "Difference: computed minus printed, or other table minus this table.",
+        "contradictions": "Violations of rules that the other cells of the table satisfy.",
+        "tables": (
+            "`abstain_bench.published.table(NAME)` returns a table. Doubtful: cells with doubts."
+        ),
+        "tau": (
+            "One point for each study. Above the line, the rankings are more similar if both "
+            "metrics use the same hyperparameters."
+        ),
+        "formula": (
+            "Numbers for corruptions are means over severities, to which the formula does not "
+            "apply exactly."
+        ),
     },
     glossary={
-        "Rank": "1 is best; methods that are tied share the best of their ranks.",
-        "Tau": "Kendall's tau-b: 1 for the same order, 0 for unrelated ones, -1 for the reverse.",
-        "Part": "Which part of a printed table; of Traub's ranks, what chose the hyperparameters.",
+        "Rank": "1 is best; tied methods have the lowest rank of the tie.",
+        "Tau": "Kendall's tau-b: 1 for the same order, 0 for unrelated orders, -1 for the reverse.",
+        "Part": (
+            "Block of a printed table. For the ranks of Traub et al.: the metric that selects the "
+            "hyperparameters."
+        ),
         "Study": (
-            "iid; cor (corruptions); sub (known classes that look different); s-ncs, ns-ncs (new "
-            "classes, semantic or not)."
+            "iid; cor (corruptions); sub (new sub-classes of known classes); s-ncs, ns-ncs "
+            "(semantic and non-semantic new classes)."
         ),
     },
 )

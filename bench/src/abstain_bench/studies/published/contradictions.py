@@ -1,191 +1,224 @@
-"""What cannot be right inside of the papers, found from the cells by rules that others pass."""
+"""Find contradictions in the printed tables by rules that the other cells satisfy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby, permutations
 from typing import Any, Final
 
 from abstain.metrics import METRICS
 from abstain_bench.published import Fact, table, tables
+from abstain_bench.studies._tables import group_rows, unique_values
 from abstain_bench.studies.published.columns import (
     Columns,
     PrintedColumn,
-    columns_in,
-    reversals,
-    shared,
+    count_reversals,
+    paired_columns,
+    table_columns,
 )
-from abstain_bench.studies.published.orders import ELSEWHERE, OF_SECOND, TWICE_RANKED, parts
-from abstain_bench.studies.published.relations import repeated
+from abstain_bench.studies.published.rank_agreement import (
+    OTHER_PAPER_RANKS,
+    SECOND_METRIC_NUMBERS,
+    TWO_METRIC_RANKS,
+    ranks_by_selection,
+)
+from abstain_bench.studies.published.relations import compare_repeated_numbers
 
-#: How studies of new classes are called in the tables.
-_NEW: Final = "ncs:"
+#: Mark of studies of new classes in the tables.
+_NEW_CLASSES: Final = "ncs:"
 
 _REWARDS, _CALIBRATION = "fd_shifts_table_5", "fd_shifts_table_10"
 _FINETUNED: Final = "population_aurc_table_1"
 
 
-def conflicts() -> Iterator[dict[str, Any]]:
-    """Find everything that does not fit, paper by paper."""
-    yield from _gaps()
-    yield from _other_runs()
-    yield from _off_the_grid()
-    yield from _quoted()
-    yield from _swapped()
-    yield from _other_methods()
-    yield from _left_blank()
-    yield from _printed_twice()
-    yield from _too_uncertain()
+def find_contradictions() -> Iterator[dict[str, Any]]:
+    """Yield all contradictions, paper by paper."""
+    yield from _missing_table_numbers()
+    yield from _numbers_of_other_runs()
+    yield from _rewards_outside_grid()
+    yield from _misquoted_calibration_errors()
+    yield from _swapped_columns()
+    yield from _unmatched_methods()
+    yield from _missing_objectives()
+    yield from _duplicate_results()
+    yield from _insignificant_gains()
 
 
-def _found(name: str, where: str, cells: int, found: str) -> dict[str, Any]:
-    return {"source": tables()[name].source, "where": where, "cells": cells, "found": found}
+def _contradiction(name: str, location: str, cells: int, finding: str) -> dict[str, Any]:
+    source = tables()[name].source
+    return {"source": source, "location": location, "cells": cells, "finding": finding}
 
 
 # --------------------------------------------------------------------------------- FD-Shifts
-def _gaps() -> Iterator[dict[str, Any]]:
-    """Find numbers of tables that are skipped."""
-    for _, own in groupby(tables().values(), key=lambda one: one.paper):
-        known = {int(one.number): one for one in own if one.number.isdigit()}
-        for number in range(1, max(known, default=0)):
-            if number not in known:
-                near = known[number - 1]
+def _missing_table_numbers() -> Iterator[dict[str, Any]]:
+    """Find gaps in the numbers of the tables of a paper."""
+    for _, paper_tables in groupby(tables().values(), key=lambda entry: entry.paper):
+        by_number = {int(entry.number): entry for entry in paper_tables if entry.number.isdigit()}
+        for number in range(1, max(by_number, default=0)):
+            if number not in by_number:
+                previous = by_number[number - 1]
                 yield {
-                    **_found(near.name, f"table {number}", 0, "the text has no such table"),
-                    "source": near.cited,
+                    **_contradiction(
+                        previous.name, f"table {number}", 0, "the text has no such table"
+                    ),
+                    "source": previous.cited,
                 }
 
 
-def _other_runs() -> Iterator[dict[str, Any]]:
-    """Find numbers that two tables print differently, by what was tested."""
-    apart = [row for row in repeated() if not row["same"]]
+def _numbers_of_other_runs() -> Iterator[dict[str, Any]]:
+    """Find numbers that differ between two tables, by classifier and data set."""
+    different = [row for row in compare_repeated_numbers() if not row["same"]]
     for (name, classifier, dataset), rows in groupby(
-        apart, key=lambda row: (row["table"], row["classifier"], row["dataset"])
+        different, key=lambda row: (row["table"], row["classifier"], row["dataset"])
     ):
-        mine = list(rows)
-        one = mine[0]
-        metric, here, there = METRICS[one["metric"]].title, one["printed"], one["elsewhere"]
-        said = f"{metric} {here:.4g} here and {there:.4g} there"
-        where = f"{dataset} ({classifier}), against {_numbered(row['against'] for row in mine)}"
-        yield _found(name, where, len(mine), f"numbers of other runs: {said}")
+        group = list(rows)
+        example = group[0]
+        finding = (
+            f"numbers of other runs: {METRICS[example['metric']].title} {example['printed']:.4g} "
+            f"here and {example['other_printed']:.4g} there"
+        )
+        other_tables = _table_numbers(row["against"] for row in group)
+        location = f"{dataset} ({classifier}), against {other_tables}"
+        yield _contradiction(name, location, len(group), finding)
 
 
-def _off_the_grid() -> Iterator[dict[str, Any]]:
-    """Find chosen rewards that are not among those that the text says were tried."""
+def _rewards_outside_grid() -> Iterator[dict[str, Any]]:
+    """Find selected rewards that are not in the search grid of the text."""
     grids = [cell for cell in table("settings") if cell["setting"].startswith("reward grid")]
-    cells = [cell for cell in table(_REWARDS) if cell["setting"] == "reward"]
-    for cell in cells:
-        tried = {
+    for cell in table(_REWARDS):
+        if cell["setting"] != "reward":
+            continue
+        candidates = {
             float(value)
             for grid in grids
             if grid["dataset"] in {"", cell["dataset"]}
             for value in grid["value"].split(";")
         }
-        if cell["number"] not in tried:
-            said = ", ".join(f"{value:g}" for value in sorted(tried))
-            where = f"{cell['dataset']}, {cell['printed']}"
-            found = f"the reward {cell['value']} is none of those that were tried: {said}"
-            yield _found(_REWARDS, where, 1, found)
+        if cell["number"] not in candidates:
+            grid_text = ", ".join(f"{value:g}" for value in sorted(candidates))
+            location = f"{cell['dataset']}, {cell['printed']}"
+            finding = f"the reward {cell['value']} is not in the search grid: {grid_text}"
+            yield _contradiction(_REWARDS, location, 1, finding)
 
 
-def _quoted() -> Iterator[dict[str, Any]]:
-    """Find numbers that the prose quotes of a table and that stand otherwise there."""
+def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
+    """Find numbers that the prose quotes from a table with another value."""
     title = table(_CALIBRATION)[0]["printed_metric"]
-    short = "".join(word[0] for word in title.split())
+    initials = "".join(word[0] for word in title.split())
     for quote in table("settings"):
-        if not quote["setting"].startswith(f"{short} quoted"):
+        if not quote["setting"].startswith(f"{initials} quoted"):
             continue
         for cell in table(_CALIBRATION):
-            same = all(cell[k] == quote[k] for k in ("task", "classifier", "method"))
-            if same and cell["study"] == "iid" and cell["number"] != quote["number"]:
-                found = f"{cell['value']} here, {quote['value']} in appendix {quote['source']}"
-                yield _found(_CALIBRATION, _at(cell), 1, found)
+            is_quoted = cell["study"] == "iid" and all(
+                cell[key] == quote[key] for key in ("task", "classifier", "method")
+            )
+            if is_quoted and cell["number"] != quote["number"]:
+                location = (
+                    f"{cell['dataset']} {cell['study']} ({cell['classifier']}), {cell['printed']}"
+                )
+                finding = f"{cell['value']} here, {quote['value']} in appendix {quote['source']}"
+                yield _contradiction(_CALIBRATION, location, 1, finding)
 
 
 # ------------------------------------------------------------------------------------- AUGRC
-def _swapped() -> Iterator[dict[str, Any]]:
-    """Find data sets whose new-class columns fit those of the other paper in another order."""
-    ours, theirs = next(iter(parts().values()))[0], columns_in(ELSEWHERE)
-    for dataset in dict.fromkeys(column.dataset for column in ours):
-        new = [c for c in ours if c.dataset == dataset and _NEW in c.study and c in theirs]
-        turned = {
-            order: sum(_turned(ours, theirs, *pair) for pair in zip(new, order, strict=True))
-            for order in permutations(new)
-        }
-        best = min(turned, key=lambda order: turned[order])
-        if turned[best] < turned[tuple(new)]:
-            names = [[c.study.rpartition(":")[2] for c in order] for order in (new, best)]
-            cells = sum(len(ours[column]) for column in new)
-            found = (
-                f"columns {', '.join(names[0])} rank as {', '.join(names[1])} of "
-                f"{tables()[ELSEWHERE].source} do: {turned[best]} reversed pairs, and "
-                f"{turned[tuple(new)]} as labeled"
+def _swapped_columns() -> Iterator[dict[str, Any]]:
+    """Find data sets whose new-class columns match those of the other paper in another order."""
+    ranks, _ = next(iter(ranks_by_selection().values()))
+    other_ranks = table_columns(OTHER_PAPER_RANKS)
+    for dataset in dict.fromkeys(column.dataset for column in ranks):
+        new_classes = tuple(
+            column
+            for column in ranks
+            if column.dataset == dataset and _NEW_CLASSES in column.study and column in other_ranks
+        )
+        n_reversed = {
+            order: sum(
+                _count_column_reversals(ranks, column, other_ranks, other_column)
+                for column, other_column in zip(new_classes, order, strict=True)
             )
-            yield _found(TWICE_RANKED, f"{dataset}, new classes", cells, found)
+            for order in permutations(new_classes)
+        }
+        best_order = min(n_reversed, key=lambda order: n_reversed[order])
+        if n_reversed[best_order] < n_reversed[new_classes]:
+            labels, best_labels = (
+                ", ".join(column.study.rpartition(":")[2] for column in order)
+                for order in (new_classes, best_order)
+            )
+            finding = (
+                f"columns {labels} have the ranks of {best_labels} in "
+                f"{tables()[OTHER_PAPER_RANKS].source}: {n_reversed[best_order]} reversed pairs, "
+                f"and {n_reversed[new_classes]} as labeled"
+            )
+            n_cells = sum(len(ranks[column]) for column in new_classes)
+            yield _contradiction(TWO_METRIC_RANKS, f"{dataset}, new classes", n_cells, finding)
 
 
-def _turned(ours: Columns, theirs: Columns, own: PrintedColumn, other: PrintedColumn) -> int:
-    ((_, pairs),) = shared({other: ours[own]}, theirs)
-    return reversals(pairs)[0]
+def _count_column_reversals(
+    ranks: Columns, column: PrintedColumn, other_ranks: Columns, other_column: PrintedColumn
+) -> int:
+    ((_, pairs),) = paired_columns({other_column: ranks[column]}, other_ranks)
+    return count_reversals(pairs)[0]
 
 
-def _other_methods() -> Iterator[dict[str, Any]]:
-    """Find methods that one of two tables of the same networks lacks."""
-    names = [{cell["printed"] for cell in table(name)} for name in (TWICE_RANKED, OF_SECOND)]
-    more, lacking = sorted(names[0] - names[1]), sorted(names[1] - names[0])
-    if more or lacking:
-        cells = sum(cell["printed"] in more for cell in table(TWICE_RANKED))
-        found = f"has {', '.join(more)} where {tables()[OF_SECOND].source} has {', '.join(lacking)}"
-        yield _found(TWICE_RANKED, "methods", cells, found)
+def _unmatched_methods() -> Iterator[dict[str, Any]]:
+    """Find methods that only one of two tables of the same networks contains."""
+    rank_methods = {cell["printed"] for cell in table(TWO_METRIC_RANKS)}
+    number_methods = {cell["printed"] for cell in table(SECOND_METRIC_NUMBERS)}
+    only_ranks = sorted(rank_methods - number_methods)
+    only_numbers = sorted(number_methods - rank_methods)
+    if only_ranks or only_numbers:
+        n_cells = sum(cell["printed"] in only_ranks for cell in table(TWO_METRIC_RANKS))
+        finding = (
+            f"has {', '.join(only_ranks)} where {tables()[SECOND_METRIC_NUMBERS].source} has "
+            f"{', '.join(only_numbers)}"
+        )
+        yield _contradiction(TWO_METRIC_RANKS, "methods", n_cells, finding)
 
 
 # -------------------------------------------------------------------------------- fine-tuning
-def _tuned() -> dict[tuple[str, str], dict[str, Fact]]:
-    found: dict[tuple[str, str], dict[str, Fact]] = {}
-    for cell in table(_FINETUNED):
-        found.setdefault((cell["classifier"], cell["dataset"]), {})[cell["printed"]] = cell
-    return found
+def _finetuning_columns() -> Iterator[tuple[str, dict[str, Fact]]]:
+    """Yield the title of each column of the fine-tuning table, and its cells by objective."""
+    for (network, dataset), cells in group_rows(table(_FINETUNED), "classifier", "dataset").items():
+        yield f"{dataset}, {network}", {cell["printed"]: cell for cell in cells}
 
 
-def _left_blank() -> Iterator[dict[str, Any]]:
-    """Find objectives that have no number where others have."""
-    columns = _tuned()
-    every = list(dict.fromkeys(name for own in columns.values() for name in own))
-    for (network, dataset), own in columns.items():
-        if blank := [name for name in every if name not in own]:
-            where = f"{dataset}, {network}"
-            yield _found(_FINETUNED, where, len(blank), f"no number of {' and '.join(blank)}")
+def _missing_objectives() -> Iterator[dict[str, Any]]:
+    """Find objectives without a number in some column."""
+    objectives = unique_values(table(_FINETUNED), "printed")
+    for title, cells in _finetuning_columns():
+        if missing := [name for name in objectives if name not in cells]:
+            finding = f"no number of {' and '.join(missing)}"
+            yield _contradiction(_FINETUNED, title, len(missing), finding)
 
 
-def _printed_twice() -> Iterator[dict[str, Any]]:
-    """Find two objectives with one mean and one deviation."""
-    for (network, dataset), own in _tuned().items():
-        seen: dict[tuple[str, str], str] = {}
-        for name, cell in own.items():
-            number = (cell["value"], cell["spread"])
-            if other := seen.setdefault(number, name) if number in seen else "":
-                found = f"{other} and {name} have one mean and one deviation: {' ± '.join(number)}"
-                yield _found(_FINETUNED, f"{dataset}, {network}", 2, found)
-            seen[number] = name
+def _duplicate_results() -> Iterator[dict[str, Any]]:
+    """Find two objectives with the same mean and the same standard deviation."""
+    for title, cells in _finetuning_columns():
+        previous_by_result: dict[tuple[str, str], str] = {}
+        for name, cell in cells.items():
+            result = (cell["value"], cell["spread"])
+            if result in previous_by_result:
+                finding = (
+                    f"{previous_by_result[result]} and {name} have the same mean and standard "
+                    f"deviation: {' ± '.join(result)}"
+                )
+                yield _contradiction(_FINETUNED, title, 2, finding)
+            previous_by_result[result] = name
 
 
-def _too_uncertain() -> Iterator[dict[str, Any]]:
-    """Find networks of which no gain over the first objective exceeds a deviation."""
-    for (network, dataset), own in _tuned().items():
-        first, *others = own.values()
-        gains = [first["number"] - cell["number"] for cell in others]
-        factor = float(first["factor"])
-        spreads = [float(cell["spread"]) / factor for cell in others]
-        if all(gain < spread for gain, spread in zip(gains, spreads, strict=True)):
-            found = (
-                f"the largest gain over {first['printed']}, {max(gains) * factor:.3g}, is below "
-                f"the least deviation, {min(spreads) * factor:.3g}"
+def _insignificant_gains() -> Iterator[dict[str, Any]]:
+    """Find networks on which no gain over the first objective exceeds its standard deviation."""
+    for title, cells in _finetuning_columns():
+        baseline, *others = cells.values()
+        factor = float(baseline["factor"])
+        gains = [baseline["number"] - cell["number"] for cell in others]
+        deviations = [float(cell["spread"]) / factor for cell in others]
+        if all(gain < sd for gain, sd in zip(gains, deviations, strict=True)):
+            finding = (
+                f"the largest gain over {baseline['printed']}, {max(gains) * factor:.3g}, is below "
+                f"the smallest standard deviation, {min(deviations) * factor:.3g}"
             )
-            yield _found(_FINETUNED, f"{dataset}, {network}", len(others), found)
+            yield _contradiction(_FINETUNED, title, len(others), finding)
 
 
-def _at(cell: Fact) -> str:
-    return f"{cell['dataset']} {cell['study']} ({cell['classifier']}), {cell['printed']}"
-
-
-def _numbered(names: Iterator[str] | Sequence[str]) -> str:
+def _table_numbers(names: Iterable[str]) -> str:
     numbers = sorted({int(tables()[name].number) for name in names})
     return f"table{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"

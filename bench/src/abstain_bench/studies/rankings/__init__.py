@@ -6,14 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.errors import InputError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
-from abstain_bench.studies._data import enough
+from abstain_bench.studies._inputs import check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, PAIRED, UNADJUSTED
+from abstain_bench.studies.rankings.conclusions import (
+    of_printed_top,
+    of_selections,
+    true_ranks,
+    verdict,
+)
 from abstain_bench.studies.rankings.figures import (
     changes_figure,
     curves_figure,
@@ -24,7 +30,6 @@ from abstain_bench.studies.rankings.figures import (
 from abstain_bench.studies.rankings.paper import printed_changes, printed_ranks
 from abstain_bench.studies.rankings.piece import TABLES, tables_of, together
 from abstain_bench.studies.rankings.simulation import METHODS, RISKS, simulated
-from abstain_bench.studies.rankings.words import of_printed_top, of_selections, true_ranks, verdict
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
@@ -122,7 +127,7 @@ def study_rankings(
     ['easy', 'usual', 'hard', 'shifted']
     """
     checks.one_of(ties, "ties", TIES)
-    asked = _Asked(enough(bootstrap), level_of(level), ties, seed_of(rng))
+    asked = _Asked(check_repeats(bootstrap), check_level(level), ties, as_seed(rng))
     if published:
         return _of_print(runs, methods, studies)
     parameters = {
@@ -171,7 +176,7 @@ def _of_print(
         tables={name: of for name, of in tables.items() if of},
         figures={"changes": changes_figure(rows, shared), "changes-own": changes_figure(rows, own)},
         verdict=(*verdict(tables, 0), of_printed_top(changes, own), of_selections(changes)),
-        shown=("changes",),
+        main_tables=("changes",),
     )
 
 
@@ -193,8 +198,12 @@ def _folder(
     from abstain_bench.runs.store import Store
     from abstain_bench.studies.rankings.folder import RankedFolder
 
-    plan = Plan.checked(
-        level=asked.level, bootstrap=asked.resamples, rng=asked.seed, literature=True, lean=True
+    plan = Plan.from_options(
+        level=asked.level,
+        bootstrap=asked.resamples,
+        rng=asked.seed,
+        published_test=True,
+        skip_slow=True,
     )
     return RankedFolder(Store.read(runs), plan, methods, studies)
 
@@ -203,7 +212,7 @@ def _pieces(
     folder: "RankedFolder", asked: _Asked, out: Path | None, told: "OnOutcome | None"
 ) -> list[dict[str, Any]]:
     """Return what is said of each study of the runs, kept or found now."""
-    from abstain_bench.studies._kept import Pieces
+    from abstain_bench.studies._jobs import StudyJobs
 
     def make(study: str) -> Mapping[str, Any]:
         ranked = [replace(one, ties=asked.ties) for one in folder.ranked(study)]
@@ -211,7 +220,7 @@ def _pieces(
 
     methods = sorted({one.method for own in folder.best.values() for one in own})
     spec = {**vars(asked), "methods": methods, "data": folder.digest(), "tables": TABLES}
-    return [*Pieces("rankings", spec, out, told).of(list(folder.studies), make)]
+    return [*StudyJobs("rankings", spec, out, told).run(list(folder.studies), make)]
 
 
 def _found(
@@ -239,7 +248,7 @@ def _found(
         "figures": figures,
         "notes": tuple(notes),
         "verdict": tuple(said),
-        "shown": tuple(name for name in _SHOWN if name in tables),
+        "main_tables": tuple(name for name in _SHOWN if name in tables),
     }
 
 
@@ -340,7 +349,7 @@ RANKINGS: Final = StudyEntry(
         ),
         "curves": "The strongest violation: the first failures decide the AURC.",
     },
-    keeps=("jobs",),
+    job_folders=("jobs",),
     glossary={
         "R2": (
             "The metric is better where accuracy or the order of failures is better and neither is "

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, Final
 
 from abstain.evaluation import Comparison
-from abstain.evaluation.comparison import PairedDifference, Unit
+from abstain.evaluation.comparison import PairedDifference, ScoredRun
 from abstain.inference.agreement import kendall
 from abstain.inference.ranking import Ties, ranks
 from abstain.metrics.areas.augrc import AUGRC
@@ -65,7 +65,7 @@ class RankedStudies:
 
     selection: str
     by: Mapping[str, Comparison]
-    units: Mapping[str, Callable[[], Sequence[Unit]]] = field(default_factory=dict)
+    units: Mapping[str, Callable[[], Sequence[ScoredRun]]] = field(default_factory=dict)
     truth: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     ties: Ties = "min"
 

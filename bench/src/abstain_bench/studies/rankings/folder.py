@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.input_files import digest
+from abstain._foundation.input_files import input_sha256
 from abstain.errors import AbstainError, InputError
 from abstain.evaluation import Comparison
-from abstain.evaluation.comparison import DataPart, FoundRows, Plan, Unit, compare_data, joined
+from abstain.evaluation.comparison import (
+    ComparisonTables,
+    DataSetComparison,
+    Plan,
+    ScoredRun,
+    compare_data,
+    join_tables,
+)
 from abstain.metrics import Metric
 from abstain.plots.pictures import Picture
 from abstain_bench.data.images import levels_of
@@ -25,8 +32,8 @@ from abstain_bench.results.scope import (
     select_studies,
 )
 from abstain_bench.results.studies import averaged
-from abstain_bench.runs.protocol import Study, studies_of
 from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.studies import Study, studies_of
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, OWN, SHARED, TWO, RankedStudies
 
 #: The runs of each method by seed.
@@ -43,7 +50,7 @@ class RankedFolder:
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if not self.store.tested:
+        if not self.store.tested_runs:
             where = str(self.store.folder)
             raise InputError(
                 f"no run of {where!r} was tested; continue it with `abstain benchmark run`"
@@ -75,14 +82,19 @@ class RankedFolder:
     def digest(self) -> str:
         """Return a hash of all that the runs say, whenever and wherever they were made."""
         files = dict.fromkeys(
-            [name for kept in self.store.kept for name in (kept.validation, kept.tested) if name]
-            + [path for one in self.store.added for path in one.stored.values()]
+            [
+                name
+                for kept in self.store.stored_runs
+                for name in (kept.validation_file, kept.test_file)
+                if name
+            ]
+            + [path for one in self.store.added_methods for path in one.stored.values()]
         )
         said = {
-            "runs": [asdict(kept) for kept in self.store.kept],
+            "runs": [asdict(kept) for kept in self.store.stored_runs],
             "exposures": [asdict(exposure) for exposure in self.store.exposures],
             "classes": list(self.store.classes),
-            "files": {name: digest(self.store.folder / name) for name in files},
+            "files": {name: input_sha256(self.store.folder / name) for name in files},
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -108,7 +120,7 @@ class RankedFolder:
     def _by(
         self,
         samples: "_Samples",
-        units: Sequence[Unit],
+        units: Sequence[ScoredRun],
         chosen: Sequence[Chosen],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
@@ -121,10 +133,12 @@ class RankedFolder:
         whole = self._joined(compare_data(units, metrics, self.plan), metrics)
         return {metric.name: whole for metric in metrics}
 
-    def _joined(self, part: DataPart, metrics: Sequence[Metric]) -> Comparison:
+    def _joined(self, part: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
         methods = part.sampled[0].methods
-        together = FoundRows()
-        return joined([part], together, self.plan, metrics=metrics, methods=methods, findings=())
+        together = ComparisonTables()
+        return join_tables(
+            [part], together, self.plan, metrics=metrics, methods=methods, findings=()
+        )
 
     # ------------------------------------------------------------------------- its samples
     def place(self, study: str, row: int) -> tuple[str, int]:
@@ -136,7 +150,7 @@ class RankedFolder:
         return known.exposures[part], row - int(ends[part] - sizes[part])
 
     def _size(self, exposure: str) -> int:
-        return int(self.store.scores(self.store.tested[0], exposure).n)
+        return int(self.store.scores(self.store.tested_runs[0], exposure).n)
 
     def named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Name the sample of a row by its exposure and place, and its class."""
@@ -183,14 +197,14 @@ class _Samples:
         self.store, self.study = store, study
         self._reading = StoredScores(store, [study])
 
-    def units(self, chosen: Sequence[Chosen]) -> list[Unit]:
+    def units(self, chosen: Sequence[Chosen]) -> list[ScoredRun]:
         """Return the methods, each with its settings, on all samples."""
         whole, runs = self._read(chosen)
         if whole is None:
             return []
         return [whole.unit(seed, own) for seed, own in _by_seed(runs).items()]
 
-    def parts(self, chosen: Sequence[Chosen]) -> list[list[Unit]]:
+    def parts(self, chosen: Sequence[Chosen]) -> list[list[ScoredRun]]:
         """Return the units of each seed on the parts whose numbers are averaged."""
         whole, runs = self._read(chosen)
         known = {one.name: one for one in studies_of(self.store.exposures)}

@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.imports import special
-from abstain._foundation.random import generator
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.random import as_generator
 from abstain.evaluation import compare
-from abstain.evaluation.comparison import Unit
-from abstain.evaluation.comparison.units import Roles, units_of
+from abstain.evaluation.comparison import ScoredRun
+from abstain.evaluation.comparison.runs import SplitRoles, score_runs
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, Split
 from abstain_bench.studies.rankings.changes import TWO, RankedStudies
@@ -105,7 +105,7 @@ def _density(x: FloatArray) -> FloatArray:
 
 def simulated(*, n: int, resamples: int, level: float, seed: int) -> list[RankedStudies]:
     """Rank the methods on one sample of each data set."""
-    streams = generator(seed).spawn(len(RISKS))
+    streams = as_generator(seed).spawn(len(RISKS))
     parts: dict[Split, Predictions] = {
         (("study", name),): _drawn(risk, n, rng)
         for (name, risk), rng in zip(RISKS.items(), streams, strict=True)
@@ -116,7 +116,7 @@ def simulated(*, n: int, resamples: int, level: float, seed: int) -> list[Ranked
         level=level,
         bootstrap=resamples,
         rng=seed,
-        literature=True,
+        published_test=True,
         bands=False,
     )
     truth = {
@@ -135,5 +135,5 @@ def _drawn(risk: float, n: int, rng: np.random.Generator) -> Predictions:
     return Predictions(confidence=scores, loss=failed)
 
 
-def _units(split: Split, part: Predictions) -> Sequence[Unit]:
-    return units_of({split: part}, Roles(None, None))
+def _units(split: Split, part: Predictions) -> Sequence[ScoredRun]:
+    return score_runs({split: part}, SplitRoles(None, None))

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.scored import Scored
-from abstain.evaluation.comparison import Unit
-from abstain.metrics.contributions import contributions_of
+from abstain.evaluation.comparison import ScoredRun
+from abstain.metrics.contributions import compute_contributions
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, RankedStudies
@@ -42,7 +42,7 @@ class Disagreement:
     study: str
     better: str
     worse: str
-    units: Sequence[Unit]
+    units: Sequence[ScoredRun]
     values: dict[str, tuple[float, float]]
 
     @property
@@ -117,7 +117,7 @@ class Disagreement:
     @property
     def failures(self) -> int:
         """The failures of the better method, the fewest over the runs."""
-        return min(unit.counted(self.better)[1] for unit in self.units)
+        return min(unit.count_samples_and_failures(self.better)[1] for unit in self.units)
 
     def row(self) -> dict[str, Any]:
         """Return what there is to say of the pair."""
@@ -141,7 +141,7 @@ class Disagreement:
 
 def failures_of(found: Disagreement, most: int) -> Iterator[dict[str, Any]]:
     """Return the failures that make the first metric prefer the other method, the worst first."""
-    labels, names = found.units[0].labels, found.units[0].names
+    labels, names = found.units[0].labels, found.units[0].sample_names
     first, second = found.gaps
     for row in found.blamed[:most].tolist():
         yield {
@@ -158,7 +158,7 @@ def failures_of(found: Disagreement, most: int) -> Iterator[dict[str, Any]]:
 
 
 def _added(s: Scored, metric: str) -> FloatArray:
-    return np.asarray(contributions_of(s, metric), dtype=np.float64)
+    return np.asarray(compute_contributions(s, metric), dtype=np.float64)
 
 
 def disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
@@ -170,7 +170,7 @@ def disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
             yield from sorted(found, key=lambda d: (not d.violates, -d.preferred_by))
 
 
-def _of_study(study: str, units: Sequence[Unit]) -> Iterator[Disagreement]:
+def _of_study(study: str, units: Sequence[ScoredRun]) -> Iterator[Disagreement]:
     known = {method: _judged([unit.scored[method] for unit in units]) for method in units[0].scored}
     for better, worse in permutations(known, 2):
         values = {name: (known[better][name], known[worse][name]) for name in known[better]}

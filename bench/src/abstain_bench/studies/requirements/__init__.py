@@ -11,8 +11,10 @@ from abstain.metrics import METRICS, metric_named
 from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
 from abstain.plots.verdict_grid import VerdictGridDisplay
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements import closed_forms, toy
+from abstain_bench.studies.requirements.conclusions import CAPTIONS, GLOSSARY, note, verdict
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
     REQUIREMENTS,
@@ -23,7 +25,6 @@ from abstain_bench.studies.requirements.decisions import (
     judged,
 )
 from abstain_bench.studies.requirements.verdicts import Decided, Example
-from abstain_bench.studies.requirements.words import CAPTIONS, GLOSSARY, note, verdict
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
@@ -123,7 +124,7 @@ def study_requirements(
             "toy": toys,
             "contributions": contributions,
         },
-        shown=("summary", "against-the-paper", "turning-point", "toy"),
+        main_tables=("summary", "against-the-paper", "turning-point", "toy"),
         figures={
             **_grids(judgments),
             "surface": closed_forms.surface(),
@@ -140,7 +141,7 @@ def _judgments(
     names: Sequence[str], orders: int, out: Path | None, told: "OnOutcome | None"
 ) -> dict[str, JudgedMetric]:
     """Decide for each metric, family by family; what was kept is not decided again."""
-    from abstain_bench.studies._kept import Pieces
+    from abstain_bench.studies._jobs import StudyJobs
 
     metrics = {name: metric_named(name) for name in names}
     families: dict[str, list[str]] = {}
@@ -154,7 +155,7 @@ def _judgments(
         }
 
     spec = {"orders": orders, "metrics": sorted(names), "readings": list(READINGS)}
-    pieces = Pieces("requirements", spec, out, told).of(list(families), make)
+    pieces = StudyJobs("requirements", spec, out, told).run(list(families), make)
     rows = {name: own for piece in pieces for name, own in piece.items()}
     return {name: JudgedMetric(metrics[name], dict(_read(rows[name]))) for name in names}
 
@@ -171,7 +172,7 @@ def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
     if metrics:
         given = [metrics] if isinstance(metrics, str) else metrics
         return tuple(dict.fromkeys(metric_named(name).name for name in given))
-    return tuple(dict.fromkeys([*METRICS, *(family.shown for family in FAMILIES)]))
+    return tuple(dict.fromkeys([*METRICS, *(family.example_name for family in FAMILIES)]))
 
 
 def _orders(orders: int) -> int:
@@ -297,7 +298,7 @@ REQUIREMENTS_STUDY: Final = StudyEntry(
     question="Does a better classifier, or a better score, always get the better number?",
     source=f"Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2, {_PAPER}",
     run=study_requirements,
-    keeps=("jobs",),
+    job_folders=("jobs",),
     quick={"orders": 3},
     captions=CAPTIONS,
     glossary=GLOSSARY,

@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain.metrics import f1_auc, sample_contributions
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
 from abstain.typing import FloatArray
@@ -126,7 +126,7 @@ def unexplained(n: int) -> dict[str, float]:
     pairs = systems.failures[rows] * (n - systems.failures[rows])
     above = (np.cumsum(~systems.wrong[rows], axis=1) * systems.wrong[rows]).sum(axis=1)
     generalized, selective = (
-        systems.wrong[rows] @ rank_contributions(n, name) for name in (PRIMARY, AURC.name)
+        systems.wrong[rows] @ rank_contributions(n, name) for name in (DEFAULT_METRIC, AURC.name)
     )
     off = np.abs(generalized - from_factors(accuracy, above / pairs)).max()
     key = systems.failures[rows] * (n * n) + above
@@ -143,7 +143,7 @@ def rank_contributions(n: int, metric: str) -> FloatArray:
 def contribution_rows(n: int) -> list[dict[str, Any]]:
     """Return what one failure adds by its place, of n samples (A.1.1, figure 2a)."""
     augrc, trapezoid, plugin = (
-        rank_contributions(n, name) for name in (PRIMARY, AURC.name, OF_POPULATION)
+        rank_contributions(n, name) for name in (DEFAULT_METRIC, AURC.name, POPULATION_AREA_METRIC)
     )
     return [
         {

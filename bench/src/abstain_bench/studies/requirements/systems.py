@@ -114,7 +114,9 @@ class Systems:
         c = own if confidence is None else confidence
         seen = self.shown is not ShownClasses.NOTHING
         view = _view(self.labels[row], wrong, own, self.shown) if seen else None
-        return Scored(c, wrong.astype(float) if loss is None else loss, probability=c, view=view)
+        return Scored(
+            c, wrong.astype(float) if loss is None else loss, probability=c, class_view=view
+        )
 
     def badness(self, metric: Metric) -> FloatArray:
         """Return the metric of every system, turned so that lower is better; NaN if undefined."""

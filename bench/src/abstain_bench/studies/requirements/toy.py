@@ -9,10 +9,10 @@ import numpy as np
 from abstain.curves import RiskCoverageCurve, generalized_risk_coverage_curve, risk_coverage_curve
 from abstain.metrics import augrc, aurc, failure_auroc
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import BoolArray, FloatArray, IntArray
-from abstain_bench.studies._study import Row
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements.closed_forms import rank_contributions
 from abstain_bench.studies.requirements.systems import ROUNDING
 
@@ -69,7 +69,7 @@ def _praised(orders: BoolArray, than: BoolArray) -> BoolArray:
     more = _won(orders) / (orders[0].sum() * (N - orders[0].sum()))
     lower = _areas(orders, AURC.name) < _areas(than[None], AURC.name)[0] - ROUNDING
     allowed = np.flatnonzero(lower & (more < fewer))
-    return np.asarray(orders[allowed[np.argmax(_areas(orders[allowed], PRIMARY))]])
+    return np.asarray(orders[allowed[np.argmax(_areas(orders[allowed], DEFAULT_METRIC))]])
 
 
 def toy_rows() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How far the weight of a sample is from that of its population rank: bias and error, exactly."""
+"""Exact bias and mean squared error of the rank weights of a finite sample."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
+from abstain._foundation.random import as_seed
 from abstain.metrics import (
     population_weight,
     rank_weights,
@@ -17,13 +17,19 @@ from abstain.metrics import (
 from abstain.plots.series import SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
 from abstain.typing import FloatArray, Rng
-from abstain_bench.studies._data import checked_sizes
-from abstain_bench.studies._figures import lines
+from abstain_bench.studies._area_estimators import (
+    COLOR_ORDER,
+    ESTIMATOR_TITLES,
+    GLOSSARY,
+    PAPER_URL,
+)
+from abstain_bench.studies._figures import estimator_series
+from abstain_bench.studies._inputs import check_sizes
 from abstain_bench.studies._sentences import signed, value_range
-from abstain_bench.studies._study import Row, StudyEntry, StudyResult, timed
-from abstain_bench.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS
-from abstain_bench.studies.weights import positions
-from abstain_bench.studies.weights.positions import ESTIMATORS
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row
+from abstain_bench.studies.weights import sample_ranks
+from abstain_bench.studies.weights.sample_ranks import ESTIMATORS
 
 _SURFACE_SIZES: Final = tuple(int(n) for n in np.unique(np.geomspace(8, 1024, 22).round()))
 _SURFACE_POINTS: Final = 60
@@ -35,26 +41,26 @@ def study_weights(
 ) -> StudyResult:
     """Compute the exact bias and mean squared error of the rank weights.
 
-    Answers: how far is the weight that a sample gets from its rank among n from the weight of its
-    rank u in the population?
+    The study answers the question: how much does the weight from the rank of a sample among n
+    differ from the weight of its rank u in the population?
 
     Parameters
     ----------
     sizes : sequence of int, default=(8, 32, 128, 1024)
         Sample sizes, at least 2.
     points : int, default=199
-        Population ranks u, evenly spaced strictly between 0 and 1.
+        Number of population ranks u, evenly spaced strictly between 0 and 1.
     rng : int, numpy.random.Generator or None, default=0
-        Seed or generator of the drawn weights of the table "derivation".
+        Seed or generator of the sampled weights of the table "derivation".
 
     Returns
     -------
     StudyResult
         Tables "results" (n, rank, estimator, weight, bias, mse, scale), "summary", "given-rank"
-        (the error at each rank among n, eq. 23 and 29), "mean-error" (its mean, beside eq. 31),
-        "consistency" (prop. A.1) and "derivation" (drawn weights, eq. 15-17; up to n = 128);
-        figures "bias" (figures 1 and S8 of the paper), "mse" and "ratio" (over the scale, which
-        the paper's figure 2 shows), "given-rank", "consistency" and "derivation".
+        (error given the rank among n, eq. 23 and 29), "mean-error" (its mean, and eq. 31),
+        "consistency" (prop. A.1) and "derivation" (sampled weights, eq. 15-17, up to n = 128);
+        figures "bias" (figures 1 and S8 of the paper), "mse" and "ratio" (divided by the scale of
+        figure 2), "given-rank", "consistency" and "derivation".
 
     Raises
     ------
@@ -63,9 +69,9 @@ def study_weights(
 
     Notes
     -----
-    The rank of a sample that counts itself is 1 + Binomial(n - 1, u), so expectations are finite
-    sums; given that rank, u has the law Beta(r, n + 1 - r), and they are closed forms. Cost: some
-    seconds.
+    The rank of a sample, counting itself, is 1 + Binomial(n - 1, u), so expectations are finite
+    sums. Given this rank r, u has the distribution Beta(r, n + 1 - r), and expectations have closed
+    forms. Cost: some seconds.
 
     References
     ----------
@@ -74,100 +80,110 @@ def study_weights(
 
     Examples
     --------
-    >>> found = study_weights(sizes=[8], points=5)
-    >>> found.frame().filter(estimator="sele")["bias"].round(3).to_list()
+    >>> result = study_weights(sizes=[8], points=5)
+    >>> result.frame().filter(estimator="sele")["bias"].round(3).to_list()
     [0.089, 0.011, -0.131, -0.39, -0.938]
     """
-    chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
+    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
     ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
-    rows = [row for n in chosen for row in _rows(n, ranks)]
-    summary = [_summary(n, name, rows) for n in chosen for name in ESTIMATORS]
-    given = positions.given_rank(chosen)
-    others = {
-        "given-rank": given,
-        "mean-error": positions.mean_errors(given),
-        "consistency": positions.consistency(),
-        "derivation": positions.derivation(chosen, seed),
+    rows = [row for n in distinct_sizes for row in _rows(n, ranks)]
+    summary = [_summarize(n, name, rows) for n in distinct_sizes for name in ESTIMATORS]
+    given_rank = sample_ranks.errors_given_rank(distinct_sizes)
+    sample_rank_tables = {
+        "given-rank": given_rank,
+        "mean-error": sample_ranks.mean_errors(given_rank),
+        "consistency": sample_ranks.weights_at_fixed_quantiles(),
+        "derivation": sample_ranks.distances_of_sampled_weights(distinct_sizes, seed),
     }
     return WEIGHTS.result(
-        parameters={"sizes": chosen, "points": points, "seed": seed},
-        tables={"results": rows, "summary": summary, **others},
-        shown=("summary", "mean-error"),
-        figures=_figures(rows, chosen) | positions.figures(others),
+        parameters={"sizes": distinct_sizes, "points": points, "seed": seed},
+        tables={"results": rows, "summary": summary, **sample_rank_tables},
+        main_tables=("summary", "mean-error"),
+        figures=_figures(rows, distinct_sizes) | sample_ranks.figures(sample_rank_tables),
         notes=(_NOTE,),
-        verdict=(*_verdict(summary, ranks), *positions.said(others)),
+        verdict=(*_conclusions(summary, ranks), *sample_ranks.conclusions(sample_rank_tables)),
     )
 
 
 def _rows(n: int, ranks: FloatArray) -> list[dict[str, Any]]:
-    scale = weight_error_scale(ranks, n)
-    weight = population_weight(ranks)
-    out: list[dict[str, Any]] = []
-    for name in ESTIMATORS:
-        bias, mse = weight_bias(ranks, n, name), weight_mse(ranks, n, name)
-        columns = zip(
-            ranks.tolist(),
-            weight.tolist(),
-            bias.tolist(),
-            mse.tolist(),
-            scale.tolist(),
-            strict=True,
-        )
-        out += [
-            {"n": n, "rank": u, "estimator": name, "weight": w, "bias": b, "mse": m, "scale": s}
-            for u, w, b, m, s in columns
+    weight, scale = population_weight(ranks).tolist(), weight_error_scale(ranks, n).tolist()
+    rows: list[dict[str, Any]] = []
+    for estimator in ESTIMATORS:
+        bias = weight_bias(ranks, n, estimator).tolist()
+        mse = weight_mse(ranks, n, estimator).tolist()
+        rows += [
+            {
+                "n": n,
+                "rank": rank,
+                "estimator": estimator,
+                "weight": weight[i],
+                "bias": bias[i],
+                "mse": mse[i],
+                "scale": scale[i],
+            }
+            for i, rank in enumerate(ranks.tolist())
         ]
-    return out
+    return rows
 
 
-def _summary(n: int, name: Any, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return what the curves of one estimator say in a few numbers."""
-    mine = [row for row in rows if row["n"] == n and row["estimator"] == name]
-    inside = [row for row in mine if 1 / n <= row["rank"] <= 1 - 1 / n]
-    ratio = [row["mse"] / row["scale"] for row in inside] or [float("nan")]
+def _summarize(n: int, estimator: Any, rows: Sequence[Row]) -> dict[str, Any]:
+    """Summarize the weights of one estimator at one size."""
+    group = [row for row in rows if row["n"] == n and row["estimator"] == estimator]
+    in_range = [row for row in group if 1 / n <= row["rank"] <= 1 - 1 / n]
+    ratios = [row["mse"] / row["scale"] for row in in_range] or [float("nan")]
+    middle, high = _row_at_rank(group, 0.5), _row_at_rank(group, 0.9)
     return {
         "n": n,
-        "estimator": name,
-        "mean_weight": float(rank_weights(n, name).mean()),
-        "bias_at_half": _at(mine, 0.5, "bias"),
-        "bias_at_90": _at(mine, 0.9, "bias"),
-        "MSE_at_half": _at(mine, 0.5, "mse"),
-        "MSE_at_90": _at(mine, 0.9, "mse"),
-        "least_MSE/scale": min(ratio),
-        "largest_MSE/scale": max(ratio),
+        "estimator": estimator,
+        "mean_weight": float(rank_weights(n, estimator).mean()),
+        "bias_at_half": middle["bias"],
+        "bias_at_90": high["bias"],
+        "MSE_at_half": middle["mse"],
+        "MSE_at_90": high["mse"],
+        "min_MSE/scale": min(ratios),
+        "max_MSE/scale": max(ratios),
     }
 
 
-def _at(rows: Sequence[Row], rank: float, column: str) -> float:
-    """Return the value at the nearest rank there is."""
-    nearest = min(rows, key=lambda row: abs(row["rank"] - rank))
-    return float(nearest[column])
+def _row_at_rank(rows: Sequence[Row], rank: float) -> Row:
+    """Return the row of the nearest rank."""
+    return min(rows, key=lambda row: abs(row["rank"] - rank))
 
 
 def _figures(rows: Sequence[Row], sizes: tuple[int, ...]) -> dict[str, Any]:
-    def drawn(value: Callable[[Row], float], title: str, axis: str, **more: Any) -> SeriesDisplay:
-        shown = lines(rows, value, lambda row: f"n = {row['n']}", x="rank")
-        x = "Population rank u"
-        return SeriesDisplay(shown, title, x, axis, log_x=False, order=COLORS, share_y=True, **more)
+    def display(
+        value: Callable[[Row], float], title: str, axis: str, **options: Any
+    ) -> SeriesDisplay:
+        series = estimator_series(rows, value, lambda row: f"n = {row['n']}", x="rank")
+        return SeriesDisplay(
+            series,
+            title,
+            "Population rank u",
+            axis,
+            log_x=False,
+            order=COLOR_ORDER,
+            share_y=True,
+            **options,
+        )
 
     panels = [f"n = {n}" for n in sizes]
     return {
-        "bias": drawn(
+        "bias": display(
             lambda row: row["bias"],
-            "Bias of the weight of a sample, by its rank in the population",
+            "Bias of the weight of a sample by its population rank",
             "Bias of the weight",
             linear_to=0.01,
             level=dict.fromkeys(panels, 0.0),
             level_name="no bias",
         ),
         "mse": _surface(),
-        "ratio": drawn(
+        "ratio": display(
             lambda row: row["mse"] / row["scale"],
-            "Mean squared error of the weight as a multiple of u/(n(1 - u) + 1)",
+            "Mean squared error of the weight divided by u/(n(1 - u) + 1)",
             "MSE / scale",
             log_y=True,
             level=dict.fromkeys(panels, 1.0),
-            level_name="as large as the scale",
+            level_name="equal to the scale",
         ),
     }
 
@@ -183,45 +199,44 @@ def _surface() -> SurfaceDisplay:
         ranks,
         np.array(_SURFACE_SIZES, dtype=float),
         {**surfaces, "u/(n(1 - u) + 1)": scale},
-        "Mean squared error of the weight, by population rank and sample size",
+        "Mean squared error of the weight by population rank and sample size",
         "Population rank u",
         "Sample size n",
         "Mean squared error",
     )
 
 
-def _verdict(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> Iterator[str]:
-    plugin, log = (
-        [row for row in summary if row["estimator"] == name] for name in ("plugin", "log")
-    )
-    # At the smallest and the largest size.
-    ends = [f"{row['mean_weight']:.4f} at n = {row['n']}" for row in (log[0], log[-1])]
+def _conclusions(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> Iterator[str]:
+    plugin = [row for row in summary if row["estimator"] == "plugin"]
+    log = [row for row in summary if row["estimator"] == "log"]
+    log_means = [f"{row['mean_weight']:.4f} at n = {row['n']}" for row in (log[0], log[-1])]
     yield (
-        "The plug-in weights average to 1 at every n, as -ln(1 - u) does over the population: what "
-        "they lose at the most confident ranks they add elsewhere. The log weights average to "
-        f"{' and '.join(dict.fromkeys(ends))}."
+        "The mean of the plug-in weights is 1 at every n, like the population mean of -ln(1 - u): "
+        "a negative bias at the most confident ranks is balanced by a positive bias elsewhere. The "
+        f"mean of the log weights is {' and '.join(dict.fromkeys(log_means))}."
     )
-    ratios = [x for row in plugin for x in (row["least_MSE/scale"], row["largest_MSE/scale"])]
-    # Where the table has ranks for it.
-    if known := [x for x in ratios if np.isfinite(x)]:
+    bounds = [row[column] for row in plugin for column in ("min_MSE/scale", "max_MSE/scale")]
+    ratios = [ratio for ratio in bounds if np.isfinite(ratio)]
+    if ratios:
         yield (
-            "At the ranks of the table between u = 1/n and 1 - 1/n the squared error of a plug-in "
-            f"weight is {value_range(known, '{:.2g}')} times u/(n(1 - u) + 1): its size, not a "
-            "bound. Above, every error grows without end, since -ln(1 - u) does and no weight of a "
-            "finite sample can follow; below, the squared bias 1/n² is left."
+            "At the ranks of the table between u = 1/n and 1 - 1/n, the mean squared error of a "
+            f"plug-in weight is {value_range(ratios, '{:.2g}')} times u/(n(1 - u) + 1). The scale "
+            "is thus the order of the error, not a bound. As u approaches 1, -ln(1 - u) and hence "
+            "every error is unbounded; as u approaches 0, the squared bias 1/n² remains."
         )
     largest = max(row["n"] for row in summary)
     sele = next(row for row in summary if row["n"] == largest and row["estimator"] == "2sele")
-    high = float(ranks[np.argmin(np.abs(ranks - 0.9))])
+    nearest_rank = float(ranks[np.argmin(np.abs(ranks - 0.9))])
     yield (
-        f"2 x SELE does not improve with n: at n = {largest}, u = {high:.3g} its weight is off by "
-        f"{signed(sele['bias_at_90'], '{:.3f}')}."
+        f"The bias of 2 x SELE does not decrease with n: at n = {largest}, u = "
+        f"{nearest_rank:.3g} it is {signed(sele['bias_at_90'], '{:.3f}')}."
     )
 
 
 _NOTE: Final = (
-    "Exact: sums over the binomial law of the rank of a sample that counts itself, and closed "
-    "forms under the Beta law of its population rank; drawn are only the weights of the derivation."
+    "All numbers are exact, except the sampled weights of the derivation: sums over the binomial "
+    "distribution of the rank of a sample, and closed forms for the Beta distribution of its "
+    "population rank."
 )
 
 #: The study in the catalogue.
@@ -229,39 +244,40 @@ WEIGHTS: Final = StudyEntry(
     name="weights",
     title="Bias and error of the rank weights",
     question=(
-        "A sample has a rank among n; its weight should be that of its rank in the population, "
-        "-ln(1 - u). How far off is it on average, and how large is the squared error?"
+        "The weight of a sample depends on its rank among n and should be the weight -ln(1 - u) of "
+        "its rank u in the population. How large are the bias and the mean squared error?"
     ),
-    source=f"Zhou et al. (2025), fig. 1, 2 and S8, prop. 3.3-3.5 and A.1-A.4, {PAPER}",
+    source=f"Zhou et al. (2025), fig. 1, 2 and S8, prop. 3.3-3.5 and A.1-A.4, {PAPER_URL}",
     run=study_weights,
     quick={"sizes": (8, 128), "points": 99},
     captions={
         "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",
         "bias": (
-            "Above the dotted line a sample of that rank counts too much, below it too little. The "
-            "axis is linear up to 0.01 and logarithmic beyond."
+            "Above the dotted line, the weight of a sample of this rank is too large on average; "
+            "below it, too small. The axis is linear up to 0.01 and logarithmic beyond."
         ),
-        "mse": "One color scale for all panels; the last one is the scale u/(n(1 - u) + 1).",
-        "ratio": "Where a line lies at 1, the scale is the error.",
+        "mse": "All panels have the same color scale. The last panel is u/(n(1 - u) + 1).",
+        "ratio": "At 1, the mean squared error equals the scale.",
         "results": "Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).",
         "given-rank": (
-            "The rank r among n is given, and the population rank has the law Beta(r, n + 1 - r): "
-            "eq. 23 for the plug-in, eq. 29 for the log weight. The scale is that at the mean rank."
+            "Given the rank r among n, the population rank has the distribution "
+            "Beta(r, n + 1 - r): eq. 23 for the plug-in, eq. 29 for the log weight. The scale is "
+            "computed at the mean population rank."
         ),
         "mean-error": (
-            "The error given the rank among n, averaged over the n ranks; eq. 31 is "
+            "Mean squared error given the rank among n, averaged over the n ranks. Eq. 31 is "
             "(n + 1) ln(n + 1)/n² - 1/n."
         ),
-        "consistency": "The weight of the sample of rank u n among n, and -ln(1 - u).",
+        "consistency": "Weight of the sample of rank u n among n, and its limit -ln(1 - u).",
         "derivation": (
-            "Population ranks of n samples are drawn and -ln(1 - u) is averaged at each rank: the "
-            "distance from the plug-in weights in a hundred repetitions, and the square root of "
-            "H_n/n over the draws, which it should be."
+            "Average of -ln(1 - u) at each rank over sampled population ranks of n samples: root "
+            "mean squared distance from the plug-in weights in 100 repetitions, and its expected "
+            "value sqrt(H_n/(n draws))."
         ),
     },
     glossary={
-        word: WORDS[word]
-        for word in ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
+        term: GLOSSARY[term]
+        for term in ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
     },
     labels=ESTIMATOR_TITLES,
 )

@@ -39,7 +39,7 @@ def cascade_document(checks: CascadeChecks, origin: doc.Origin) -> doc.Document:
         partial(_blocks, known, origin.command),
         verdict=(doc.Span(first, "strong"), *rest),
         facts=(("Calibration data", origin.source), *facts(known.cascade)),
-        findings=remarks(known.findings, origin.notes, lambda _: ""),
+        findings=remarks(known.notes, origin.notes, lambda _: ""),
         alarm=not known.cascade.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
     )
@@ -137,7 +137,7 @@ def _wrong(checks: CascadeChecks) -> doc.Table:
         doc.Row((name, *(estimate(s.risk, s.risk_interval) for s in _at(checks, place))))
         for place, name in enumerate(checks.cascade.names)
     ]
-    said = "how many are wrong" if checks.binary else "their mean loss"
+    said = "how many are wrong" if checks.is_binary else "their mean loss"
     return doc.Table(
         columns,
         doc.rows_of(rows),

@@ -21,9 +21,9 @@ def cascade_sentences(checks: CascadeChecks) -> list[str]:
     c = checks.cascade
     if not c.attainable:
         reason = c.reason[:1].upper() + c.reason[1:].rstrip(".")
-        lacking = _lacking(c.plan, binary=checks.binary)
+        lacking = _lacking(c.plan, binary=checks.is_binary)
         return [f"Unattainable: {lacking}.", f"{reason}.", _HELP]
-    return [_who(c), _promise(c.plan, binary=checks.binary), _expected(c)]
+    return [_who(c), _promise(c.plan, binary=checks.is_binary), _expected(c)]
 
 
 def _who(c: Cascade) -> str:

@@ -38,7 +38,7 @@ def over_all(shown: Shown) -> Iterator[doc.Section]:
     ]
     if not parts:
         return
-    blocks = comparison.blocks
+    blocks = comparison.block_kind
     one = blocks.removesuffix("s")
     averaged = " (its runs averaged)" if blocks == "data sets" and len(comparison.runs) > 1 else ""
     lead = (
@@ -56,9 +56,9 @@ def over_all(shown: Shown) -> Iterator[doc.Section]:
 
 def independence_said(comparison: Comparison) -> str:
     """Say what the tests across data sets or runs take for granted, and which test to read."""
-    if not comparison.across:
+    if not comparison.mean_ranks:
         return ""
-    blocks = comparison.blocks
+    blocks = comparison.block_kind
     taken = (
         f"Friedman's, Wilcoxon's and Nemenyi's tests take the {blocks} as independent of each other"
     )
@@ -76,7 +76,7 @@ def independence_said(comparison: Comparison) -> str:
 
 
 def _of_metric(place: Place, shown: Shown) -> list[doc.Block]:
-    across = place.comparison.across_of(place.metric)
+    across = place.comparison.mean_ranks_of(place.metric)
     if across is None and not place.standings:
         return []
     found = tested(place)
@@ -89,7 +89,7 @@ def _of_metric(place: Place, shown: Shown) -> list[doc.Block]:
         table = doc.Table(
             (doc.METHOD, doc.numbers("Mean rank")),
             doc.rows_of((method, doc.Number(rank, form="two")) for method, rank in ranked),
-            caption=f"Mean ranks over all {place.comparison.blocks}; {place.title}",
+            caption=f"Mean ranks over all {place.comparison.block_kind}; {place.title}",
         )
         blocks.append(doc.Fold("Mean ranks", (table,)))
     blocks += [pairs_table(place, pairs) for pairs in found]
@@ -157,7 +157,7 @@ def _improvements(place: Place) -> list[doc.Fold]:
         (
             i.first,
             i.second,
-            doc.Number(i.chance, form="hundred"),
+            doc.Number(i.probability, form="hundred"),
             doc.Range(i.low, i.high, form="hundred"),
         )
         for i in found
@@ -208,7 +208,7 @@ def _change(display: RankingChangeDisplay, figure: doc.Figure) -> doc.Table:
 
 
 def _taus(comparison: Comparison) -> doc.Table:
-    together = f"all {comparison.blocks} together"
+    together = f"all {comparison.block_kind} together"
     columns = (
         doc.Column("Metric"),
         doc.Column("Metric"),

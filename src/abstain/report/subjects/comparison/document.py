@@ -47,7 +47,7 @@ def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Docum
         ),
         verdict=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, origin.source)),
-        findings=remarks(comparison.findings, origin.notes),
+        findings=remarks(comparison.notes, origin.notes),
         is_complete=origin.full,
         longest=min(max(map(len, comparison.methods)), _NAME),
     )
@@ -72,7 +72,7 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
     yield "Data sets", str(len(comparison.data))
     if len(comparison.runs) > 1:
         yield "Runs", str(len(comparison.runs))
-    yield "Test that decides", comparison.judged_by() or "none"
+    yield "Test that decides", comparison.describe_tests() or "none"
     if comparison.bootstrap:
         seed = "" if comparison.seed is None else f", seed {comparison.seed}"
         yield "Resamples", f"{count(comparison.bootstrap)}{seed}"
@@ -142,7 +142,7 @@ def _values(shown: Shown) -> doc.Section:
 
 
 def _differences(shown: Shown) -> doc.Section:
-    p_name = shown.comparison.p_name
+    p_name = shown.comparison.p_value_label
     lead = (
         "Every pair of methods on the same samples. A blue cell says that the method of its row is "
         f"found better than that of its column; a gray one holds the {p_name}-value of a pair "
@@ -213,7 +213,7 @@ def _curves(shown: Shown) -> Iterator[doc.Section]:
         "whole true curve. Bands of two methods may overlap although the methods differ: both "
         "curves were measured on the same samples."
     )
-    drawn = comparison.with_curves
+    drawn = comparison.methods_with_curves
     if len(drawn) < len(comparison.methods):
         lead += f" {len(drawn)} of {len(comparison.methods)} methods are drawn, the first by rank."
     chips = doc.Choice("method", "Methods in the figures", tuple(_options(comparison)), some=True)
@@ -229,13 +229,13 @@ def _curves(shown: Shown) -> Iterator[doc.Section]:
 def _options(comparison: Comparison) -> Iterator[doc.Option]:
     standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
     first = [s.method for s in standings][:_CURVES] or list(comparison.methods[:_CURVES])
-    for name in comparison.with_curves:
+    for name in comparison.methods_with_curves:
         yield doc.line_option(comparison.methods.index(name), name, on=name in first)
 
 
 def _half(place: Place, kind: str, shown: Shown) -> Iterator[doc.Box]:
     """Yield one kind of curve with some of its points."""
-    kept = place.comparison.with_curves
+    kept = place.comparison.methods_with_curves
     found = [b for b in place.comparison.bands if b.data == place.data and b.method in kept]
     if not found:
         return
@@ -329,15 +329,15 @@ _WORDS = {
 def _glossary(comparison: Comparison) -> doc.Section:
     """Return the words with their meanings at the level of the comparison."""
     level, alpha = percent(comparison.level), round(1 - comparison.level, 10)
-    blocks = comparison.blocks
-    unasked = set() if comparison.across else {"CD", "Friedman"}
+    blocks = comparison.block_kind
+    unasked = set() if comparison.mean_ranks else {"CD", "Friedman"}
     unasked |= set() if comparison.non_inferiority else {"Within the margin"}
     unasked |= set() if comparison.is_adjusted else {"Adjusted p"}
     values = {
         "level": level,
         "alpha": alpha,
         "blocks": blocks,
-        "p_name": comparison.p_name,
+        "p_name": comparison.p_value_label,
         "ranks_note": ranks_note(is_adjusted=comparison.is_adjusted),
     }
     words = [

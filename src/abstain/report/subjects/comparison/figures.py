@@ -89,7 +89,7 @@ def first_curve(comparison: Comparison) -> Iterator[Figure]:
     """Yield the curves of the first data set, without bands."""
     first = comparison.data[0]
     display = RiskCoverageBandDisplay.from_comparison(
-        comparison, data=first, methods=comparison.with_curves
+        comparison, data=first, methods=comparison.methods_with_curves
     )
     lines = tuple(
         Series(method, tuple(band.coverage.tolist()), tuple(band.risk.tolist()))
@@ -128,7 +128,7 @@ def _of_place(place: Place) -> Iterator[Drawn]:
 
 def _over_all(place: Place) -> Iterator[Drawn]:
     comparison, metric = place.comparison, place.metric
-    if comparison.across_of(metric) is not None:
+    if comparison.mean_ranks_of(metric) is not None:
         diagram = CriticalDifferenceDisplay.from_comparison(comparison, metric)
         yield _drawn("critical-difference", place, diagram)
     if any(p.metric == metric for p in comparison.profiles):
@@ -148,7 +148,7 @@ def _rank_changes(comparison: Comparison, data: Split | None) -> Iterator[Drawn]
 
 
 def _bands(comparison: Comparison, data: Split) -> Iterator[Drawn]:
-    methods = comparison.with_curves
+    methods = comparison.methods_with_curves
     for kind in ("selective", "generalized"):
         display = RiskCoverageBandDisplay.from_comparison(
             comparison, data=data, kind=kind, methods=methods

@@ -8,14 +8,14 @@ from typing import Literal
 from abstain.evaluation.comparison import (
     Comparison,
     Estimate,
-    Footing,
     NonInferiorityRow,
     PairedDifference,
+    RelationToBest,
     Standing,
-    against,
-    best_first,
-    best_of,
-    footings,
+    best_methods,
+    compute_relations_to_best,
+    pairs_with_best,
+    sort_best_first,
 )
 from abstain.plots.words import metric_title
 from abstain.report.document import Label, Number
@@ -41,12 +41,12 @@ class Place:
     @cached_property
     def ranked(self) -> list[Estimate]:
         """The estimates, the best first."""
-        return best_first(self.estimates)
+        return sort_best_first(self.estimates)
 
     @cached_property
     def best(self) -> list[str]:
         """The methods that none betters; none where all are equal or undefined."""
-        return best_of(self.estimates)
+        return best_methods(self.estimates)
 
     @cached_property
     def pairs(self) -> list[PairedDifference]:
@@ -54,14 +54,17 @@ class Place:
         return self.comparison.pairs_of(self.metric, self.data)
 
     @cached_property
-    def footing(self) -> dict[str, Footing]:
+    def footing(self) -> dict[str, RelationToBest]:
         """How each method stands to the best."""
-        return footings(self.estimates, self.pairs)
+        return compute_relations_to_best(self.estimates, self.pairs)
 
     @cached_property
     def numbers(self) -> dict[str, Number]:
         """The estimates as cells of a table, with how they stand to the best."""
-        marks: dict[Footing, Literal["best", "tie"]] = {"best": "best", "not told apart": "tie"}
+        marks: dict[RelationToBest, Literal["best", "tie"]] = {
+            "best": "best",
+            "not told apart": "tie",
+        }
         return {
             e.method: Number(
                 e.value, e.low, e.high, stands=marks.get(self.footing[e.method], ""), note=e.note
@@ -69,20 +72,20 @@ class Place:
             for e in self.estimates
         }
 
-    def those(self, footing: Footing) -> list[str]:
+    def those(self, footing: RelationToBest) -> list[str]:
         """Return the methods that stand so to the best."""
         return [method for method, found in self.footing.items() if found == footing]
 
     @cached_property
     def leads(self) -> dict[str, PairedDifference]:
         """The pair of each method and the best one, where there are such."""
-        return against(self.pairs, self.best[0]) if self.best else {}
+        return pairs_with_best(self.pairs, self.best[0]) if self.best else {}
 
     @property
     def leader(self) -> str:
         """The best method, or else the first by rank, in the order given where there is none."""
         ranked = [*self.best, *(s.method for s in self.standings)]
-        across = self.comparison.across_of(self.metric) if self.data is None else None
+        across = self.comparison.mean_ranks_of(self.metric) if self.data is None else None
         return next(iter([*ranked, *(across.methods if across else ()), *self.comparison.methods]))
 
     @cached_property
@@ -116,7 +119,7 @@ class Place:
     def where(self) -> str:
         """The data set in words; empty for the only one."""
         if self.data is None:
-            return f"all {self.comparison.blocks}"
+            return f"all {self.comparison.block_kind}"
         return split_name(self.data) if self.data else ""
 
     @property

@@ -94,10 +94,10 @@ def _row(place: Place, estimate: Estimate) -> tuple[Cell, ...]:
 
 
 def _footer(comparison: Comparison, *, tables: bool) -> str:
-    said = comparison.judged_by()
+    said = comparison.describe_tests()
     test = f" ({said})" if said else ""
     level = percent(comparison.level)
-    p_value = f"{comparison.p_name}-value"
+    p_value = f"{comparison.p_value_label}-value"
     if not tables:
         return (
             f"In brackets: {level} intervals. Not told from it: by the {p_value}{test}. "

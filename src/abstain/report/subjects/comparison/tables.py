@@ -132,7 +132,7 @@ def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
         title=f"Of 100 studies of this size, {SUPPOSED}; no evidence by itself",
     )
     if place.data is None:
-        share = f"First better, % of {place.comparison.blocks}"
+        share = f"First better, % of {place.comparison.block_kind}"
         ahead = Label(share, title="Ties counted half")
     first, label, shared = pairs[0], place.label, shared_note(pairs)
     shown, lead, said = pairs, place.leader, [shared] if shared else []
@@ -144,7 +144,7 @@ def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
         )
     noted = not shared and any(p.note for p in shown)
     many = f"; {len(shown)} pairs, scroll for the rest" if len(shown) > _PAIRS else ""
-    judged = sentence(first.judged_by)
+    judged = sentence(first.test_description)
     columns = (
         Column("First", "name"),
         Column("Second", "name"),
@@ -236,7 +236,7 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
     source = found[0].source
     # Over all data sets the mean of the ranks on each is not the mean of the rank over all.
     each = place.data is None and "rank then aggregate" in source
-    ranks = max(len(s.chances) for s in found)
+    ranks = max(len(s.rank_probabilities) for s in found)
     ranks = ranks if ranks <= _RANKS else 0
     columns = (
         METHOD,
@@ -251,7 +251,7 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
             Number(s.rank, form="rank"),
             Number(s.mean_rank, form="two"),
             Range(s.rank_low, s.rank_high, form="rank"),
-            *(Number(chance, form="hundred") for chance in s.chances[:ranks]),
+            *(Number(chance, form="hundred") for chance in s.rank_probabilities[:ranks]),
         )
         for s in found
     )
@@ -285,7 +285,7 @@ def matrix(
     """Return the table of the metrics asked for, or of all, and what explains its marks."""
     checked(comparison)
     wanted = comparison.metrics if metrics is None else metrics
-    names = [comparison.metric_shown(name, "metrics") for name in wanted]
+    names = [comparison.metric_or_first(name, "metrics") for name in wanted]
     places = list(places_of(comparison, names))
     several = any(place.where for place in places)
     heads = [_head(place, thousand=thousand) for place in places]
@@ -326,7 +326,7 @@ def _footnote(places: Sequence[Place], *, scaled: bool, intervals: bool) -> str:
         sentences.append("Values are fractions.")
     if any(place.those("not told apart") for place in places):
         alpha = percent(round(1 - comparison.level, 10))
-        test = comparison.judged_by(unique(place.metric for place in places))
+        test = comparison.describe_tests(unique(place.metric for place in places))
         sentences.append(
             f"†: not told from the best at {alpha} ({test}; the pairs of a column together)."
         )

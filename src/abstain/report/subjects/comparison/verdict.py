@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, against
+from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, pairs_with_best
 from abstain.plots.words import SUPPOSED, metric_title, p_value, percent, said_of_p, sentence
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.words import between, listed, number, of_hundred
@@ -73,7 +73,7 @@ def _no_best(title: str, estimates: Sequence[Estimate]) -> str:
 
 def _p_values(place: Place, others: Sequence[str]) -> str:
     """Write one of the p-values that decide, or the range of several."""
-    name = place.comparison.p_name
+    name = place.comparison.p_value_label
     values = sorted(place.leads[other].adjusted for other in others if other in place.leads)
     low, high = p_value(values[0]), p_value(values[-1])
     if low == high:
@@ -84,9 +84,9 @@ def _p_values(place: Place, others: Sequence[str]) -> str:
 def _first(place: Place) -> str:
     """Say how often the best would come first."""
     own = next((s for s in place.standings if s.method == place.best[0]), None)
-    if own is None or not own.chances or math.isnan(own.chances[0]):
+    if own is None or not own.rank_probabilities or math.isnan(own.rank_probabilities[0]):
         return ""
-    count = of_hundred(own.chances[0])
+    count = of_hundred(own.rank_probabilities[0])
     supposed = sentence(SUPPOSED)
     return f"{supposed}, it would come first in {count} of 100 studies of this size."
 
@@ -113,7 +113,7 @@ def _on_many(places: Sequence[Place]) -> str:
 def _leads(places: Sequence[Place], best: str) -> str:
     """Say over whom the lead is found on all, some and none of the data sets."""
     everywhere, somewhere, nowhere = [], [], []
-    known = [against(place.pairs, best) for place in places]
+    known = [pairs_with_best(place.pairs, best) for place in places]
     for other in places[0].comparison.methods:
         pairs = [leads[other] for leads in known if other in leads]
         tested = [pair for pair in pairs if not math.isnan(pair.adjusted)]
@@ -135,7 +135,7 @@ def _leads(places: Sequence[Place], best: str) -> str:
 
 
 def _friedman(place: Place) -> str:
-    across = place.comparison.across_of(place.metric)
+    across = place.comparison.mean_ranks_of(place.metric)
     if across is None or math.isnan(across.p_value):
         return ""
     found = across.p_value < 1 - across.level
@@ -220,7 +220,7 @@ def margin_lines(places: Sequence[Place], *, short: bool) -> list[str]:
 
 
 def _margin_lines_of(place: Place) -> list[str]:
-    return [f"  {margin_line(row, place.comparison.p_name)}" for row in place.margins]
+    return [f"  {margin_line(row, place.comparison.p_value_label)}" for row in place.margins]
 
 
 def margin_verdict(places: Sequence[Place]) -> str:

@@ -12,7 +12,7 @@ from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
-from abstain.evaluation.records import Case
+from abstain.evaluation.records import ScoreCurves
 from abstain.plots.style import BINS, dash, variable
 from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot
@@ -52,7 +52,7 @@ def chart_data(pivot: Pivot) -> dict[str, Any]:
     return {"scores": pivot.scores, "level": level, "cases": cases}
 
 
-def _case(case: Case, pivot: Pivot, vertices: int) -> dict[str, Any]:
+def _case(case: ScoreCurves, pivot: Pivot, vertices: int) -> dict[str, Any]:
     drawn: dict[str, Any] = {
         "split": pivot.split_place[case.split],
         "score": pivot.score_place[case.score],
@@ -62,9 +62,9 @@ def _case(case: Case, pivot: Pivot, vertices: int) -> dict[str, Any]:
     if case.reliability is not None:
         drawn["reliability"] = _reliability(case.reliability)
     most = _GROUPS_BUDGET // (2 * vertices * len(pivot.cases))
-    if case.of_groups and most:
+    if case.group_curves and most:
         at = np.array(drawn["curve"]["threshold"], dtype=float)
-        drawn["groups"] = [_group(n, c, at) for n, c in [*case.of_groups.items()][:most]]
+        drawn["groups"] = [_group(n, c, at) for n, c in [*case.group_curves.items()][:most]]
     for name, curve in (("cwsa", case.cwsa), ("cwsa_plus", case.cwsa_plus)):
         if curve is not None:
             drawn[name] = _metric_coverage(curve)

@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.curves.risk_coverage import thin
-from abstain.evaluation.records import Case, Evaluation, Result
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.words import percent
 from abstain.report import document as doc
@@ -48,7 +48,7 @@ def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Docum
         ),
         verdict=tuple(verdict(found)),
         facts=tuple(_facts(found, origin.source)),
-        findings=remarks(evaluation.findings, origin.notes),
+        findings=remarks(evaluation.notes, origin.notes),
         data=lambda: chart_data(found),
         is_complete=origin.full,
     )
@@ -56,7 +56,9 @@ def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Docum
 
 def _facts(found: Pivot, source: str) -> Iterator[tuple[str, str]]:
     # Without curves there are no cases.
-    counted: Iterator[Result | Case] = chain(found.evaluation.results, found.evaluation.cases)
+    counted: Iterator[Result | ScoreCurves] = chain(
+        found.evaluation.results, found.evaluation.curves
+    )
     first = next(counted, None)
     yield "Source", source
     # With several splits each has its own count, in the table of numbers.
@@ -72,7 +74,7 @@ def _facts(found: Pivot, source: str) -> Iterator[tuple[str, str]]:
 
 def _summary(found: Pivot, *, is_complete: bool) -> Iterator[doc.Block]:
     """Yield the headline metrics with some intervals, or every number, and one curve."""
-    asked = bool(found.evaluation.asked)
+    asked = bool(found.evaluation.requested_metrics)
     if is_complete or not found.headline or (asked and len(found.headline) < len(found.metrics)):
         yield from tables.spoken(found)
     else:
@@ -87,7 +89,7 @@ def _summary(found: Pivot, *, is_complete: bool) -> Iterator[doc.Block]:
 def _curve(found: Pivot) -> Iterator[doc.Figure]:
     """Yield the curves of the first scores on the first split."""
     split = found.splits[0] if found.splits else ()
-    cases = [case for case in found.evaluation.cases if case.split == split]
+    cases = [case for case in found.evaluation.curves if case.split == split]
     if not cases:
         return
     display = SeriesDisplay(
@@ -103,7 +105,7 @@ def _curve(found: Pivot) -> Iterator[doc.Figure]:
     yield doc.Figure("curve", display.title, display, about)
 
 
-def _line(case: Case) -> Series:
+def _line(case: ScoreCurves) -> Series:
     curve = thin(case.selective, vertices=_VERTICES)
     x, y = (np.asarray(to_numpy(v, "curve"), float) for v in (curve.coverage, curve.risk))
     return Series(case.score, tuple(x.tolist()), tuple(y.tolist()))
@@ -120,9 +122,9 @@ def _sections(found: Pivot, origin: doc.Origin) -> Iterator[doc.Block]:
     if found.cases:
         yield _curves(found)
     yield doc.Section("numbers", "The numbers", tuple(_numbers(found)), nav="Numbers")
-    if any(case.reliability is not None for case in found.evaluation.cases):
+    if any(case.reliability is not None for case in found.evaluation.curves):
         yield _reliability(found)
-    if any(case.cwsa is not None for case in found.evaluation.cases):
+    if any(case.cwsa is not None for case in found.evaluation.curves):
         yield _cwsa(found)
     if found.cases:
         yield SampleBrowser(found, origin.pictures or Pictures()).section()
@@ -136,12 +138,12 @@ def _sections(found: Pivot, origin: doc.Origin) -> Iterator[doc.Block]:
 # ---------------------------------------------------------------------------------------- charts
 def _bands(found: Pivot) -> str:
     """Return the level of the bands, or an empty string where no curve has one."""
-    bands = [case.band for case in found.evaluation.cases if case.band is not None]
+    bands = [case.band for case in found.evaluation.curves if case.band is not None]
     return next((percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
 
 def _curves(found: Pivot) -> doc.Section:
-    bands, zero_one = _bands(found), found.evaluation.binary
+    bands, zero_one = _bands(found), found.evaluation.is_binary
     said = _RISKS if zero_one else _LOSSES
     pair = tuple(
         doc.Chart(
@@ -180,7 +182,7 @@ def _curves(found: Pivot) -> doc.Section:
 
 
 def _dial(found: Pivot, *, zero_one: bool) -> doc.Dial:
-    groups = any(case.of_groups for case in found.evaluation.cases)
+    groups = any(case.group_curves for case in found.evaluation.curves)
     heads = _WRONG if zero_one else _LOSS
     return doc.Dial("Move the threshold", _DIAL, heads, groups=groups, role="interactive")
 
@@ -286,7 +288,7 @@ def _lead(found: Pivot) -> Iterator[str | doc.Span]:
             "data of the same kind. Two intervals that overlap do not say that two scores are "
             "alike, since both were measured on the same samples."
         )
-    if not found.evaluation.binary:
+    if not found.evaluation.is_binary:
         yield (
             " The loss here is not simply right or wrong: where a sentence says how many are "
             "wrong, read the mean loss."
@@ -303,7 +305,7 @@ def _glossary(found: Pivot) -> Iterator[doc.Block]:
             for title, said in words.items()
         )
     )
-    scores = doc.Glossary(score_words(found.scores, found.evaluation.own))
+    scores = doc.Glossary(score_words(found.scores, found.evaluation.column_scores))
     yield doc.Section("scores", "Scores in this report", (scores,), level=3)
     metrics = metric_words(found.metrics)
     title = f"{len(metrics)} metrics with range, direction and source"

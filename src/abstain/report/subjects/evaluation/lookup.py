@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from abstain.evaluation.records import Case, Evaluation, Result
+from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.plots.words import metric_title, percent, returned
 from abstain.report.words import between, headline, unique
 from abstain.typing import Split
@@ -29,9 +29,9 @@ class Pivot:
         return {(r.split, r.score, r.metric.name): r for r in self.evaluation.results}
 
     @cached_property
-    def cases(self) -> dict[tuple[Split, str], Case]:
+    def cases(self) -> dict[tuple[Split, str], ScoreCurves]:
         """From (split, score) to the case."""
-        return {(c.split, c.score): c for c in self.evaluation.cases}
+        return {(c.split, c.score): c for c in self.evaluation.curves}
 
     @cached_property
     def splits(self) -> list[Split]:
@@ -142,7 +142,7 @@ def forms(results: Iterable[Result]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for result in results:
         if result.interval.exists:
-            found.setdefault(result.interval.form, []).append(metric_title(result.metric.name))
+            found.setdefault(result.interval.procedure, []).append(metric_title(result.metric.name))
     return {form: unique(titles) for form, titles in found.items()}
 
 

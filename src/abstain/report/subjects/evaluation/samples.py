@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from abstain.evaluation.records import Case, ExtremeSample, Part
+from abstain.evaluation.records import Contribution, ExtremeSample, ScoreCurves
 from abstain.report import document as doc
 from abstain.report.pictures import Pictures
 from abstain.report.subjects.evaluation.lookup import Pivot
@@ -64,7 +64,7 @@ class SampleBrowser:
             options = tuple(doc.Option(str(i), name) for i, name in enumerate(names))
             yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
 
-    def _box(self, case: Case) -> doc.Box:
+    def _box(self, case: ScoreCurves) -> doc.Box:
         tags = {
             "split": str(self.found.split_place[case.split]),
             "by": str(self.found.score_place[case.score]),
@@ -86,7 +86,7 @@ class SampleBrowser:
             *((doc.Column("Picture", sort=False),) if seen else ()),
             *((doc.Column("Label"), doc.Column("Predicted")) if named else ()),
             doc.numbers("Confidence"),
-            *(() if self.found.evaluation.binary else (doc.numbers("Loss"),)),
+            *(() if self.found.evaluation.is_binary else (doc.numbers("Loss"),)),
         )
         rows = [
             doc.Row(tuple(self._cells(one, seen=seen, named=named)), tags=self._tags(one))
@@ -112,22 +112,22 @@ class SampleBrowser:
         if named:
             yield from (sample.label, sample.prediction)
         yield doc.Number(sample.confidence, form="six")
-        if not self.found.evaluation.binary:
+        if not self.found.evaluation.is_binary:
             yield doc.Number(sample.loss)
 
 
-def _samples_of(case: Case) -> tuple[ExtremeSample, ...]:
+def _samples_of(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
     return (*case.overconfident, *case.underconfident)
 
 
-def parts(case: Case, where: str) -> Iterator[doc.Table]:
+def parts(case: ScoreCurves, where: str) -> Iterator[doc.Table]:
     """Yield a table for the classes and one for the groups, where there are several of them."""
     for kind, found in (("class", case.by_class), ("group", case.by_group)):
         if len(found) > 1 and case.failures:
             yield _parts(kind, found, where)
 
 
-def _parts(kind: str, found: tuple[Part, ...], where: str) -> doc.Table:
+def _parts(kind: str, found: tuple[Contribution, ...], where: str) -> doc.Table:
     heads = ("Samples", "Share of samples", "Share of AUGRC", "Part of AUGRC")
     more = len(found) - _SHOWN
     return doc.Table(
@@ -138,7 +138,7 @@ def _parts(kind: str, found: tuple[Part, ...], where: str) -> doc.Table:
     )
 
 
-def _part(part: Part) -> tuple[doc.Cell, ...]:
+def _part(part: Contribution) -> tuple[doc.Cell, ...]:
     # Worth a mark: more silent failures than the size of the part explains.
     above = part.share > part.sample_share
     share = doc.Span(number(part.share), "strong") if above else doc.Number(part.share)

@@ -2,9 +2,9 @@
 
 import math
 
-from abstain.evaluation.records import Case
+from abstain.evaluation.records import ScoreCurves
 from abstain.metrics import METRICS, metric_named
-from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
 from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot, said_with
 from abstain.report.words import number, of_thousand
@@ -32,7 +32,7 @@ def verdict(pivot: Pivot) -> list[str]:
 
 def leading_score(pivot: Pivot, split: Split) -> str:
     """Return the score with the best AUGRC, or the first one when none leads."""
-    leaders = pivot.leaders(split, PRIMARY)
+    leaders = pivot.leaders(split, DEFAULT_METRIC)
     return leaders[0] if leaders else pivot.scores[0]
 
 
@@ -40,13 +40,13 @@ def _where(pivot: Pivot, split: Split) -> str:
     return f"On {split_name(split)}: " if pivot.several else ""
 
 
-def _without_abstention(pivot: Pivot, case: Case | None) -> str:
+def _without_abstention(pivot: Pivot, case: ScoreCurves | None) -> str:
     if case is None:
         return ""
-    if not pivot.evaluation.binary:
+    if not pivot.evaluation.is_binary:
         return f"Accepting every answer, the mean loss is {number(case.risk)}."
-    right = pivot.value(case.split, case.score, OF_CLASSIFIER)
-    tail = "" if math.isnan(right) else f" ({METRICS[OF_CLASSIFIER].title} {number(right)})"
+    right = pivot.value(case.split, case.score, CLASSIFIER_METRIC)
+    tail = "" if math.isnan(right) else f" ({METRICS[CLASSIFIER_METRIC].title} {number(right)})"
     if case.risk == 0:
         return "Accepting every answer, none is wrong: there is nothing to abstain from."
     return f"Accepting every answer, {of_thousand(case.risk)} of 1000 are wrong{tail}."
@@ -54,12 +54,12 @@ def _without_abstention(pivot: Pivot, case: Case | None) -> str:
 
 def _best_score(pivot: Pivot, split: Split) -> str:
     if len(pivot.scores) == 1:
-        value = pivot.value(split, pivot.scores[0], PRIMARY)
+        value = pivot.value(split, pivot.scores[0], DEFAULT_METRIC)
         if math.isnan(value):
             return ""
         let = (
             "a silent failure through with a risk of"
-            if pivot.evaluation.binary
+            if pivot.evaluation.is_binary
             else "through a mean loss of"
         )
         interval = _interval(pivot, split, pivot.scores[0])
@@ -67,12 +67,12 @@ def _best_score(pivot: Pivot, split: Split) -> str:
             f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} "
             f"(AUGRC{interval})."
         )
-    leaders = pivot.leaders(split, PRIMARY)
+    leaders = pivot.leaders(split, DEFAULT_METRIC)
     if not leaders:
         return "By AUGRC, the overall risk of silent failures, no score is ahead of the others."
     named = " and ".join(f"“{score}”" for score in leaders)
     verb = "has" if len(leaders) == 1 else "share"
-    shown = number(pivot.value(split, leaders[0], PRIMARY))
+    shown = number(pivot.value(split, leaders[0], DEFAULT_METRIC))
     interval = _interval(pivot, split, leaders[0])
     return (
         f"Of {len(pivot.scores)} scores, {named} {verb} the lowest risk of silent failures "
@@ -81,11 +81,11 @@ def _best_score(pivot: Pivot, split: Split) -> str:
 
 
 def _interval(pivot: Pivot, split: Split, score: str) -> str:
-    result = pivot.results.get((split, score, PRIMARY))
+    result = pivot.results.get((split, score, DEFAULT_METRIC))
     return said_with(result) if result else ""
 
 
-def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) -> str:
+def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: ScoreCurves | None) -> str:
     """Say what the first of the headline metrics that keeps a coverage is."""
     kept = {name: metric_named(name).measurement.at_coverage for name in pivot.headline}
     name, coverage = next(((name, x) for name, x in kept.items() if x is not None), ("", 0.0))
@@ -93,7 +93,7 @@ def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) ->
     if math.isnan(risk) or case is None or case.risk == 0:
         return ""
     lead = f"Keeping at least the most confident {share} by “{score}”"
-    if not pivot.evaluation.binary:
+    if not pivot.evaluation.is_binary:
         return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
     if risk >= case.risk:
         return f"No threshold that keeps {share} by “{score}” makes the accepted answers better."
@@ -112,7 +112,7 @@ def _elsewhere(pivot: Pivot) -> str:
         return ""
     low = min(risks, key=lambda split: risks[split])
     high = max(risks, key=lambda split: risks[split])
-    if pivot.evaluation.binary:
+    if pivot.evaluation.is_binary:
         easy, hard = of_thousand(risks[low]), of_thousand(risks[high])
         return (
             f"Across the {len(risks)} splits, answers wrong without abstention go from {easy} "

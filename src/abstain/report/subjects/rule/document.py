@@ -66,7 +66,7 @@ def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
         ),
         verdict=(doc.Span(first, "strong"), *rest),
         facts=(("Calibration data", origin.source), *facts(known.rule)),
-        findings=remarks(known.findings, origin.notes, lambda _: ""),
+        findings=remarks(known.notes, origin.notes, lambda _: ""),
         alarm=not known.rule.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
     )

@@ -61,7 +61,7 @@ def estimate(value: float, interval: Interval) -> Number | None:
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
     """Say the rule, its promise and what it was calibrated on."""
-    rule, binary = checks.rule, checks.binary
+    rule, binary = checks.rule, checks.is_binary
     if not rule.attainable:
         if rule.parts:
             return _unattainable_parts(rule)
@@ -72,7 +72,7 @@ def rule_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _accept(checks: RuleChecks) -> str:
-    rule, probability = checks.rule, checks.probability
+    rule, probability = checks.rule, checks.threshold_probability
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
     if rule.per:
         return (

@@ -1,0 +1,257 @@
+"""Studies: the columns of a benchmark's tables, with their exposures and definition of failure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.typing import BoolArray, FloatArray, IntArray
+from abstain_bench.data.exposures import KINDS
+from abstain_bench.runs.store import ExposureFacts, RunScores
+
+__all__ = ["ERROR_RULES", "Study", "StudyLoss", "studies_of", "study_loss"]
+
+#: Treatment of wrong predictions for images of known classes, in studies with new classes.
+ERROR_RULES: Final = {
+    "kept": "wrong predictions for known classes are failures, as accepted new classes are",
+    "removed": "wrong predictions for known classes are left out, for each method its own",
+    "scod": "an accepted new class costs more than a wrong prediction for a known class",
+    "outlier": "accepted new classes are the only failures",
+}
+
+_NEW_CLASS_KINDS: Final = ("new-class", "far-new-class")
+
+#: Additional studies of new classes by error rule, with the end of their titles.
+_TITLES_BY_ERROR_RULE: Final = {
+    "kept": "errors on known classes kept",
+    "scod": "failures by their cost",
+    "outlier": "as outliers",
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """One column of the tables.
+
+    Attributes
+    ----------
+    name : str
+        "iid"; "corruption", the mean over the severities; "corruption-1" to "corruption-5", all
+        types of one severity; "corruption-pooled", all types and severities; the name of each
+        sub-class exposure; the name of each new-class exposure, also with the suffixes "-kept",
+        "-scod" and "-outlier".
+    title : str
+        Name for people.
+    kind : str
+        Kind of shift, in `abstain_bench.data.exposures.KINDS`.
+    exposures : tuple of str
+        Keys of the exposures. Studies of new classes include the i.i.d. images.
+    errors : {"kept", "removed", "scod", "outlier"}
+        Treatment of wrong predictions for known classes; see `ERROR_RULES`.
+    severity : int
+        Severity of the corruptions, 0 for all.
+    headline : bool
+        Whether the study is a column of the main table.
+    parts : tuple of str
+        Names of the studies whose values are averaged; empty if all images are pooled.
+    """
+
+    name: str
+    title: str
+    kind: str
+    exposures: tuple[str, ...]
+    errors: str = "kept"
+    severity: int = 0
+    headline: bool = True
+    parts: tuple[str, ...] = ()
+
+
+def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
+    """Return the studies of a benchmark with these exposures.
+
+    Parameters
+    ----------
+    exposures : sequence of ExposureFacts
+        All exposures of a store.
+
+    Returns
+    -------
+    tuple of Study
+        In the order of the tables: i.i.d., corruptions, sub-classes, new classes.
+
+    Raises
+    ------
+    InputError
+        If two studies have the same name, or there are new classes but no i.i.d. images.
+
+    Examples
+    --------
+    >>> from abstain_bench.runs.studies import studies_of
+    >>> from abstain_bench.runs.store import ExposureFacts
+    >>> iid = ExposureFacts("iid", "iid", "iid", "iid")
+    >>> new = ExposureFacts("digits", "digits", "digits", "new-class")
+    >>> [(study.name, study.errors) for study in studies_of([iid, new])][2:]
+    [('digits-kept', 'kept'), ('digits-scod', 'scod'), ('digits-outlier', 'outlier')]
+    """
+    studies = [*_known_class_studies(exposures), *_new_class_studies(exposures)]
+    names = [study.name for study in studies]
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(
+            f"the names of studies must be unique; got {duplicates[0]!r} twice. Rename an exposure"
+        )
+    return tuple(studies)
+
+
+def _known_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
+    """Yield the studies of known classes."""
+    for exposure in _exposures_of_kind(exposures, "iid"):
+        title = KINDS["iid"] if exposure.name == "iid" else exposure.title
+        yield Study(exposure.name, title, "iid", (exposure.key,))
+    yield from _corruption_studies(_exposures_of_kind(exposures, "corruption"))
+    for exposure in _exposures_of_kind(exposures, "sub-class"):
+        yield Study(exposure.name, _with_spaces(exposure.title), exposure.kind, (exposure.key,))
+
+
+def _corruption_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
+    """Yield the mean over the severities, the study of each severity, and the pooled study."""
+    by_severity = [
+        Study(
+            f"corruption-{severity}",
+            f"corruptions of severity {severity}",
+            "corruption",
+            tuple(exposure.key for exposure in exposures if exposure.severity == severity),
+            severity=severity,
+            headline=False,
+        )
+        for severity in sorted({exposure.severity for exposure in exposures})
+    ]
+    if not by_severity:
+        return
+    keys = tuple(key for study in by_severity for key in study.exposures)
+    # With one severity, the mean and the pooled study equal that of the severity.
+    has_several = len(by_severity) > 1
+    parts = tuple(study.name for study in by_severity) if has_several else ()
+    yield Study("corruption", "corruptions", "corruption", keys, parts=parts)
+    yield from by_severity
+    if has_several:
+        title = "corruptions, pooled"
+        yield Study("corruption-pooled", title, "corruption", keys, headline=False)
+
+
+def _new_class_studies(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
+    """Yield four studies for each exposure to new classes, each with the i.i.d. images."""
+    iid = _exposures_of_kind(exposures, "iid")
+    for kind in _NEW_CLASS_KINDS:
+        for exposure in _exposures_of_kind(exposures, kind):
+            if not iid:
+                raise InputError(
+                    f"the new classes of {exposure.key!r} require i.i.d. images for comparison; "
+                    'add an exposure of the kind "iid"'
+                )
+            keys, title = (iid[0].key, exposure.key), _with_spaces(exposure.title)
+            yield Study(exposure.name, title, kind, keys, "removed")
+            for errors, ending in _TITLES_BY_ERROR_RULE.items():
+                name, full_title = f"{exposure.name}-{errors}", f"{title}, {ending}"
+                yield Study(name, full_title, kind, keys, errors, headline=False)
+
+
+def _exposures_of_kind(exposures: Sequence[ExposureFacts], kind: str) -> list[ExposureFacts]:
+    return [exposure for exposure in exposures if exposure.kind == kind]
+
+
+def _with_spaces(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ")
+
+
+def concatenate_scores(study: Study, scores: Sequence[RunScores]) -> RunScores:
+    """Concatenate the scores of one run for the exposures of a study.
+
+    The result has the methods that all exposures have. Corruptions share their source images, so
+    equal `source_indices` mean the same image. In studies of new classes, indices are shifted so
+    that images of different exposures differ.
+    """
+    methods = [m for m in scores[0].confidence if all(m in s.confidence for s in scores)]
+    mean_prediction = None
+    if any(s.mean_prediction is not None for s in scores):
+        mean_prediction = np.concatenate(
+            [s.prediction_for(uses_mean_prediction=True) for s in scores]
+        )
+    return RunScores(
+        exposure=study.name,
+        labels=np.concatenate([s.labels for s in scores]),
+        source_indices=_concatenate_source_indices(study, scores),
+        prediction=np.concatenate([s.prediction for s in scores]),
+        mean_prediction=mean_prediction,
+        confidence={m: np.concatenate([s.confidence[m] for s in scores]) for m in methods},
+        reasons={method: reason for s in scores for method, reason in s.reasons.items()},
+    )
+
+
+def _concatenate_source_indices(study: Study, scores: Sequence[RunScores]) -> IntArray:
+    if study.kind not in _NEW_CLASS_KINDS:
+        return np.concatenate([s.source_indices for s in scores])
+    shifted, next_index = [], 0
+    for s in scores:
+        lowest_index = int(s.source_indices.min(initial=0))
+        shifted.append(s.source_indices - lowest_index + next_index)
+        next_index = int(shifted[-1].max(initial=next_index)) + 1
+    return np.concatenate(shifted)
+
+
+@dataclass(frozen=True, eq=False)
+class StudyLoss:
+    """Loss of the predictions of a run in a study.
+
+    Attributes
+    ----------
+    loss : bool or float64 ndarray of shape (n,)
+        Whether each sample is a failure, or its cost.
+    weight : float64 ndarray of shape (n,) or None
+        0 for samples that are left out, 1 for the others; None if all samples count.
+    """
+
+    loss: BoolArray | FloatArray
+    weight: FloatArray | None = None
+
+
+def study_loss(
+    study: Study,
+    scores: RunScores,
+    *,
+    uses_mean_prediction: bool = False,
+    outlier_cost: float = 2.0,
+) -> StudyLoss:
+    """Return the loss and the weight of each sample in a study.
+
+    `averages` selects the mean prediction over dropout passes or networks, where there is one.
+    `outlier_cost` is the cost of an accepted new class for the error rule "scod".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain_bench.runs.studies import Study, study_loss
+    >>> from abstain_bench.runs.store import RunScores
+    >>> prediction = np.array([0, 1, 0])
+    >>> scores = RunScores("digits", np.array([0, 0, -1]), np.arange(3), prediction, None, {})
+    >>> removed = study_loss(Study("digits", "", "new-class", ("iid", "digits"), "removed"), scores)
+    >>> removed.loss.tolist(), removed.weight.tolist()
+    ([False, True, True], [1.0, 0.0, 1.0])
+    >>> scod = study_loss(Study("digits-scod", "", "new-class", ("iid", "digits"), "scod"), scores)
+    >>> scod.loss.tolist()
+    [0.0, 1.0, 2.0]
+    >>> outlier = Study("digits-outlier", "", "new-class", ("iid", "digits"), "outlier")
+    >>> study_loss(outlier, scores).loss.tolist()
+    [False, False, True]
+    """
+    is_new = scores.labels < 0
+    if study.errors == "outlier":
+        return StudyLoss(is_new)
+    is_failure = (scores.prediction_for(uses_mean_prediction) != scores.labels) | is_new
+    if study.errors == "scod":
+        cost = np.where(is_new, float(outlier_cost), is_failure.astype(np.float64))
+        return StudyLoss(cost)
+    if study.errors == "removed":
+        return StudyLoss(is_failure, (~is_failure | is_new).astype(np.float64))
+    return StudyLoss(is_failure)

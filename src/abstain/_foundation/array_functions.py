@@ -1,0 +1,150 @@
+"""Functions that NumPy has and the array API lacks, for arrays of any library.
+
+Among them are sums by group, interpolation and cumulative minima. Gradients flow through them.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from abstain._foundation.arrays import move_to_library_of, namespace
+from abstain._foundation.gradients import (
+    as_double,
+    carries_gradient,
+    value_with_gradient,
+    without_gradient,
+)
+from abstain._foundation.sorting import descending_order
+from abstain.typing import AnyArray
+
+#: Distinct confidences in descending order, and the weight, loss and count of each.
+Grouped: TypeAlias = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
+
+
+def group_by_sorting(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Grouped:
+    """Group validated samples of positive weight by confidence, in their array library.
+
+    The gradient of a tie group's confidence is divided among its members in proportion to their
+    weight.
+    """
+    xp = namespace(confidence)
+    values = without_gradient(confidence)
+    narrow_dtype = values.dtype if xp.finfo(values.dtype).bits < 32 else None
+    if narrow_dtype is not None:
+        values = xp.astype(values, xp.float32)
+    order = xp.flip(xp.argsort(values))
+    values, loss = xp.take(values, order), as_double(xp.take(loss, order))
+    weight = None if weight is None else xp.take(weight, order)
+    last_rows = _last_rows_of_groups(xp, values)
+    count = undo_cumulative_sum(last_rows + 1)
+    if weight is None:
+        weight_sums = as_double(count)
+        loss_sums = _sum_groups(xp, loss, last_rows, count)
+    else:
+        weight_sums = _sum_groups(xp, weight, last_rows, count)
+        loss_sums = _sum_groups(xp, loss * weight, last_rows, count)
+    distinct_values = xp.take(values, last_rows)
+    if narrow_dtype is not None:
+        distinct_values = xp.astype(distinct_values, narrow_dtype)
+    if carries_gradient(confidence):
+        sorted_confidence = xp.take(confidence, order)
+        weighted = sorted_confidence if weight is None else sorted_confidence * weight
+        mean = _sum_groups(xp, weighted, last_rows, count) / weight_sums
+        distinct_values = value_with_gradient(mean, distinct_values)
+    return distinct_values, weight_sums, loss_sums, count
+
+
+def _last_rows_of_groups(xp: Any, sorted_values: AnyArray) -> AnyArray:
+    """Return the index of the last row of each group of equal values."""
+    inner = xp.nonzero(sorted_values[1:] != sorted_values[:-1])[0]
+    last = move_to_library_of(np.array([sorted_values.shape[0] - 1]), "last row", inner)
+    return xp.concat((inner, last))
+
+
+def _sum_groups(xp: Any, x: AnyArray, last_rows: AnyArray, count: AnyArray) -> AnyArray:
+    """Sum the non-negative `x` in each group, given the last row of each group."""
+    sums = undo_cumulative_sum(xp.take(xp.cumulative_sum(x), last_rows))
+    # The difference of two cumulative sums is rounded. The sum of one sample is known exactly, and
+    # no sum is negative.
+    not_negative = xp.where(sums > 0, sums, xp.zeros_like(sums))
+    exact = xp.where(count == 1, xp.take(x, last_rows), not_negative)
+    return value_with_gradient(sums, exact)
+
+
+def undo_cumulative_sum(x: AnyArray) -> AnyArray:
+    """Return the first entry and the differences of consecutive entries."""
+    return namespace(x).concat((x[:1], x[1:] - x[:-1]))
+
+
+def sum_by_index(index: AnyArray, values: AnyArray, size: int) -> AnyArray:
+    """Return the sum of the values at each index from 0 to size - 1, in double precision."""
+    xp = namespace(values)
+    if xp is np:
+        return np.bincount(index, values, size).astype(np.float64, copy=False)
+    order = xp.argsort(index)
+    sorted_index = xp.take(index, order)
+    cumulative = prepend_zero(xp.cumulative_sum(as_double(xp.take(values, order))))
+    all_indices = move_to_library_of(np.arange(size), "index", sorted_index)
+    all_indices = xp.astype(all_indices, sorted_index.dtype)
+    ends = xp.searchsorted(sorted_index, all_indices, side="right")
+    return undo_cumulative_sum(xp.take(cumulative, ends))
+
+
+def sorted_unique(x: AnyArray) -> AnyArray:
+    """Return the distinct values in ascending order."""
+    xp = namespace(x)
+    return np.unique(x) if xp is np else xp.sort(xp.unique_values(x))
+
+
+def interpolate(x: AnyArray, xs: AnyArray, ys: AnyArray) -> AnyArray:
+    """Evaluate the piecewise linear curve through (xs, ys), with ascending xs, at each x."""
+    xp = namespace(xs)
+    if isinstance(xs, np.ndarray):
+        return np.interp(x, xs, ys)
+    right = xp.clip(xp.searchsorted(xs, x), 1, xs.shape[0] - 1)
+    x_left, x_right = xp.take(xs, right - 1), xp.take(xs, right)
+    width = xp.where(x_right > x_left, x_right - x_left, xp.ones_like(x_left))
+    fraction = xp.clip((x - x_left) / width, 0.0, 1.0)
+    y_left, y_right = xp.take(ys, right - 1), xp.take(ys, right)
+    return y_left + fraction * (y_right - y_left)
+
+
+def reverse_cumulative_min(x: AnyArray) -> AnyArray:
+    """Return the minimum of each entry and all following entries."""
+    if isinstance(x, np.ndarray):
+        return np.minimum.accumulate(x[::-1])[::-1]
+    xp, reach = namespace(x), 1
+    while reach < x.shape[0]:
+        # Each entry is the minimum of `reach` entries. A pass doubles this number.
+        x = xp.concat((xp.minimum(x[:-reach], x[reach:]), x[x.shape[0] - reach :]))
+        reach *= 2
+    return x
+
+
+def prepend_zero(cumulative: AnyArray) -> AnyArray:
+    """Insert a zero before a cumulative sum."""
+    xp = namespace(cumulative)
+    return xp.concat((xp.zeros_like(cumulative[:1]), cumulative))
+
+
+def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
+    """Return the sum of each entry and all following entries."""
+    if isinstance(x, np.ndarray):
+        return np.cumsum(x[::-1])[::-1]
+    xp = namespace(x)
+    return xp.flip(xp.cumulative_sum(xp.flip(x)))
+
+
+def lexicographic_order(*keys: AnyArray) -> AnyArray:
+    """Return the row numbers sorted by the first key, ties by the second key, and so on."""
+    xp = namespace(keys[0])
+    order = _ascending_order(keys[-1])
+    for key in reversed(keys[:-1]):
+        order = xp.take(order, _ascending_order(xp.take(key, order)))
+    return order
+
+
+def _ascending_order(x: AnyArray) -> AnyArray:
+    if not isinstance(x, np.ndarray):
+        return namespace(x).argsort(x, stable=True)
+    return descending_order(-(x if x.dtype.kind == "f" else x.astype(np.float64)))

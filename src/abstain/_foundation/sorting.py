@@ -1,0 +1,186 @@
+"""Descending order of values, from sorted integer keys that contain the value and its row.
+
+A key consists of the distance of the value from the largest one, as a bit pattern, and of the row
+number in the low bits. Sorting such keys is three to ten times as fast as `np.argsort`. If both do
+not fit into 64 bits, the lowest bits of the value are dropped; afterwards, values that differ in
+these bits only are sorted again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from abstain.typing import Array, BoolArray, FloatArray, IntArray
+
+#: Number of values in one pass, so that temporary arrays fit into the cache.
+_BLOCK = 1 << 14
+
+_UNSIGNED = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64}
+
+
+@dataclass(frozen=True, eq=False)
+class SortedValues:
+    """The descending order of finite values, with groups of equal values."""
+
+    #: Shape (n,). Row numbers in descending order of the values; the order of ties is kept.
+    order: IntArray
+    #: Shape (g,). The value of each group.
+    distinct_values: Array
+    #: Shape (g,). The index in `order` of the last row of each group.
+    group_ends: IntArray
+
+    @cached_property
+    def group_sizes(self) -> IntArray:
+        """Number of equal values in each group, shape (g,)."""
+        sizes = np.empty_like(self.group_ends)
+        sizes[:1] = self.group_ends[:1] + 1
+        np.subtract(self.group_ends[1:], self.group_ends[:-1], out=sizes[1:])
+        return sizes
+
+    def order_with_ties_broken_by(self, key: FloatArray) -> IntArray:
+        """Return the order with each group sorted by the key, ascending.
+
+        Only groups of several rows are sorted again. Rows with equal keys keep their order.
+        """
+        is_tied = self.group_sizes > 1
+        if not is_tied.any():
+            return self.order
+        positions = np.flatnonzero(np.repeat(is_tied, self.group_sizes))
+        group = np.repeat(np.flatnonzero(is_tied).astype(np.float64), self.group_sizes[is_tied])
+        rows = self.order[positions]
+        # Two stable sorts: by the key, then by the group.
+        by_key = descending_order(-key[rows])
+        by_group_and_key = by_key[descending_order(-group[by_key])]
+        order = self.order.copy()
+        order[positions] = rows[by_group_and_key]
+        return order
+
+    def sum_by_group(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Sum weight and weight x loss in each group; a group of one row is not rounded."""
+        weight_sums, loss_sums = np.empty(self.group_ends.size), np.empty(self.group_ends.size)
+        for groups, rows, starts in self._blocks():
+            # The weight is the real part and weight x loss the imaginary part, so that one
+            # reduction sums both.
+            weight_and_loss = np.empty(rows.size, np.complex128)
+            weight_and_loss.real = 1.0 if weight is None else weight.take(rows)
+            np.multiply(weight_and_loss.real, loss.take(rows), out=weight_and_loss.imag)
+            if starts is not None:
+                weight_and_loss = np.add.reduceat(weight_and_loss, starts)
+            weight_sums[groups], loss_sums[groups] = weight_and_loss.real, weight_and_loss.imag
+        return weight_sums, loss_sums
+
+    def _blocks(self) -> Iterator[tuple[slice, IntArray, IntArray | None]]:
+        """Yield slices of groups, their rows, and the start of each group among these rows.
+
+        The starts are None if each group has one row.
+        """
+        block_edges = np.arange(_BLOCK, self.order.size, _BLOCK)
+        group_stops = [*np.searchsorted(self.group_ends, block_edges), self.group_ends.size]
+        first_group, first_row = 0, 0
+        for stop_group in group_stops:
+            if stop_group == first_group:
+                continue
+            stop_row = int(self.group_ends[stop_group - 1]) + 1
+            starts = None
+            if stop_group - first_group < stop_row - first_row:
+                inner_ends = self.group_ends[first_group : stop_group - 1]
+                starts = np.append(0, inner_ends + (1 - first_row))
+            yield slice(first_group, stop_group), self.order[first_row:stop_row], starts
+            first_group, first_row = stop_group, stop_row
+
+
+def sort_descending(x: Array, mask: BoolArray | None = None) -> SortedValues:
+    """Sort finite values; rows where the mask is False are left out."""
+    order, values = _sort_rows(x)
+    if mask is not None:
+        is_included = mask[order]
+        order, values = order[is_included], values[is_included]
+    is_last = np.ones(values.size, np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_last[:-1])
+    group_ends = np.flatnonzero(is_last)
+    has_ties = group_ends.size < values.size
+    return SortedValues(order, values.take(group_ends) if has_ties else values, group_ends)
+
+
+def descending_order(x: Array) -> IntArray:
+    """Return the row numbers of finite values in descending order; the order of ties is kept."""
+    return _sort_rows(x)[0]
+
+
+def _sort_rows(x: Array) -> tuple[IntArray, Array]:
+    """Return the row numbers in descending order of the values, and the sorted values."""
+    unsigned = _UNSIGNED.get(x.dtype)
+    if unsigned is None:
+        wider = np.float32 if x.dtype == np.float16 else np.float64
+        wide_order, wide_values = _sort_rows(x.astype(wider))
+        return wide_order, wide_values.astype(x.dtype)
+    min_value, max_value = x.min(), x.max()
+    has_negative = bool(min_value < 0)
+    min_pattern, max_pattern = _patterns(
+        np.array([min_value, max_value]), unsigned, has_negative=has_negative
+    )
+    n_row_bits = int(x.size - 1).bit_length()
+    n_value_bits = int(max_pattern - min_pattern).bit_length()
+    n_dropped_bits = max(n_value_bits + n_row_bits - 64, 0)
+    keys = np.empty(x.size, np.uint64)
+    row_numbers = np.arange(min(x.size, _BLOCK), dtype=np.uint64)
+    for start in range(0, x.size, _BLOCK):
+        key = keys[start : start + _BLOCK]
+        patterns = _patterns(x[start : start + _BLOCK], unsigned, has_negative=has_negative)
+        np.subtract(max_pattern, patterns, out=key)
+        if n_dropped_bits:
+            key >>= np.uint64(n_dropped_bits)
+        key <<= np.uint64(n_row_bits)
+        key |= row_numbers[: key.size] + np.uint64(start)
+    keys.sort()
+    row_mask = np.uint64((1 << n_row_bits) - 1)
+    if n_dropped_bits:
+        order: IntArray = (keys & row_mask).view(np.int64)
+        values = x.take(order)
+        _sort_dropped_bits(order, values, keys, row_mask)
+        return order, values
+    # Decode the values from the sorted keys, which are read sequentially, unlike `x[order]`.
+    values = np.empty(x.size, x.dtype)
+    for start in range(0, x.size, _BLOCK):
+        key = keys[start : start + _BLOCK]
+        patterns = (max_pattern - (key >> np.uint64(n_row_bits))).astype(unsigned)
+        values[start : start + _BLOCK] = _decode(patterns, x.dtype, has_negative=has_negative)
+        key &= row_mask
+    return keys.view(np.int64), values
+
+
+def _patterns(x: Array, unsigned: Any, *, has_negative: bool) -> Array:
+    """Return unsigned integers that have the same order as the values."""
+    # -0.0 equals 0.0, so both get the pattern of 0.0.
+    bits: Array = (x + x.dtype.type(0)).view(unsigned)
+    if not has_negative:
+        return bits
+    sign_bit = unsigned(1 << (8 * bits.itemsize - 1))
+    return np.where(bits & sign_bit, ~bits, bits | sign_bit)
+
+
+def _decode(patterns: Array, dtype: Any, *, has_negative: bool) -> Array:
+    """Return the values of `_patterns`."""
+    if has_negative:
+        sign_bit = patterns.dtype.type(1 << (8 * patterns.itemsize - 1))
+        patterns = np.where(patterns & sign_bit, patterns ^ sign_bit, ~patterns)
+    values: Array = patterns.view(dtype)
+    return values
+
+
+def _sort_dropped_bits(order: IntArray, values: Array, keys: Array, row_mask: Any) -> None:
+    """Sort, in place, the values whose keys differ in the row number only."""
+    is_ascending = values[1:] > values[:-1]
+    unsorted_keys = np.unique(keys[:-1][is_ascending] & ~row_mask)
+    if not unsorted_keys.size:
+        return
+    starts = np.searchsorted(keys, unsorted_keys)
+    sizes = np.searchsorted(keys, unsorted_keys | row_mask, side="right") - starts
+    offsets = np.cumsum(sizes) - sizes
+    positions = np.arange(sizes.sum()) + np.repeat(starts - offsets, sizes)
+    # Ranges of equal keys follow each other in descending order, so one sort covers all of them.
+    sorted_positions = positions[np.argsort(-values[positions], kind="stable")]
+    order[positions], values[positions] = order[sorted_positions], values[sorted_positions]

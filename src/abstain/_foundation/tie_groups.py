@@ -1,0 +1,429 @@
+"""Tie groups: samples of equal confidence, most confident first, with their weight and loss.
+
+Every curve and every area metric is a function of the tie groups, so ties and weights are handled
+in this module only. The members of a group are accepted or rejected together, because no threshold
+separates them.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from abstain._foundation.array_functions import (
+    group_by_sorting,
+    lexicographic_order,
+    undo_cumulative_sum,
+)
+from abstain._foundation.arrays import is_numpy, namespace, read_only
+from abstain._foundation.gradients import as_double, as_double_like, as_scalar, without_gradient
+from abstain._foundation.packed import Groups, count_half_precision, is_counted, sorted_keys
+from abstain._foundation.sorting import SortedValues, descending_order, sort_descending
+from abstain.errors import UncountedError
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
+
+
+def raise_uncounted(subject: str = "") -> NoReturn:
+    """Raise the error of `subject`, which requires the confidence of each success."""
+    raise UncountedError(
+        f"{subject}needs the confidences of the successes, and a state of two passes only counts "
+        "them between the failures; take `streaming.one_pass`, which keeps each distinct "
+        "confidence, or `streaming.sorted_runs`, which keeps all on disk"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupsWithLoss:
+    """The tie groups with a positive loss; their ranks are those among all groups."""
+
+    #: Shape (h,). As in `TieGroups`.
+    loss: FloatArray
+    weight: FloatArray
+    weight_above: FloatArray
+    cumulative_weight: FloatArray
+    #: Weight of all samples.
+    total_weight: float
+
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the arrays."""
+        return np
+
+
+@dataclass(frozen=True, eq=False)
+class TieGroups:
+    """The distinct confidences in descending order, with the weight and loss of each.
+
+    The arrays belong to NumPy, or to the library and device of the samples. If `is_merged` is set,
+    some groups are *merged*: they stand for consecutive untied samples of equal loss. Quantities
+    that depend only on the order have a closed form for merged groups; see `Scored.merged_groups`.
+    """
+
+    #: Shape (g,). Distinct values, strictly decreasing.
+    confidence: Array
+    #: Shape (g,). Sum of the sample weights; the number of samples if there are no weights.
+    weight: FloatArray
+    #: Shape (g,). Sum of weight x loss. The only array with a gradient.
+    loss: FloatArray
+    #: Shape (g,). Number of samples. None if the weight is this number.
+    unweighted_count: IntArray | None = None
+    #: Shape (g,). Whether the group is merged; its confidence is then the lowest of its samples.
+    #: None if no group is merged.
+    is_merged: BoolArray | None = None
+    #: Whether merged successes may be tied. A two-pass streaming state does not store their ties.
+    has_unknown_ties: bool = False
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only, because curves and metrics share them."""
+        for name in ("confidence", "weight", "loss", "unweighted_count", "is_merged"):
+            array = getattr(self, name)
+            object.__setattr__(self, name, None if array is None else read_only(array))
+
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the arrays: `numpy` for NumPy."""
+        return namespace(self.weight)
+
+    @cached_property
+    def cumulative_weight(self) -> FloatArray:
+        """Weight of the samples with at least the confidence of each group, shape (g,)."""
+        return self._cumulative_sum(self.weight)
+
+    @property
+    def weight_above(self) -> FloatArray:
+        """Weight of the samples with a higher confidence than each group, shape (g,)."""
+        return self.cumulative_weight - self.weight
+
+    @cached_property
+    def cumulative_loss(self) -> FloatArray:
+        """Sum of weight x loss of samples with at least each confidence, shape (g,)."""
+        return self._cumulative_sum(self.loss)
+
+    @property
+    def count(self) -> IntArray:
+        """Number of samples of each group, shape (g,)."""
+        if self.unweighted_count is None:
+            return self._as_counts(self.weight)
+        return self.unweighted_count
+
+    @property
+    def cumulative_count(self) -> IntArray:
+        """Number of samples with at least the confidence of each group, shape (g,)."""
+        if self.unweighted_count is None:
+            return self._as_counts(self.cumulative_weight)
+        return self._cumulative_sum(self.unweighted_count)
+
+    def _as_counts(self, x: FloatArray) -> IntArray:
+        counts: IntArray = read_only(self.xp.astype(x, self.xp.int64))
+        return counts
+
+    def _cumulative_sum(self, x: Array) -> Array:
+        sums: Array = read_only(self.xp.cumulative_sum(x))
+        return sums
+
+    @property
+    def is_merged_without_unknown_ties(self) -> BoolArray | None:
+        """`is_merged`; an UncountedError if the ties of merged samples are not known."""
+        self.check_ties_are_known()
+        return self.is_merged
+
+    def check_ties_are_known(self) -> None:
+        """Raise an UncountedError if merged successes may be tied."""
+        if self.has_unknown_ties:
+            raise_uncounted()
+
+    @property
+    def last_vertex_weight(self) -> FloatArray:
+        """Weight between the last vertex of each group and the vertex before it, shape (g,).
+
+        A merged group has a vertex after each of its samples, any other group one vertex.
+        """
+        is_merged = self.is_merged_without_unknown_ties
+        return self.weight if is_merged is None else np.where(is_merged, 1.0, self.weight)
+
+    @cached_property
+    def groups_with_loss(self) -> "TieGroups | GroupsWithLoss":
+        """The groups with a positive loss; all groups if most of them have one."""
+        if self.xp is not np:
+            return self
+        index = np.flatnonzero(self.loss > 0)
+        if self.is_merged is None and 2 * index.size > self.loss.size:
+            return self
+        weight, cumulative_weight = self.weight[index], self.cumulative_weight[index]
+        return GroupsWithLoss(
+            self.loss[index],
+            weight,
+            cumulative_weight - weight,
+            cumulative_weight,
+            self.total_weight,
+        )
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all samples."""
+        return float(self.cumulative_weight[-1])
+
+    @property
+    def risk(self) -> Scalar:
+        """Mean loss of all samples: the risk at full coverage."""
+        return as_scalar(self.cumulative_loss[-1]) / self.total_weight
+
+    @cached_property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        if self.unweighted_count is None:
+            return int(self.total_weight)
+        return int(self.xp.sum(self.unweighted_count))
+
+    @property
+    def n_tied(self) -> int:
+        """Number of samples that share their confidence with another sample."""
+        count = self.weight if self.unweighted_count is None else self.unweighted_count
+        is_merged = self.is_merged_without_unknown_ties
+        is_tied = count > 1 if is_merged is None else (count > 1) & ~is_merged
+        return int(self.xp.sum(count[is_tied]))
+
+
+def thresholds_from_infinity(groups: TieGroups) -> AnyArray:
+    """Return infinity, which accepts nothing, and the distinct confidences, shape (g + 1,)."""
+    accepts_nothing = groups.xp.full_like(groups.confidence[:1], float("inf"))
+    return groups.xp.concat((accepts_nothing, groups.confidence))
+
+
+def n_accepted_groups(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
+    """Return the number of groups with confidence >= threshold, for one threshold or many.
+
+    The comparison uses the precision of the confidences, as NumPy and PyTorch compare an array with
+    a number: a threshold of 0.9 accepts a float32 confidence of 0.9.
+    """
+    if is_numpy(groups.confidence):
+        with np.errstate(over="ignore"):
+            thresholds = np.asarray(threshold).astype(groups.confidence.dtype)
+        return np.searchsorted(-groups.confidence, -thresholds, side="right")
+    xp, confidence = groups.xp, without_gradient(groups.confidence)
+    thresholds = xp.astype(as_double_like(threshold, confidence), confidence.dtype)
+    return xp.searchsorted(-confidence, -thresholds, side="right")
+
+
+# ------------------------------------------------------------------------------------ grouping
+def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None) -> TieGroups:
+    """Group validated samples by confidence, without those of weight 0."""
+    if weight is not None and not namespace(weight).all(weight):
+        has_weight = weight > 0
+        confidence, loss, weight = confidence[has_weight], loss[has_weight], weight[has_weight]
+    if not is_numpy(confidence):
+        return TieGroups(*group_by_sorting(confidence, loss, weight))
+    groups = _group_without_argsort(confidence, loss, weight)
+    if groups is not None:
+        return TieGroups(*groups)
+    return group_sorted_values(sort_descending(confidence), loss, weight)
+
+
+def _group_without_argsort(
+    confidence: Array, loss: Array, weight: FloatArray | None
+) -> Groups | None:
+    """Group by counting or by packed keys; None if neither is possible."""
+    if is_counted(confidence):
+        return count_half_precision(confidence, loss, weight)
+    keys = sorted_keys(confidence, loss) if weight is None else None
+    return None if keys is None else keys.groups()
+
+
+def group_sorted_values(
+    sorted_confidence: SortedValues, loss: Array, weight: FloatArray | None
+) -> TieGroups:
+    """Group NumPy samples whose confidences are sorted already."""
+    unweighted_count = None if weight is None else sorted_confidence.group_sizes
+    weight_sums, loss_sums = sorted_confidence.sum_by_group(loss, weight)
+    return TieGroups(sorted_confidence.distinct_values, weight_sums, loss_sums, unweighted_count)
+
+
+def group_by_loss(loss: Array) -> TieGroups:
+    """Group NumPy samples by their loss, the smallest loss first; the confidence is -loss."""
+    sorted_loss = np.sort(loss.astype(np.float64))
+    last_rows = np.flatnonzero(sorted_loss[1:] != sorted_loss[:-1])
+    last_rows = np.append(last_rows, sorted_loss.size - 1)
+    distinct_loss = sorted_loss[last_rows]
+    weight = undo_cumulative_sum(last_rows + 1).astype(np.float64)
+    return TieGroups(-distinct_loss, weight, weight * distinct_loss)
+
+
+def one_group_per_sample(loss: Array, weight: FloatArray | None) -> TieGroups:
+    """Return untied samples as groups of one sample each, in the given order."""
+    xp, loss = namespace(loss), as_double(loss)
+    if xp is not np:
+        descending_ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
+        return group_ties(descending_ranks, loss, weight)
+    descending_ranks = np.arange(-1.0, -1.0 - loss.size, -1.0)
+    if weight is None:
+        return TieGroups(descending_ranks, np.ones(loss.size), loss)
+    return TieGroups(descending_ranks, weight, weight * loss, np.ones(loss.size, np.int64))
+
+
+# ------------------------------------------------------------------------------------ merged groups
+#: Number of samples at either end of the order that `split_at_ends` keeps separate.
+N_SPLIT_AT_ENDS = 1 << 12
+
+
+def split_at_ends(groups: TieGroups) -> TieGroups:
+    """Split merged groups among the first and the last `N_SPLIT_AT_ENDS` samples.
+
+    There, the influences of neighboring samples differ. In between, the influence within a merged
+    group is constant to a relative error of 1e-12. The groups are also split at the rank where the
+    failures of the best order begin.
+    """
+    n, n_first = groups.n_samples, min(groups.n_samples, N_SPLIT_AT_ENDS)
+    n_successes = int(groups.total_weight - groups.cumulative_loss[-1])
+    first, last = np.arange(n_first), np.arange(max(n - N_SPLIT_AT_ENDS, n_first), n)
+    return split_merged_groups(groups, np.unique(np.concatenate((first, [n_successes], last))))
+
+
+def with_vertex_at(groups: TieGroups, cumulative_weight: float) -> TieGroups:
+    """Split a merged group so that a vertex accepts this number of samples, rounded up."""
+    return split_merged_groups(groups, np.array([int(np.ceil(cumulative_weight))]))
+
+
+def split_merged_groups(groups: TieGroups, ranks: IntArray) -> TieGroups:
+    """Split merged groups so that a vertex accepts each of these numbers of samples.
+
+    `ranks` ascend from 0 to n. Ranks outside merged groups have no effect.
+    """
+    is_merged = groups.is_merged_without_unknown_ties
+    if is_merged is None:
+        return groups
+    group_ends = groups.cumulative_count
+    group = np.searchsorted(group_ends, ranks)
+    is_split = is_merged[group] & (ranks > 0) & (ranks != group_ends[group])
+    group, ranks = group[is_split], ranks[is_split]
+    if ranks.size == 0:
+        return groups
+    parent = np.insert(np.arange(group_ends.size), group, group)
+    weight = undo_cumulative_sum(np.insert(group_ends, group, ranks)).astype(np.float64)
+    return TieGroups(
+        groups.confidence[parent],
+        weight,
+        groups.loss[parent] * (weight / groups.weight[parent]),
+        None,
+        is_merged[parent],
+    )
+
+
+# ------------------------------------------------------------------------------------ broken ties
+def untied_order(
+    confidence: Array, loss: Array, weight: FloatArray | None, *, best: bool
+) -> IntArray:
+    """Return the row numbers in descending order of confidence, with ties broken by loss.
+
+    Within a tie group, the smallest loss comes first if `best`, else the largest.
+    """
+    key = as_double(loss)
+    order: IntArray = lexicographic_order(-confidence, key if best else -key)
+    return order if weight is None else order[weight[order] > 0]
+
+
+def losses_of_broken_ties(groups: TieGroups, *, best: bool) -> BoolArray:
+    """Return the 0/1 losses of unweighted samples in the order of `untied_order`.
+
+    Within a group only the number of failures matters, so nothing is sorted again.
+    """
+    n_failures = groups.loss.astype(np.int64)
+    n_successes = groups.count - n_failures
+    counts = (n_successes, n_failures) if best else (n_failures, n_successes)
+    losses = np.tile(np.array([not best, best]), n_failures.size)
+    return np.repeat(losses, np.column_stack(counts).ravel())
+
+
+def merged_groups_of_broken_ties(groups: TieGroups, *, best: bool) -> TieGroups:
+    """Return the groups after ties are broken by loss.
+
+    Each tie group becomes one merged group with its successes, and one group for each failure. The
+    confidences are the ranks of the samples, which ascend from the least confident sample.
+    """
+    n_failures = groups.loss.astype(np.int64)
+    n_successes = groups.count - n_failures
+    has_successes = n_successes > 0
+    new_ends = np.cumsum(n_failures + has_successes)
+    success_index = (new_ends - n_failures - 1 if best else new_ends - 1)[has_successes]
+    weight = np.ones(int(new_ends[-1]))
+    weight[success_index] = n_successes[has_successes]
+    is_merged = np.zeros(weight.size, np.bool_)
+    is_merged[success_index] = True
+    ranks = groups.n_samples + 1.0 - np.cumsum(weight)
+    return TieGroups(ranks, weight, (~is_merged).astype(np.float64), is_merged=is_merged)
+
+
+# ------------------------------------------------------------------------------------ group index
+def find_group_index(groups: TieGroups, confidence: Array) -> IntArray:
+    """Return the tie group of each confidence, shape (n,); -1 if there is no such group."""
+    last_group = groups.confidence.shape[0] - 1
+    if is_numpy(groups.confidence):
+        ascending = groups.confidence[::-1]
+        position = np.searchsorted(ascending, confidence)
+        exists = ascending[np.minimum(position, last_group)] == confidence
+        return np.where(exists, last_group - position, -1)
+    xp = groups.xp
+    ascending = xp.flip(without_gradient(groups.confidence))
+    position = xp.searchsorted(ascending, confidence)
+    exists = xp.take(ascending, xp.clip(position, 0, last_group)) == confidence
+    index: IntArray = xp.where(exists, last_group - position, xp.full_like(position, -1))
+    return index
+
+
+def tie_group_index(
+    groups: TieGroups,
+    confidence: Array,
+    weight: FloatArray | None,
+    order: IntArray | None = None,
+) -> IntArray:
+    """Return the tie group of each of the grouped samples, shape (n,); -1 for weight 0.
+
+    `order` is the descending order of the samples with a positive weight, if it is available.
+    """
+    xp = groups.xp
+    has_no_zero_weight = weight is None or bool(xp.all(weight > 0))
+    if has_no_zero_weight and xp is np and bool((confidence[:-1] >= confidence[1:]).all()):
+        return np.cumsum(np.append(False, confidence[1:] != confidence[:-1]))
+    contains_all_samples = has_no_zero_weight and groups.n_samples == confidence.size
+    if xp is not np or (order is None and not contains_all_samples):
+        index = find_group_index(groups, confidence)
+        return index if weight is None else xp.where(weight > 0, index, xp.full_like(index, -1))
+    # Sorting, and repeating each group index, is much faster than a search for each sample.
+    index = np.full(confidence.size, -1)
+    rows = descending_order(confidence) if order is None else order
+    index[rows] = np.repeat(np.arange(groups.count.size), groups.count)
+    return index
+
+
+# ------------------------------------------------------------------------------------ bins
+#: Tolerance for a share of the weight at the edge of a bin, which rounding can move to either side.
+_ROUNDING = 1e-12
+
+
+def equal_width_bins(
+    groups: TieGroups, bins: int, *, low: float = 0.0, high: float = 1.0
+) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each group and the b + 1 edges; bins are (a, b], `low` in the first."""
+    # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
+    edges = low + (high - low) * (np.arange(bins + 1) / bins)
+    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
+    xp, confidence = groups.xp, without_gradient(groups.confidence)
+    inner_edges = xp.astype(as_double_like(edges[1:-1], confidence), confidence.dtype)
+    return xp.searchsorted(inner_edges, confidence, side="left"), edges
+
+
+def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each group and the edges between bins; empty bins are removed.
+
+    A group belongs to the bin that contains the middle of its weight. Each of the b - 1 edges is
+    the largest confidence of the bin below it.
+    """
+    xp = groups.xp
+    weight_below_middle = (groups.total_weight - groups.cumulative_weight) + groups.weight / 2
+    bin_of_group = xp.floor(bins * weight_below_middle / groups.total_weight + _ROUNDING)
+    # Groups descend in confidence, so the first group of each bin has its largest confidence.
+    is_new_bin = bin_of_group[1:] != bin_of_group[:-1]
+    is_first = xp.concat((xp.ones_like(bin_of_group[:1], dtype=xp.bool), is_new_bin))
+    first = xp.nonzero(is_first)[0]
+    edges = xp.flip(as_double(xp.take(without_gradient(groups.confidence), first[1:])))
+    return first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64)), edges

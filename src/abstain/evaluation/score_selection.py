@@ -1,0 +1,409 @@
+"""Fit scores and select their options by a metric (`fit_score`, `select_score`)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
+from abstain.calibration.temperature import temperature_of
+from abstain.confidence import ConfidenceScore, FittedScore, fit
+from abstain.confidence.fitted_kinds import kind_named
+from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
+from abstain.evaluation.inputs import join
+from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.metrics import Metric, metric_named
+from abstain.metrics.catalogue import DEFAULT_METRIC
+from abstain.predictions import CostMatrix, Predictions, per_sample_loss
+from abstain.typing import AnyArray, Array, FloatArray
+
+#: Objectives of `fit_score`: a metric, or the negative log-likelihood of the labels.
+METRIC, LIKELIHOOD = "metric", "nll"
+
+
+@dataclass(frozen=True, eq=False)
+class MetricCriterion:
+    """A metric as an objective to minimize: it is negated if higher values are better."""
+
+    metric: Metric
+    #: The samples, with the weights and class probabilities that the metric may need.
+    predictions: Predictions
+    loss: Array
+
+    def __call__(self, confidence: FloatArray, loss: Array) -> float:
+        """Return the objective for confidences; confidences in [0, 1] count as probabilities."""
+        is_probability = bool(confidence.min() >= 0 and confidence.max() <= 1)
+        score = ConfidenceScore("", confidence, confidence if is_probability else None)
+        return MetricCriterion(self.metric, self.predictions, loss).of_score(score)
+
+    def of_score(self, score: ConfidenceScore) -> float:
+        """Return the objective for a score; NaN if the metric is undefined."""
+        value = self.value(score)
+        return value if self.metric.lower_is_better else -value
+
+    def value(self, score: ConfidenceScore) -> float:
+        """Return the metric of a score; NaN if it is undefined."""
+        s = join(self.predictions, score, self.loss)
+        if reason := self.metric.reason_not_applicable(s):
+            raise InputError(
+                f"the metric {self.metric.name!r} does not apply to {score.name!r}: it {reason}"
+            )
+        return float(self.metric.compute(s).value)
+
+
+def fit_score(
+    name: str,
+    predictions: Predictions,
+    *,
+    metric: str | None = None,
+    objective: str = METRIC,
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    **options: Any,
+) -> FittedScore:
+    """Fit a confidence score; search its parameters by a metric.
+
+    Answers: which parameters of this score give the best metric on these samples?
+
+    Parameters
+    ----------
+    name : str
+        A name in `abstain.confidence.FITTED`.
+    predictions : Predictions
+        Samples to fit on. Scores that search their parameters ("pnorm", "temperature") require
+        held-out samples.
+    metric : str, optional
+        Name of the metric that a search optimizes; "augrc" by default. Only for scores that
+        search their parameters.
+    objective : {"metric", "nll"}, default="metric"
+        "nll" fits "temperature" to the labels by maximum likelihood instead of a search.
+    loss : str, CostMatrix or array of shape (n,), optional
+        Loss of the search, as in `abstain.evaluate`.
+    **options : optional
+        Options of the score, as for `abstain.confidence.fit`.
+
+    Returns
+    -------
+    FittedScore
+        A frozen state. All functions that accept the name of a score accept it.
+
+    Raises
+    ------
+    UnknownNameError
+        If a score or metric does not exist.
+    InputError
+        As for `abstain.confidence.fit`. Also if the score does not use `metric`, `loss` or
+        `objective`, or if the metric does not apply or does not depend on the confidence.
+
+    Notes
+    -----
+    The metric is optimistic on the samples of the search; evaluate on other samples. Cost: one
+    evaluation of the metric for each candidate, or about 20 passes for the likelihood.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> held_out = ab.Predictions(logits=[[4.0, 0.0]] * 4, labels=[0, 0, 0, 1])
+    >>> state = ab.fit_score("temperature", held_out, by="nll")
+    >>> state.score(held_out).probability.round(4).tolist()
+    [0.75, 0.75, 0.75, 0.75]
+    """
+    checks.one_of(objective, "by", (METRIC, LIKELIHOOD))
+    predictions, loss = positive_weight_rows(predictions, loss)
+    if objective == LIKELIHOOD:
+        return _fit_temperature_by_likelihood(name, predictions, metric, loss, options)
+    if not is_searched(name, options):
+        if metric is not None or loss is not None:
+            raise InputError(
+                f"the score {name!r} has no parameters to search; drop `metric` and `loss`"
+            )
+        return fit(name, predictions, **options)
+    criterion = MetricCriterion(
+        metric_of_confidence(DEFAULT_METRIC if metric is None else metric),
+        predictions,
+        per_sample_loss(predictions, loss),
+    )
+    return fit(name, predictions, criterion=criterion, **options)
+
+
+def metric_of_confidence(name: str) -> Metric:
+    """Return a metric; raise InputError if it only depends on the classifier."""
+    metric = metric_named(name)
+    if metric.identity.ignores_confidence:
+        raise InputError(
+            f"the metric {name!r} is the same for every confidence score, so it cannot select "
+            f"parameters; use {DEFAULT_METRIC!r}, or fit a temperature with "
+            f"`objective={LIKELIHOOD!r}`"
+        )
+    return metric
+
+
+def is_searched(name: str, options: Mapping[str, Any]) -> bool:
+    """Return whether the fit of a score with these options searches parameters."""
+    return kind_named(name).searches and options.get("temperature") is None
+
+
+def _fit_temperature_by_likelihood(
+    name: str, predictions: Predictions, metric: str | None, loss: object, options: dict[str, Any]
+) -> FittedScore:
+    if name != "temperature":
+        raise InputError(f"`objective='nll'` fits the score 'temperature'; got {name!r}")
+    unused = {
+        "metric": metric,
+        "loss": loss,
+        "temperatures": options.get("temperatures"),
+        "temperature": options.get("temperature"),
+    }
+    for argument, value in unused.items():
+        if value is not None:
+            raise InputError(f"`objective='nll'` uses only the labels; drop `{argument}`")
+    scores, codes = predictions.class_scores, predictions.label_codes
+    if scores is None:
+        raise MissingInputError(
+            "`objective='nll'` needs class scores; give `logits` or `probabilities`"
+        )
+    if (codes < 0).any():
+        raise DomainError(
+            "`objective='nll'` needs samples of known classes; "
+            f"{int((codes < 0).sum())} samples have an unknown class: exclude them with `subset`"
+        )
+    fitted = temperature_of(scores, codes, predictions.weight)
+    return fit(name, predictions, **{**options, "temperature": fitted.temperature})
+
+
+# --------------------------------------------------------------------- options by validation
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One combination of options, with its metric.
+
+    Attributes
+    ----------
+    options : mapping
+        The options from the grid.
+    value : float
+        The metric on the validation samples; NaN if it is undefined for the `reason`.
+    reason : str
+        Reason why the value is NaN, or empty.
+    is_selected : bool
+        Whether this combination was selected.
+    """
+
+    options: Mapping[str, Any]
+    value: float
+    reason: str = ""
+    is_selected: bool = False
+
+    def row(self) -> dict[str, Any]:
+        """Return the candidate as a flat row; options that are no scalars become text."""
+        scalar = bool | int | float | str
+        options = {k: x if isinstance(x, scalar) else str(x) for k, x in self.options.items()}
+        row = {"value": self.value, "selected": self.is_selected, "reason": self.reason}
+        return {**options, **row}
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedScore:
+    """A fitted score with the options that were best on validation samples.
+
+    All functions that accept a score accept it: ``evaluate(test, scores=[selected])``.
+
+    Attributes
+    ----------
+    state : FittedScore
+        The selected score.
+    metric : str
+        Name of the metric that selected it.
+    lower_is_better : bool
+        Direction of the metric.
+    value : float
+        The metric on the validation samples. It is optimistic, because the score was selected
+        on them.
+    options : mapping
+        The selected options of the grid.
+    candidates : tuple of Candidate
+        All combinations of options, in the order of the grid.
+    """
+
+    state: FittedScore
+    metric: str
+    lower_is_better: bool
+    value: float
+    options: Mapping[str, Any]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the selected score."""
+        return self.state.name
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of other samples by the selected score."""
+        return self.state.score(predictions)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the candidates as flat rows."""
+        rows = [candidate.row() for candidate in self.candidates]
+        for column in self.options:
+            if len({type(row[column]) for row in rows}) > 1:
+                rows = [{**row, column: str(row[column])} for row in rows]
+        return rows
+
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the candidates as a dataframe with a column for each option and the metric."""
+        return frame_from_rows(self.rows(), backend)
+
+
+def select_score(
+    name: str,
+    train: Predictions,
+    validation: Predictions,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    metric: str = DEFAULT_METRIC,
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    **options: Any,
+) -> SelectedScore:
+    """Select the options of a confidence score on validation samples.
+
+    Answers: which number of neighbors, shrinkage or dimension gives the best metric?
+
+    Parameters
+    ----------
+    name : str
+        A name in `abstain.confidence.FITTED`.
+    train : Predictions
+        Samples that each candidate is fitted on.
+    validation : Predictions
+        Other samples, on which the candidates are compared.
+    grid : mapping from option to sequence, optional
+        Values of each option. All combinations are evaluated; the last option varies fastest.
+        Put the simplest values first: of equally good candidates, the first one is selected.
+    metric : str, default="augrc"
+        Name of the metric. Its direction is taken from the catalogue.
+    loss : str, CostMatrix or array of shape (n,), optional
+        Loss, as in `abstain.evaluate`. An array contains the losses of the validation samples.
+    **options : optional
+        Options of the score that are the same for all candidates.
+
+    Returns
+    -------
+    SelectedScore
+        The fitted score, its options, and all candidates with their metrics (``.frame()``).
+
+    Raises
+    ------
+    UnknownNameError
+        If a score or metric does not exist.
+    InputError
+        If `train` and `validation` are the same object, if `grid` is invalid, if the metric does
+        not depend on the confidence, or if no candidate can be fitted and evaluated.
+
+    Notes
+    -----
+    The table lists a candidate that cannot be fitted with the reason. Cost: one fit and one
+    evaluation of the score for each candidate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 2))
+    >>> predictions = ab.Predictions(
+    ...     features=x, prediction=np.zeros(300, int), labels=(x**2).sum(1) > 3, classes=[0, 1]
+    ... )
+    >>> train, validation = predictions.subset(slice(150)), predictions.subset(slice(150, None))
+    >>> grid = {"k": [1, 10, 500]}
+    >>> selected = ab.select_score("knn", train, validation, grid=grid, normalize=False)
+    >>> selected.options, selected.name
+    ({'k': 10}, 'knn@k=10,normalize=False')
+    >>> selected.frame()["reason"].to_list()[2]
+    '`k` must be at most the 150 training samples; got 500'
+    """
+    if train is validation:
+        raise InputError(
+            "`validation` must contain other samples than `train`, because a fitted score is "
+            "overconfident on its training samples. Split the samples with `subset`."
+        )
+    kind_named(name)
+    selection_metric = metric_of_confidence(metric)
+    criterion = MetricCriterion(selection_metric, validation, per_sample_loss(validation, loss))
+    states: list[FittedScore | None] = []
+    candidates: list[Candidate] = []
+    for combination in _combinations(grid or {}, options):
+        state, value, reason = _fit_candidate(
+            name, train, criterion, {**options, **combination}, loss
+        )
+        states.append(state)
+        candidates.append(Candidate(combination, value, reason))
+    index = _best_index([candidate.value for candidate in candidates], selection_metric)
+    state = None if index is None else states[index]
+    if index is None or state is None:
+        raise InputError(
+            f"no candidate for {name!r} could be fitted and evaluated: {candidates[0].reason}"
+        )
+    candidates[index] = replace(candidates[index], is_selected=True)
+    selected = candidates[index]
+    return SelectedScore(
+        state=state,
+        metric=selection_metric.name,
+        lower_is_better=selection_metric.lower_is_better,
+        value=selected.value,
+        options=selected.options,
+        candidates=tuple(candidates),
+    )
+
+
+def _fit_candidate(
+    name: str,
+    train: Predictions,
+    criterion: MetricCriterion,
+    options: Mapping[str, Any],
+    loss: "str | CostMatrix | AnyArray | None",
+) -> tuple[FittedScore | None, float, str]:
+    """Fit one candidate; return its state, its metric and the reason if the metric is NaN."""
+    try:
+        search = _search_arguments(name, criterion, loss) if is_searched(name, options) else {}
+        state = fit_score(name, train, **search, **options)
+        value = criterion.value(state.score(criterion.predictions))
+    except AbstainError as error:
+        return None, float("nan"), str(error)
+    if np.isnan(value):
+        return state, value, f"the metric {criterion.metric.name!r} is undefined"
+    return state, value, ""
+
+
+def _best_index(values: list[float], metric: Metric) -> int | None:
+    """Return the index of the first of the best values; None if all values are NaN."""
+    sign = 1.0 if metric.lower_is_better else -1.0
+    defined = [i for i, value in enumerate(values) if not np.isnan(value)]
+    return min(defined, key=lambda i: sign * values[i], default=None)
+
+
+def _combinations(
+    grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    mapping: object = grid
+    if not isinstance(mapping, Mapping):
+        raise InputError(f"`grid` must map options to lists of values; got {mapping!r}")
+    for option, values in grid.items():
+        if option in options:
+            raise InputError(f"the option `{option}` is passed twice: in `grid` and separately")
+        if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
+            raise InputError(f"`grid[{option!r}]` must be a list of values; got {values!r}")
+    for values in product(*grid.values()):
+        python_values = (x.item() if isinstance(x, np.generic) else x for x in values)
+        yield dict(zip(grid, python_values, strict=True))
+
+
+def _search_arguments(name: str, criterion: MetricCriterion, loss: object) -> dict[str, Any]:
+    if not isinstance(loss, str | CostMatrix | None):
+        raise InputError(
+            f"`loss` is one array, but {name!r} also searches on `train`; pass the loss of each "
+            "data set to its `Predictions`"
+        )
+    return {"metric": criterion.metric.name, "loss": loss}

@@ -1,0 +1,212 @@
+"""One score on one part of the data: its samples, the extreme ones, and the share of each class."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.names import encode_names
+from abstain._foundation.scored import Scored
+from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
+from abstain.errors import InputError
+from abstain.evaluation.intervals import IntervalOptions
+from abstain.evaluation.records import Contribution, ExtremeSample
+from abstain.metrics import Metric, Need
+from abstain.metrics.contributions import GroupContributions, contributions_by_group
+from abstain.predictions import Predictions
+from abstain.typing import Array, IntArray, Split
+
+#: How many samples of each kind a case shows.
+MAX_SAMPLES = 24
+#: How many groups a case has curves of, and of how many vertices each, at most.
+MAX_GROUPS, _VERTICES = 12, 20_000
+
+
+def contributions_by_class(s: Scored) -> tuple[Contribution, ...]:
+    """Return what each class contributes to the AUGRC; nothing without classes."""
+    view = s.class_view
+    if view is None:
+        return ()
+    return contributions_by_name(s, view.labels, lambda code: class_name(view.classes, int(code)))
+
+
+def contributions_by_name(
+    s: Scored, names: Array, written: Callable[[Any], str]
+) -> tuple[Contribution, ...]:
+    """Return the parts of the AUGRC, the largest first."""
+    return sort_contributions(contributions_by_group(s, names), written)
+
+
+def sort_contributions(
+    c: GroupContributions, written: Callable[[Any], str]
+) -> tuple[Contribution, ...]:
+    """Write what each name contributes, the largest part first."""
+    return tuple(
+        Contribution(
+            written(c.group[i]),
+            int(c.samples[i]),
+            float(c.sample_share[i]),
+            float(c.contribution[i]),
+            float(c.share[i]),
+        )
+        for i in np.argsort(-c.contribution, kind="stable")
+    )
+
+
+def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
+    """Return the selective risk of each of the largest groups against its own coverage."""
+    groups, codes = encode_names(names, "group")
+    sizes = np.bincount(codes, minlength=len(groups))
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_GROUPS])
+    curves = {}
+    for i in largest.tolist() if len(groups) > 1 else ():
+        rows = codes == i
+        weight = None if s.weight is None else s.weight[rows]
+        part = Scored(s.confidence[rows], s.loss[rows], weight)
+        curves[str(groups[i])] = thin(curve_of(part.groups, "selective"), vertices=_VERTICES)
+    return curves
+
+
+def most_confident_failures(s: Scored) -> IntArray:
+    """Return the rows of the most confident failures, in order."""
+    wrong = np.flatnonzero(s.loss)
+    return wrong[lowest_rows(-s.confidence[wrong].astype(np.float64))]
+
+
+def least_confident_successes(s: Scored) -> IntArray:
+    """Return the rows of the least confident successes, in order."""
+    # Nearly all samples are successes, so that one array is cheaper than to name them.
+    return lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
+
+
+def lowest_rows(key: Array) -> IntArray:
+    """Return the rows of the lowest keys, in order; ties by row, so that it is reproducible.
+
+    An infinite key is the mark of a row that is none of them.
+    """
+    most = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
+    kept = np.flatnonzero((key <= most.max(initial=-np.inf)) & (key < np.inf))
+    return kept[np.argsort(key[kept], kind="stable")][:MAX_SAMPLES]
+
+
+def extreme_samples(
+    predictions: Predictions, s: Scored, rows: IntArray, at: str = ""
+) -> tuple[ExtremeSample, ...]:
+    """Return some samples with what a reader wants to know of them; `at` stands before names."""
+    confidence = s.probability_or_confidence
+    view = s.class_view
+    return tuple(
+        ExtremeSample(
+            id=at + (str(i) if predictions.ids is None else str(predictions.ids[i])),
+            label="" if view is None else class_name(view.classes, int(view.labels[i])),
+            prediction="" if view is None else class_name(view.classes, int(view.prediction[i])),
+            confidence=float(confidence[i]),
+            loss=float(s.loss[i]),
+        )
+        for i in rows
+    )
+
+
+def class_name(classes: tuple[object, ...], code: int) -> str:
+    """Write the name of a class by its code."""
+    return "(no known class)" if code < 0 else str(classes[code])
+
+
+# ------------------------------------------------------------------------------------ parts
+@dataclass(frozen=True, eq=False)
+class ScoredSplit(ABC):
+    """One score on one part of the data, and the options of its intervals."""
+
+    split: Split
+    score: str
+    s: Scored
+    intervals: IntervalOptions
+
+    @property
+    def scored_by_probability(self) -> Scored:
+        """The samples by the probability of being right, for what reads its values."""
+        return self.s
+
+    def samples_for(self, metric: Metric) -> Scored:
+        """Return the samples as this metric takes them."""
+        return (
+            self.scored_by_probability
+            if Need.UNIT_CONFIDENCE in metric.measurement.needs
+            else self.s
+        )
+
+    def reason_not_applicable(self, metric: Metric) -> str:
+        """Return why a metric does not apply, or an empty string."""
+        return metric.reason_not_applicable(self.samples_for(metric))
+
+    @property
+    def has_tie_bounds(self) -> bool:
+        """Whether numbers are told with their range over all orders of tied samples."""
+        return True
+
+    @property
+    @abstractmethod
+    def is_column(self) -> bool:
+        """Whether the score is a column of the data."""
+
+    @property
+    @abstractmethod
+    def n_unknown_class(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+
+    @property
+    def cluster(self) -> IntArray | None:
+        """Codes of the samples that are not independent, where they are to be used."""
+        return None
+
+    @abstractmethod
+    def curve_fields(self) -> dict[str, Any]:
+        """Return the fields of `Case` on samples, classes and groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class InMemorySplit(ScoredSplit):
+    """One score on one part of the data that is in memory."""
+
+    predictions: Predictions
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the score is a column of the data."""
+        return self.score in (self.predictions.confidence or {})
+
+    @property
+    def n_unknown_class(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+        if not self.predictions.has_labels:
+            return None
+        return int(np.count_nonzero(self.predictions.label_codes < 0))
+
+    @cached_property
+    def cluster(self) -> IntArray | None:
+        """Codes of the samples that are not independent, where they are to be used."""
+        return cluster_codes(self.predictions) if self.intervals.clustered else None
+
+    def curve_fields(self) -> dict[str, Any]:
+        """Return the fields of `Case` on samples, classes and groups."""
+        s, predictions = self.s, self.predictions
+        group = predictions.group
+        return {
+            "overconfident": extreme_samples(predictions, s, most_confident_failures(s)),
+            "underconfident": extreme_samples(predictions, s, least_confident_successes(s)),
+            "by_class": contributions_by_class(s),
+            "by_group": () if group is None else contributions_by_name(s, group, str),
+            "group_curves": {} if group is None else curves_by_group(s, group),
+        }
+
+
+def cluster_codes(part: Predictions) -> IntArray:
+    """Return the codes of the groups as clusters."""
+    if part.group is None:
+        raise InputError(
+            "`clustered` needs a group for each sample (a patient, a site); there is none"
+        )
+    return encode_names(part.group, "group")[1]

@@ -1,0 +1,156 @@
+"""One score on one part of the data of which only counts are kept."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.scored import ClassView, Scored
+from abstain.evaluation.intervals import IntervalOptions
+from abstain.evaluation.records import Contribution
+from abstain.evaluation.scored_split import ScoredSplit
+from abstain.evaluation.stream.counts import (
+    NO_CLASS,
+    CountsByName,
+    SampleState,
+    ScoreCounts,
+    SplitCounts,
+)
+from abstain.metrics import Metric, Need
+from abstain.metrics.contributions import contribution_of_failures
+from abstain.streaming import scored
+from abstain.typing import Split
+
+#: Requirements of metrics that need the classes or class scores of every sample.
+_PER_SAMPLE_NEEDS = frozenset(
+    {
+        Need.CLASSES,
+        Need.CORRECTNESS,
+        Need.PROBABILITIES,
+        Need.TWO_CLASSES,
+        Need.UNKNOWN_CLASSES,
+    }
+)
+
+#: What counts of label and prediction are enough for.
+_OF_ANSWERS = frozenset({Need.CLASSES, Need.CORRECTNESS})
+
+#: An order of all samples takes 16 bytes a failure, and each metric a few times as much.
+_FAILURES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSplit(ScoredSplit):
+    """One score on one part of the data of which only counts are kept."""
+
+    split_counts: SplitCounts
+    score_counts: ScoreCounts
+    #: The samples by the probability of being right; None where that is what they are scored by.
+    by_probability: Scored | None
+
+    @property
+    def scored_by_probability(self) -> Scored:
+        """The samples by the probability of being right, for what reads its values."""
+        return self.s if self.by_probability is None else self.by_probability
+
+    @cached_property
+    def label_prediction_samples(self) -> Scored:
+        """The samples by label and prediction alone, for what looks at the classifier alone."""
+        answers = self.split_counts.label_prediction_counts
+        names = sorted({name for pair in answers for name in pair}, key=_order)
+        codes = {name: code for code, name in enumerate(n for n in names if n != NO_CLASS)}
+        pairs = np.array([[codes.get(name, -1) for name in pair] for pair in answers])
+        times = np.array(list(answers.values()), np.float64)
+        labels, prediction = pairs[:, 0], pairs[:, 1]
+        loss = (labels != prediction).astype(np.float64)
+        view = ClassView(labels, prediction, tuple(codes))
+        return Scored(1.0 - loss, loss, times, class_view=view, row_counts=times)
+
+    def samples_for(self, metric: Metric) -> Scored:
+        """Return the samples as this metric takes them."""
+        is_classifier_metric = (
+            metric.identity.ignores_confidence and set() < metric.measurement.needs <= _OF_ANSWERS
+        )
+        # Pairs are counted without weights.
+        has_pair_counts = (
+            bool(self.split_counts.label_prediction_counts) and not self.split_counts.has_weights
+        )
+        use_pairs = is_classifier_metric and has_pair_counts
+        return self.label_prediction_samples if use_pairs else super().samples_for(metric)
+
+    def reason_not_applicable(self, metric: Metric) -> str:
+        """Return why a metric does not apply or needs more than counts, or an empty string."""
+        s = self.samples_for(metric)
+        unavailable = metric.measurement.needs & _PER_SAMPLE_NEEDS
+        has_pair_counts = bool(self.split_counts.label_prediction_counts)
+        if unavailable and s.class_view is None and has_pair_counts:
+            description = " and ".join(need.value for need in Need if need in unavailable)
+            return f"{description} of every sample, which a stream does not keep"
+        return metric.reason_not_applicable(s)
+
+    @property
+    def has_tie_bounds(self) -> bool:
+        """Whether numbers are told with their range over all orders of tied samples."""
+        return self.s.n_failures <= _FAILURES
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the score is a column of the data."""
+        return self.score_counts.is_column
+
+    @property
+    def n_unknown_class(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+        return self.split_counts.n_unknown_class
+
+    def curve_fields(self) -> dict[str, Any]:
+        """Return the fields of `Case` on samples, classes and groups."""
+        return {
+            "overconfident": tuple(sample for _, sample in self.score_counts.overconfident),
+            "underconfident": tuple(sample for _, sample in self.score_counts.underconfident),
+            "by_class": self._parts(self.score_counts.by_class),
+            "by_group": self._parts(self.score_counts.by_group),
+        }
+
+    def _parts(self, named: CountsByName) -> tuple[Contribution, ...]:
+        names = sorted(named, key=_order)
+        each = [named[name] for name in names]
+        tallies = [counts.failures.finalized for counts in each]
+        made = np.array([contribution_of_failures(self.s, t.value, t.count) for t in tallies])
+        total = float(made.sum())
+        share = made / total if total > 0 else np.full(made.size, np.nan)
+        return tuple(
+            Contribution(
+                str(names[i]),
+                each[i].n,
+                each[i].n / self.split_counts.n,
+                float(made[i]),
+                float(share[i]),
+            )
+            for i in np.argsort(-made, kind="stable")
+        )
+
+
+def streamed_split(
+    split: Split, name: str, counts: SplitCounts, intervals: IntervalOptions
+) -> StreamedSplit:
+    """Make the part of one score of its counts."""
+    kept = counts.scores[name]
+    s = _scored(kept.state, sure=kept.is_probability and kept.by_probability is None)
+    by_chance = (
+        _scored(kept.by_probability, sure=True)
+        if kept.is_probability and kept.by_probability is not None
+        else None
+    )
+    return StreamedSplit(split, name, s, intervals, counts, kept, by_chance)
+
+
+def _scored(state: SampleState, *, sure: bool) -> Scored:
+    s = scored(state)
+    return s if sure else replace(s, probability=None)
+
+
+def _order(name: object) -> tuple[bool, bool, object]:
+    """Return a key by which no class comes first, then numbers, then texts."""
+    return name != NO_CLASS, isinstance(name, str), name

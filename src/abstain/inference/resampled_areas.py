@@ -1,0 +1,188 @@
+"""Areas under risk-coverage curves of every resample, for many scores at once.
+
+Each score is sorted once. A resample changes how often a sample counts, not the order of the
+samples. The areas therefore follow from cumulative sums of the shared counts in the order of each
+score. Two facts save most of the work for 0/1 losses:
+
+- AUGRC and plug-in AURC depend only on the counts and ranks of the failures.
+- The trapezoid AURC has a vertex at every distinct confidence. Between two failures the risk is
+  F/x, where F failures and x samples are accepted. A success that is drawn k times is a trapezoid
+  of width k below this curve. The areas of k trapezoids of width 1 add up to a difference of two
+  harmonic numbers. The wide trapezoid is larger by
+  F (k^3 - k) / (6 m^3) (1 + (3 k^2 - 2) / (10 m^2) + ...), where m is the center of the trapezoid.
+
+The kernels sum only the first term of this series, in single precision and for a few neighbouring
+samples at a time. Where the other terms are not yet negligible (`resampling.harmonic_series`),
+every vertex is evaluated exactly. Every failure and every tie is evaluated exactly, too.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.optional_packages import load_kernels
+from abstain.inference.draws import BLOCK_SIZE, Draws
+from abstain.inference.resampling import numpy_kernels
+from abstain.inference.resampling.harmonic_series import (
+    CountMoments,
+    HarmonicTables,
+    RequestedAreas,
+    harmonic_tables,
+)
+from abstain.inference.resampling.sorted_samples import SortedSamples, sort_samples
+from abstain.typing import Array, FloatArray
+
+__all__ = ["ResampledAreas", "SortedSamples", "map_in_threads", "resampled_areas", "sort_samples"]
+
+#: Names of the rows that the kernels return.
+_ROWS = ("total", "risk", "augrc", "aurc", "aurc_plugin")
+
+#: Rows that are always returned.
+_N_FIXED_ROWS = 2
+
+#: Default number of threads, if there are as many processors.
+_DEFAULT_THREADS = 2
+
+#: Whole numbers up to this one are exact in single precision.
+_MAX_EXACT_FLOAT32 = 1 << 24
+
+#: From this product of scores, resamples and samples on, starting numba pays off.
+MIN_WORK_FOR_NUMBA = 1 << 27
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Kernels(Protocol):
+    """The functions of `numpy_kernels` and `numba_kernels`.
+
+    Areas are returned as total weight, risk, AUGRC, AURC and plug-in AURC, shape (5, b).
+    """
+
+    def tally(self, sampled_units: Array, counts: Array, first_column: int) -> Array:
+        """Count the units of r resamples, shape (r, k), in the columns from `first_column` on."""
+        ...
+
+    def prepare(self, counts: Array) -> Any:
+        """Convert counts of shape (n, b) to the block that the areas are computed from."""
+        ...
+
+    def areas_of_binary_loss(
+        self,
+        block: Any,
+        samples: SortedSamples,
+        tables: HarmonicTables,
+        requested: RequestedAreas,
+        moments: CountMoments,
+    ) -> FloatArray:
+        """Compute the areas of unweighted 0/1 losses."""
+        ...
+
+    def areas_of_any_loss(
+        self,
+        block: Any,
+        samples: SortedSamples,
+        tables: HarmonicTables,
+        requested: RequestedAreas,
+    ) -> FloatArray:
+        """Compute the areas of any losses and weights."""
+        ...
+
+
+NUMPY_KERNELS = cast("Kernels", numpy_kernels)
+
+
+def select_kernels(work: float = float("inf")) -> Kernels:
+    """Return the compiled kernels if they are available and the work is large enough.
+
+    NumPy kernels are returned if numba is not installed, if ABSTAIN_NO_NUMBA is 1, or if the
+    product `work` of scores, resamples and samples is small.
+    """
+    if work < MIN_WORK_FOR_NUMBA:
+        return NUMPY_KERNELS
+    return load_kernels("abstain.inference.resampling.numba_kernels") or NUMPY_KERNELS
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledAreas:
+    """Areas of each resample of each score; arrays of shape (scores, resamples)."""
+
+    #: Total weight of the samples.
+    total: FloatArray
+    #: Mean loss. It is NaN if the total weight is 0, as the areas are.
+    risk: FloatArray
+    #: The requested areas.
+    by_name: Mapping[str, FloatArray]
+
+
+def resampled_areas(
+    score_sets: Sequence[SortedSamples],
+    draws: Draws,
+    area_names: frozenset[str] = frozenset({"augrc", "aurc"}),
+    *,
+    n_threads: int | None = None,
+    kernels: Kernels | None = None,
+) -> ResampledAreas:
+    """Compute areas of every resample of every score, a block of resamples at a time.
+
+    The plug-in AURC requires samples without weights. Each of `n_threads` threads computes one
+    block at a time; the default is the number of available processors, at most two. The result
+    does not depend on the number of threads. By default, `select_kernels` selects the kernels.
+    """
+    kernels = kernels or select_kernels(float(len(score_sets)) * draws.resamples * draws.n)
+    rows = [i for i, name in enumerate(_ROWS) if i < _N_FIXED_ROWS or name in area_names]
+    out = np.empty((len(rows), len(score_sets), draws.resamples))
+    requested = RequestedAreas("aurc" in area_names, "aurc_plugin" in area_names)
+    clustered = draws.cluster is not None
+
+    def compute_block(block: int) -> None:
+        counts = draws.counts(block, kernels)
+        start = BLOCK_SIZE * block
+        columns = slice(start, start + counts.shape[1])
+        areas = _areas_by_score(score_sets, counts, requested, kernels, clustered=clustered)
+        for i, values in enumerate(areas):
+            out[:, i, columns] = values[rows]
+
+    map_in_threads(compute_block, range(draws.n_blocks), n_threads)
+    by_name = {_ROWS[row]: out[i] for i, row in enumerate(rows) if row >= _N_FIXED_ROWS}
+    return ResampledAreas(out[0], out[1], by_name)
+
+
+def map_in_threads(
+    function: Callable[[T], R], items: Sequence[T], n_threads: int | None
+) -> list[R]:
+    """Apply a function to each item, several at a time; raise the first exception."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    n_processors = len(affinity(0)) if affinity else os.cpu_count() or 1
+    requested = _DEFAULT_THREADS
+    if n_threads is not None:
+        requested = checks.positive_int(n_threads, "threads")
+    n_workers = min(requested, n_processors, len(items))
+    if n_workers <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(n_workers) as pool:
+        return list(pool.map(function, items))
+
+
+def _areas_by_score(
+    score_sets: Sequence[SortedSamples],
+    counts: Array,
+    requested: RequestedAreas,
+    kernels: Kernels,
+    *,
+    clustered: bool,
+) -> Iterator[FloatArray]:
+    max_total = int(counts.sum(axis=0, dtype=np.int64).max())
+    block = kernels.prepare(counts)
+    tables = harmonic_tables(max_total)
+    moments = CountMoments.from_counts(counts, max_total, clustered=clustered)
+    for samples in score_sets:
+        if samples.has_unweighted_binary_loss and max_total < _MAX_EXACT_FLOAT32:
+            yield kernels.areas_of_binary_loss(block, samples, tables, requested, moments)
+        else:
+            yield kernels.areas_of_any_loss(block, samples, tables, requested)
