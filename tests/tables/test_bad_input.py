@@ -103,7 +103,7 @@ def test_bad_csv(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"label": 1}\n{"label"', "line 2 is not a JSON object such as .*: it is no JSON"),
+        ('{"label": 1}\n{"label"', "line 2 is not a JSON object such as .*: it is not valid JSON"),
         ("[1, 2]\n", "line 1 is not a JSON object"),
         ("\n\n", "no columns|has a header but no rows"),
         ("{}\n", "no columns|does not define which predictions are correct"),

@@ -131,7 +131,9 @@ def test_a_score_that_knows_nothing_is_rarely_called_wrong():
         loss = (rng.random(120) < 0.2).astype(float)
         tied = rng.integers(6, size=120)
         told += (
-            direction_warning(validate_samples(tied, loss, rng.integers(1, 3, size=120)), own=True)
+            direction_warning(
+                validate_samples(tied, loss, rng.integers(1, 3, size=120)), is_column=True
+            )
             is not None
         )
     assert 20 <= told <= 80
@@ -153,7 +155,7 @@ def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just
         loss = np.zeros(n)
         loss[below + np.arange(failures)] = 1.0
         told[lead / spread] = (
-            direction_warning(validate_samples(np.arange(n), loss), own=True) is not None
+            direction_warning(validate_samples(np.arange(n), loss), is_column=True) is not None
         )
     assert told == {lead: lead > 2.0 for lead in told}
     assert 1.99 < max(lead for lead, said in told.items() if not said) <= 2.0
@@ -165,6 +167,6 @@ def test_the_failure_auroc_told_is_the_metric():
 
     confidence, loss = pointing(2)
     weight = np.random.default_rng(0).random(loss.size)
-    said = direction_warning(validate_samples(confidence.round(1), loss, weight), own=False)
+    said = direction_warning(validate_samples(confidence.round(1), loss, weight), is_column=False)
     auroc = ab.failure_auroc(confidence.round(1), loss, weight=weight)
     assert f"(failure AUROC {auroc:.3f})" in said

@@ -126,7 +126,7 @@ def test_text_that_is_no_text(tmp_path, code, order):
     content = np.array([97, code, 98], order + "u4").tobytes()
     others = {name: plain(name) for name in ("prediction", "confidence")}
     path = archive(tmp_path / "preds.npz", label=npy((3,), order + "U1", content), **others)
-    with pytest.raises(FileFormatError, match="holds what is no character"):
+    with pytest.raises(FileFormatError, match="contains invalid characters"):
         read_predictions(path)
 
 
@@ -235,15 +235,15 @@ def test_configurations_and_records_have_a_largest_size(tmp_path):
     [
         ('{"label": ' + "[" * 100_000, "nested too deeply"),
         ('{"label": ' + "9" * 5000 + "}", "thousands of digits"),
-        ('{"label": 1, "label": 2, "prediction": 1, "confidence": 1}', "`label` is there twice"),
-        ('{"label" : 1, "label" : 2, "prediction": 1, "confidence": 1}', "is there twice"),
+        ('{"label": 1, "label": 2, "prediction": 1, "confidence": 1}', "`label` occurs twice"),
+        ('{"label" : 1, "label" : 2, "prediction": 1, "confidence": 1}', "occurs twice"),
         (
             '{"label": 1, "label": null, "prediction": 1, "confidence": 1}',
-            "`label` is there twice",
+            "`label` occurs twice",
         ),
         (
             r'{"label": 1, "lab\u0065l": 2, "prediction": 1, "confidence": 1}',
-            "`label` is there twice",
+            "`label` occurs twice",
         ),
     ],
 )

@@ -61,11 +61,11 @@ def test_tables_of_pandas_in_json(tmp_path, orient):
         ("[]", "a list whose entries are not objects"),
         ("[1, 2]", "a list whose entries are not objects"),
         ("[{}]", "objects without fields"),
-        ('[{"a": 1, "a": 2}]', "the field `a` is there twice"),
+        ('[{"a": 1, "a": 2}]', "the field `a` occurs twice"),
         ('{"a": 1}', "contains no dictionary of arrays"),
-        ('{"a": [1], "a": [2]}', "the field `a` is there twice"),
+        ('{"a": [1], "a": [2]}', "the field `a` occurs twice"),
         ('{"a": [[1, 2], [3]]}', "rows of different lengths under 'a'"),
-        ('{"a": [1, 2}', "it is no JSON"),
+        ('{"a": [1, 2}', "it is not valid JSON"),
         ("[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
@@ -161,7 +161,7 @@ def test_without_torch_it_is_said_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "a.pth"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"")
-    monkeypatch.setattr("abstain.tables.model_outputs.has", lambda _name: False)
+    monkeypatch.setattr("abstain.tables.model_outputs.is_installed", lambda _name: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[torch\]'"):
         read_predictions(path)
 
