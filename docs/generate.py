@@ -19,7 +19,7 @@ from abstain.errors import UncountedError
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import Need
-from abstain.metrics.rank_weights import BY_PLACE, trapezoid_weight
+from abstain.metrics.rank_weights import RANK_ONLY_WEIGHTS, trapezoid_weight
 from abstain.predictions import LOSSES
 from abstain_bench.data import glyph_families
 from abstain_bench.studies import STUDIES
@@ -75,7 +75,7 @@ def metrics_table() -> str:
 
 def numbers_table() -> str:
     """One row for each family of metrics that takes numbers."""
-    rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.named(f.shown))]
+    rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.parse(f.example_name))]
     return _table(("for example", "is the"), rows)
 
 
@@ -84,7 +84,7 @@ def states_table() -> str:
     batch = [0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 0, 0, 1]
     first = streaming.update(streaming.first_pass(), *batch)
     second = streaming.update(streaming.second_pass(first), *batch)
-    in_blocks = {*BY_PLACE, trapezoid_weight}
+    in_blocks = {*RANK_ONLY_WEIGHTS, trapezoid_weight}
 
     def counted(name: str) -> bool:
         try:

@@ -147,7 +147,7 @@ def test_files_without_labels_are_checked_for_coverage(folder, capsys):
     rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
     assert row["accepted"] == rule.apply(arrays(frame(1))[0]).sum()
     assert row["selective_risk"] != row["selective_risk"]
-    assert "No labels are known here" in words(capsys.readouterr().out)
+    assert "The data have no labels" in words(capsys.readouterr().out)
     # A label that was asked for by name and is not there is a mistake, not a file without labels.
     asked = ["threshold", "val.parquet", *ASKED, "--label", "label", "--apply", "deployed.csv"]
     assert run(asked) == 2

@@ -65,7 +65,7 @@ def test_a_threshold_for_each_value_of_a_column(capsys):
     assert "north" in again
     frame(2).with_columns(site=pl.lit("east")).write_parquet("east.parquet")
     unseen = printed(capsys, "--rule", "rule.json", "--apply", "east.parquet")
-    assert "3000 samples are of 1 group that the calibration data did not have ('east')" in unseen
+    assert "3000 samples belong to 1 group without calibration data ('east')" in unseen
     frame(2).drop("site").write_parquet("bare.parquet")
     assert "'site'" in refused(capsys, "--rule", "rule.json", "--apply", "bare.parquet")
     both = ["--rule", "rule.json", "--apply", "test.parquet", "--group", "label"]
@@ -77,10 +77,10 @@ def test_a_threshold_for_each_predicted_class(capsys):
     text = printed(capsys, "val.parquet", *per, "--apply", "test.parquet")
     assert "the threshold of its predicted class" in text
     named = ["--per", "label", *ASKED]
-    assert "the true class is not known" in refused(capsys, "val.parquet", *named)
+    assert "the true class is unknown" in refused(capsys, "val.parquet", *named)
     said = refused(capsys, "val.parquet", *named, "--label", "label")
     assert "Take --per prediction" in said
-    assert "--joint is about" in refused(capsys, "val.parquet", *ASKED, "--joint")
+    assert "--joint requires groups" in refused(capsys, "val.parquet", *ASKED, "--joint")
 
 
 def test_several_limits(capsys):
@@ -111,7 +111,7 @@ def test_several_limits(capsys):
         (["--limit", "overall=0.1", "--delta", "0"], "`delta` must lie strictly"),
         (
             ["--limit", "overall=0.1", "--method", "sgr"],
-            "--limit takes the method 'learn_then_test' alone",
+            "--limit supports only the method 'learn_then_test'",
         ),
         (["--limit", "group=0.1"], "--group"),
         (["--limit", "overall=0.1", "--starts", "1.5"], "`starts` must lie in (0, 1]"),

@@ -235,9 +235,9 @@ def test_variants_of_a_metric_are_counted_once():
     # Five of AUGRC, two of AURC and three of OC-AUC.
     assert said.startswith("The paper states 10 verdicts on 3 of these metrics. ")
     assert "no verdict on the other 5 pairs" in said
-    assert {m.identity.requirements_of for m in METRICS.values()} == {"", "aurc", "oc_auc"}
+    assert {m.identity.requirements_from for m in METRICS.values()} == {"", "aurc", "oc_auc"}
     for identity in (metric.identity for metric in METRICS.values()):
-        reference = METRICS[identity.requirements_of or identity.name].identity
+        reference = METRICS[identity.requirements_from or identity.name].identity
         assert identity.violated_requirements == reference.violated_requirements
 
 
@@ -281,7 +281,7 @@ def test_metrics_that_the_paper_does_not_judge_say_so():
 def test_all_metrics_and_families_are_there(found, judgments):
     names = _metric_names(None)
     assert set(METRICS) < set(names)
-    assert all(family.shown in names for family in FAMILIES)
+    assert all(family.example_name in names for family in FAMILIES)
     assert all(f.text != "undefined" for j in judgments.values() for f in j.verdicts.values())
     rows = found.frame("summary")["metric"]
     assert found.frame().height == len(rows) * len(READINGS)
@@ -443,7 +443,7 @@ def test_the_verdict_counts_the_papers(found):
     own = [
         m
         for m in own
-        if m.identity.violated_requirements is not None and not m.identity.requirements_of
+        if m.identity.violated_requirements is not None and not m.identity.requirements_from
     ]
     assert judged_there == len(own)
     assert (

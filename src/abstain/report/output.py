@@ -17,7 +17,7 @@ from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.report.document import Document, Format, Origin, Section
 from abstain.report.render import render
-from abstain.tables.results import escaped
+from abstain.tables.results import escape_formulas
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -295,7 +295,7 @@ def _drawn(named: Named, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
                 image = display.image(f".{kind}")
             yield f"{name}.{kind}", image
         # As in the tables of results: no cell is run as a formula by a spreadsheet.
-        yield f"{name}.csv", escaped(display.frame()).write_csv().encode()
+        yield f"{name}.csv", escape_formulas(display.frame()).write_csv().encode()
 
 
 # --------------------------------------------------------------------------------- the subjects

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
-from abstain._foundation.special import SERIES_FROM, stirling_tail
+from abstain._foundation.special import MIN_ASYMPTOTIC, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
 from abstain.simulate.risk_curve import RiskCurve, over_line
 from abstain.typing import FloatArray
@@ -131,7 +131,7 @@ def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
 def _log_inverse_moment(shape: float, a: float) -> float:
     """Ln E[N^-a] of the same law: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
     rest = shape - a
-    if rest < SERIES_FROM:
+    if rest < MIN_ASYMPTOTIC:
         return float(a * np.log(shape) + special.gammaln(rest) - special.gammaln(shape))
     # Stirling for both, differenced by hand: the terms themselves are too large.
     tails = float(stirling_tail(rest)) - float(stirling_tail(shape))

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import InputError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.thresholds._parts import OVERALL
 from abstain.thresholds.group_names import grouped
 from abstain.thresholds.rule import DecisionRule
@@ -89,7 +89,7 @@ def check(
     (200, 0.05, -0.05, 'holds')
     """
     accepted = decided(rule, confidence, scale)
-    return measured(rule, sample(accepted, loss, weight, level=level_of(level)), name)
+    return measured(rule, sample(accepted, loss, weight, level=check_level(level)), name)
 
 
 def check_many(
@@ -235,7 +235,7 @@ def check_groups(
     """
     accepted = decided(rule, confidence, scale, group if by is None else by)
     names, codes = grouped(group, accepted.size)
-    s = sample(accepted, loss, weight, level=level_of(level))
+    s = sample(accepted, loss, weight, level=check_level(level))
     if s.from_rows is not None:
         codes = codes[s.from_rows]
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
@@ -306,7 +306,7 @@ def check_limits(
     unknown = [limit for limit in among if limit not in {part.name for part in rule.parts}]
     if rule.per or unknown:
         raise InputError(f"`among` must name limits of one threshold; got {unknown or rule.per!r}")
-    s = sample(accepted, loss, weight, level=level_of(level))
+    s = sample(accepted, loss, weight, level=check_level(level))
     known = []
     for limit, inside in among.items():
         rows = np.asarray(checks.vector(inside, "among"), dtype=np.bool_)

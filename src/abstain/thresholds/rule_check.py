@@ -14,8 +14,8 @@ from abstain.inference.influence import standard_error
 from abstain.inference.intervals import (
     Interval,
     clopper_pearson,
-    effective_count,
-    interval_from,
+    effective_sample_size,
+    interval_from_influence,
     no_interval,
 )
 from abstain.thresholds.rule import DecisionRule
@@ -85,7 +85,7 @@ def share(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
     size = float(s.weight.sum() ** 2 / (s.weight @ s.weight))
     if 0 < count < s.n:
         error = standard_error((x - value).astype(np.float64), weight=s.weight)
-        size = min(effective_count(value, error), float(s.n)) if error > 0 else size
+        size = min(effective_sample_size(value, error), float(s.n)) if error > 0 else size
     return value, clopper_pearson(value * size, size, level=s.level)
 
 
@@ -93,7 +93,9 @@ def mean(s: AcceptedLosses, x: FloatArray, *, signed: bool = False) -> tuple[flo
     """Return the mean of `x` with the Student interval of its influence function."""
     value = s.mean(x)
     low = -_INFINITY if signed else 0.0
-    found = interval_from(value, x - value, level=s.level, bounds=(low, _INFINITY), weight=s.weight)
+    found = interval_from_influence(
+        value, x - value, level=s.level, bounds=(low, _INFINITY), weight=s.weight
+    )
     return value, found
 
 

@@ -46,7 +46,7 @@ _SPELLED: Final = {
     **{
         made.name.partition("@")[0]: word
         for family in FAMILIES
-        if (made := family.named(family.shown))
+        if (made := family.parse(family.example_name))
         and (word := made.title.partition(" at ")[0]).isupper()
     },
     "mse": "MSE",

@@ -15,7 +15,7 @@ from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.records import warnings_first
 from abstain.evaluation.rules.data import name_data_sets
 from abstain.evaluation.rules.notes import LIKE_CALIBRATION, have_same_values
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import (
@@ -110,7 +110,7 @@ def check_cascade(
     given: object = cascade
     if not isinstance(given, Cascade):
         raise InputError(f"`cascade` must be a Cascade; got {type(given).__name__}")
-    level = level_of(level)
+    level = check_level(level)
     sets = _sets(data)
     wanted = StageRequest(loss, scores, cascade.stages, cascade.plan.person_error)
     parts = [align_stages(own, replace(wanted, scale=scale), where=name) for name, own in sets]
@@ -201,7 +201,7 @@ def _direction(name: str, part: AlignedStages) -> Iterator[Note]:
     for stage in part.stages:
         if stage.loss is None:
             continue
-        said = direction_warning(Scored(stage.score.values, stage.loss), own=stage.score.own)
+        said = direction_warning(Scored(stage.score.values, stage.loss), is_column=stage.score.own)
         if said:
             yield Note.warning("direction", f"{name}, {stage.name}: {said}")
 

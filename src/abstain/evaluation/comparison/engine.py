@@ -27,7 +27,7 @@ from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
 from abstain.evaluation.notes import reading_notes
 from abstain.evaluation.records import warnings_first
 from abstain.metrics import Metric
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
@@ -39,7 +39,7 @@ def compare(
     predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     scores: Sequence[str | ScoreState] | None = None,
-    metrics: Sequence[str] = (PRIMARY,),
+    metrics: Sequence[str] = (DEFAULT_METRIC,),
     level: float = 0.95,
     test: str = "influence",
     bootstrap: int = 0,

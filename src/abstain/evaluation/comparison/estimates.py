@@ -14,14 +14,23 @@ from abstain.evaluation.comparison.runs import ScoredRun
 from abstain.evaluation.comparison.tables import MEAN, Estimate, MethodBand, NonInferiorityRow
 from abstain.evaluation.comparison.values import MethodValues
 from abstain.evaluation.intervals import NO_SPREAD, interval_of_replicates
-from abstain.inference.bootstrap_intervals import bca, told, vary
-from abstain.inference.intervals import Interval, interval_from, no_interval, widened
+from abstain.inference.bootstrap_intervals import bca, has_variation, with_notes
+from abstain.inference.intervals import (
+    Interval,
+    interval_from_influence,
+    no_interval,
+    widen_over_thresholds,
+)
 from abstain.inference.multiplicity import adjust
-from abstain.inference.non_inferiority import NonInferiority, non_inferiority, non_inferiority_from
-from abstain.inference.small_samples import Expected, few_clusters
-from abstain.metrics.intervals import bounds_of, interval_of
-from abstain.metrics.resampling import central
-from abstain.metrics.small_samples import expected_variance, most_degrees
+from abstain.inference.non_inferiority import (
+    NonInferiority,
+    non_inferiority,
+    non_inferiority_from_influences,
+)
+from abstain.inference.small_samples import ModelVariance, few_clusters_warning
+from abstain.metrics.intervals import interval_of_metric, value_bounds
+from abstain.metrics.resampling import percentile_interval
+from abstain.metrics.small_samples import expected_variance, max_degrees_of_freedom
 
 
 def estimates(sampled: MethodValues, plan: Plan) -> Iterator[Estimate]:
@@ -84,7 +93,7 @@ def _own(sampled: MethodValues, r: int, i: int, plan: Plan) -> Interval:
             level=plan.level,
             measured=MetricValue(value) if np.isfinite(value) else None,
         )
-    return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+    return interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
 
 
 def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
@@ -97,25 +106,25 @@ def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     if sampled.metric.measurement.interval is not None:
         return _mean_of(
             [
-                interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+                interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
                 for s, unit in zip(own, sampled.runs, strict=True)
             ]
         )
     influences, reaches = sampled.influences_at_fixed_threshold(i)
 
     around = partial(
-        interval_from,
+        interval_from_influence,
         influence=influences[:, 0],
-        bounds=bounds_of(sampled.metric, own[0]),
+        bounds=value_bounds(sampled.metric, own[0]),
         failures=sampled.fewest_failures(i),
-        heavy=sampled.metric.measurement.heavy_tailed,
-        most_degrees=min(most_degrees(sampled.metric, s) for s in own),
-        expected=_expected(sampled, i, influences.shape[0]),
+        heavy_tailed=sampled.metric.measurement.heavy_tailed,
+        max_degrees=min(max_degrees_of_freedom(sampled.metric, s) for s in own),
+        model_variance=_expected(sampled, i, influences.shape[0]),
         cluster=sampled.cluster_codes(influences),
     )
     mean = float(sampled.mean[i])
     found = around(mean, level=plan.level)
-    return found if reaches is None else widened(found, mean, around, reaches[0])
+    return found if reaches is None else widen_over_thresholds(found, mean, around, reaches[0])
 
 
 def _mean_of(intervals: Sequence[Interval]) -> Interval:
@@ -126,7 +135,7 @@ def _mean_of(intervals: Sequence[Interval]) -> Interval:
     return Interval(float(ends[0]), float(ends[1]), intervals[0].level, method, note=notes)
 
 
-def _expected(sampled: MethodValues, i: int, independent: int) -> Expected | None:
+def _expected(sampled: MethodValues, i: int, independent: int) -> ModelVariance | None:
     """Return the variance that a model expects of the mean over the runs of one method.
 
     That of one run where the runs share their samples, less where each has samples of its own.
@@ -145,19 +154,23 @@ def _expected(sampled: MethodValues, i: int, independent: int) -> Expected | Non
         return None
     in_one = max(u.n if u.cluster is None else np.unique(u.cluster).size for u in sampled.runs)
     variance = float(np.mean([model.variance for model in known]))
-    return Expected(variance * min(in_one / independent, 1.0), known[0].degrees)
+    return ModelVariance(variance * min(in_one / independent, 1.0), known[0].degrees)
 
 
 def _resampled_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
     drawn, value = sampled.mean_replicates[i], float(sampled.mean[i])
-    if not vary(drawn, value):
+    if not has_variation(drawn, value):
         return no_interval(plan.level, NO_SPREAD)
     if sampled.shares is None:
-        found = central(sampled.metric, drawn, value, level=plan.level)
+        found = percentile_interval(sampled.metric, drawn, value, level=plan.level)
     else:
         found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
     first = sampled.runs[0].scored[sampled.methods[i]]
-    return told(found, few_clusters(sampled.n_clusters(i)), bounds=bounds_of(sampled.metric, first))
+    return with_notes(
+        found,
+        few_clusters_warning(sampled.n_clusters(i)),
+        bounds=value_bounds(sampled.metric, first),
+    )
 
 
 # ------------------------------------------------------------------------------------ the rest
@@ -207,15 +220,15 @@ def _no_worse(sampled: MethodValues, i: int, j: int, plan: Plan) -> NonInferiori
     if sampled.shares is not None:
         influences = sampled.influences_of(i, j)
         rows = influences.shape[0]
-        return non_inferiority_from(
+        return non_inferiority_from_influences(
             values,
             influences,
             margin=margin,
             lower_is_better=lower,
             level=plan.level,
             failures=sampled.fewest_failures(i, j),
-            heavy=sampled.metric.measurement.heavy_tailed,
-            expected=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
+            heavy_tailed=sampled.metric.measurement.heavy_tailed,
+            model_variances=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
             bounds=sampled.bounds,
             cluster=sampled.cluster_codes(influences),
         )

@@ -12,16 +12,21 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.tables import PairedDifference
 from abstain.evaluation.comparison.values import MethodValues
-from abstain.inference.differences import Differences, PairedNumbers, differences, warnings_of
+from abstain.inference.differences import (
+    Differences,
+    PairedNumbers,
+    compare_pairs,
+    warnings_by_pair,
+)
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (
-    WARNING,
+    REPLICATES_WARNING,
     BootstrapDifference,
     bootstrap_differences,
     wilcoxon_on_replicates,
 )
-from abstain.inference.permutation import swap_test, swap_test_by_ranks
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.permutation import permutation_test, permutation_test_by_ranks
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics import Metric
 from abstain.metrics.rank_weights import augrc_weight
 from abstain.typing import Array, FloatArray
@@ -122,22 +127,22 @@ def differences_of(sampled: MethodValues, plan: Plan) -> Differences:
         raise InputError(f"{sampled.metric.name} has no influence function")
     units = sampled.n_units_per_pair
     clusters = [None] * units.size if sampled.runs[0].cluster is None else units.tolist()
-    pairs = PairedNumbers.every(
+    pairs = PairedNumbers.all_pairs(
         sampled.mean,
         shares,
         bounds=sampled.bounds,
         failures=failures,
         level=plan.level,
-        units=units.astype(np.float64),
+        n_units=units.astype(np.float64),
     )
-    return differences(
+    return compare_pairs(
         pairs,
         lower_is_better=sampled.metric.lower_is_better,
         bounds=sampled.bounds,
-        warnings=warnings_of(
-            failures, heavy=sampled.metric.measurement.heavy_tailed, clusters=clusters
+        warnings=warnings_by_pair(
+            failures, heavy_tailed=sampled.metric.measurement.heavy_tailed, clusters=clusters
         ),
-        reaches=None if sampled.shares_at_fixed_threshold is None else sampled.jump_effects,
+        max_shifts=None if sampled.shares_at_fixed_threshold is None else sampled.jump_effects,
         no_error_at_threshold=sampled.metric.measurement.no_error_at_threshold,
         ratios=not plan.skip_slow or sampled.replicates is not None,
     )
@@ -186,7 +191,7 @@ def _by_bootstrap(family: _Family) -> _Tested:
     ]
     nan = float("nan")
     notes = [
-        "; ".join(filter(None, (own.note, few_clusters(sampled.n_clusters(i, j)))))
+        "; ".join(filter(None, (own.note, few_clusters_warning(sampled.n_clusters(i, j)))))
         if varied
         else "every resample shows the same difference, so its spread cannot be seen"
         for own, varied, (i, j) in zip(found, seen, family.two(), strict=True)
@@ -229,7 +234,7 @@ def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
             test=ON_REPLICATES,
             better=methods[i] if adjusted[i, j] < plan.alpha else "",
             valid=False,
-            note=WARNING,
+            note=REPLICATES_WARNING,
         )
 
 
@@ -248,9 +253,9 @@ def _by_permutation(family: _Family) -> _Tested:
         }
         # The weight of a rank is the rank itself: no sort for each swap.
         if metric.measurement.rank_weight is augrc_weight:
-            found = swap_test_by_ranks(lambda u: u, one, two, **options)
+            found = permutation_test_by_ranks(lambda u: u, one, two, **options)
         else:
-            found = swap_test(_statistic(metric), one, two, **options)
+            found = permutation_test(_statistic(metric), one, two, **options)
         p_values.append(found.p_value)
     return _Tested(p_value=p_values, notes=[_SWAPS] * len(p_values))
 

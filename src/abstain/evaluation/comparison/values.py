@@ -10,15 +10,19 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
-from abstain.inference.differences import size_of
+from abstain.inference.differences import magnitude
 from abstain.inference.draws import Draws
-from abstain.inference.influence import counted_units, covariance_of_shares, shares
-from abstain.inference.pairs import first_and_second
-from abstain.inference.small_samples import Failures, rounding
+from abstain.inference.influence import (
+    covariance_from_contributions,
+    unit_contributions,
+    unit_has_weight,
+)
+from abstain.inference.pairs import pair_indices
+from abstain.inference.small_samples import FailureCount, rounding_error
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures, held_influences, range_of
+from abstain.metrics.intervals import difference_range, fixed_threshold_influences, min_failures
 from abstain.metrics.resampling import replicates
-from abstain.metrics.small_samples import with_variance_of_each_kind
+from abstain.metrics.small_samples import unbiased_influence
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
@@ -48,11 +52,11 @@ class RowWeights:
         return cls(np.concatenate(each), independence_codes(units))
 
     @cached_property
-    def counted_units(self) -> BoolArray | None:
+    def unit_has_weight(self) -> BoolArray | None:
         """Whether each method rests on each unit, shape (units, k); None where all weigh alike."""
         if self.weight is None or self.weight.ndim == 1:
             return None
-        return counted_units(self.weight, self.cluster)
+        return unit_has_weight(self.weight, self.cluster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,31 +170,33 @@ class MethodValues:
         ]
         return min(n for n, _ in each), min(failures for _, failures in each)
 
-    def fewest_failures(self, *methods: int) -> Failures | None:
+    def fewest_failures(self, *methods: int) -> FailureCount | None:
         """Return the fewest failures that the metric rests on, for some methods or for all.
 
         In the run that has the fewest; None where the metric does not rest on failures.
         """
         names = [self.methods[i] for i in methods] or self.methods
-        return fewest_failures(
+        return min_failures(
             self.metric, [unit.scored[name] for unit in self.runs for name in names]
         )
 
     def n_failures(self, *methods: int) -> int | None:
         """Return the number of `resting`."""
         found = self.fewest_failures(*methods)
-        return None if found is None else found.number
+        return None if found is None else found.n_failures
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """The range that differences of two methods cannot leave."""
-        return range_of(self.metric, [s for unit in self.runs for s in unit.scored.values()])
+        return difference_range(
+            self.metric, [s for unit in self.runs for s in unit.scored.values()]
+        )
 
     @cached_property
     def covariance(self) -> FloatArray | None:
         """The covariance (k, k) of the means: from influences, else from the replicates."""
         if self.shares is not None:
-            return covariance_of_shares(self.shares)
+            return covariance_from_contributions(self.shares)
         if self.replicates is None:
             return None
         return np.atleast_2d(np.cov(self.mean_replicates))
@@ -203,9 +209,9 @@ class MethodValues:
 
     def n_clusters(self, *methods: int) -> int | None:
         """Return the number of clusters that any of the methods rests on; None without them."""
-        if self._n_clusters is None or self.rows.counted_units is None:
+        if self._n_clusters is None or self.rows.unit_has_weight is None:
             return self._n_clusters
-        return int(np.count_nonzero(self.rows.counted_units[:, methods].any(axis=1)))
+        return int(np.count_nonzero(self.rows.unit_has_weight[:, methods].any(axis=1)))
 
     @cached_property
     def _n_clusters(self) -> int | None:
@@ -215,8 +221,8 @@ class MethodValues:
     @cached_property
     def n_units_per_pair(self) -> IntArray:
         """The independent units that every two methods rest on, as `combinations` has them."""
-        first, second = first_and_second(len(self.methods))
-        counted = self.rows.counted_units
+        first, second = pair_indices(len(self.methods))
+        counted = self.rows.unit_has_weight
         if counted is None:
             units = 0 if self.shares is None else self.shares.shape[0]
             return np.full(first.size, units)
@@ -236,9 +242,9 @@ class MethodValues:
 
         Without the units that none of them rests on.
         """
-        if self.shares is None or self.rows.counted_units is None:
+        if self.shares is None or self.rows.unit_has_weight is None:
             return np.asarray(self.influences[:, list(methods)])
-        rows = self.rows.counted_units[:, methods].any(axis=1)
+        rows = self.rows.unit_has_weight[:, methods].any(axis=1)
         return np.asarray(self.shares[:, list(methods)][rows] * np.count_nonzero(rows))
 
     def influences_at_fixed_threshold(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
@@ -283,21 +289,20 @@ def compute_values(metric: Metric, units: Sequence[ScoredRun], rows: RowWeights)
     function = metric.measurement.influence
     if not sampled.is_defined:
         return sampled
-    size = size_of(tuple(values.ravel()), sampled.bounds)
+    size = magnitude(tuple(values.ravel()), sampled.bounds)
     if function is None:
         for own in values:
-            equalize_rounding(rounding(0, size), own)
+            equalize_rounding(rounding_error(0, size), own)
         return sampled
     tables = []
     for unit, own in zip(units, values, strict=True):
         columns = [
-            with_variance_of_each_kind(metric, s, function(s), unit.cluster)
-            for s in unit.scored.values()
+            unbiased_influence(metric, s, function(s), unit.cluster) for s in unit.scored.values()
         ]
         table = np.column_stack(columns)
         tables.append(_without_rounding(table, own, unit, size))
     table = np.concatenate(tables) if len(tables) > 1 else tables[0]
-    sampled = replace(sampled, shares=shares(table, rows.weight, rows.cluster))
+    sampled = replace(sampled, shares=unit_contributions(table, rows.weight, rows.cluster))
     return _without_unreliable(_with_held(sampled, tables, size))
 
 
@@ -322,7 +327,7 @@ def _without_rounding(
     table: FloatArray, values: FloatArray, unit: ScoredRun, size: float
 ) -> FloatArray:
     """Make values and influences that differ by rounding only equal, in place."""
-    least = rounding(table.shape[0], size)
+    least = rounding_error(table.shape[0], size)
     table[:, np.abs(table).max(axis=0) <= least] = 0.0
     equalize_rounding(least, values, table, unit.weight)
     return table
@@ -331,7 +336,7 @@ def _without_rounding(
 def _with_held(sampled: MethodValues, tables: Sequence[FloatArray], size: float) -> MethodValues:
     """Add what is known where thresholds jump between large tie groups."""
     found = [
-        held_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
+        fixed_threshold_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
         for unit in sampled.runs
     ]
     if not any(found):
@@ -344,7 +349,9 @@ def _with_held(sampled: MethodValues, tables: Sequence[FloatArray], size: float)
     table = np.concatenate(held) if len(held) > 1 else held[0]
     return replace(
         sampled,
-        shares_at_fixed_threshold=shares(table, sampled.rows.weight, sampled.rows.cluster),
+        shares_at_fixed_threshold=unit_contributions(
+            table, sampled.rows.weight, sampled.rows.cluster
+        ),
         # The mean over the runs: those whose thresholds do not jump add nothing.
         jump_effects=np.sum(reaches, axis=0) / len(sampled.runs),
     )
@@ -405,10 +412,10 @@ def resample_values(
             parts.append(_replicates(list(unit.scored.values()), metrics, draws))
         out = np.stack(parts, axis=1)
     for metric, own in zip(metrics, out, strict=True):
-        bounds = range_of(metric, [s for unit in units for s in unit.scored.values()])
-        size = size_of((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
+        bounds = difference_range(metric, [s for unit in units for s in unit.scored.values()])
+        size = magnitude((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
         for run in own:
-            equalize_rounding(rounding(0, size), run)
+            equalize_rounding(rounding_error(0, size), run)
     return out
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abstain.inference.intervals import level_of, no_interval
+from abstain.inference.intervals import check_level, no_interval
 from abstain.thresholds.cascade.capacity import overflow_chance
 from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.record import Cascade
@@ -71,7 +71,7 @@ def check_decisions(
     >>> found.risk, found.load.reviews, found.verdict
     (0.25, 0.5, 'broken')
     """
-    plan, level = cascade.plan, level_of(level)
+    plan, level = cascade.plan, check_level(level)
     together = 1 - (1 - level) / (2 if plan.limited else 1)
     loss = None if data.losses is None else data.loss_of(answered)
     everyone = np.ones(data.n, np.bool_)

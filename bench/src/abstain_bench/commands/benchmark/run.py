@@ -242,7 +242,7 @@ def numbers(outcome: "Outcome") -> str:
     """Return the numbers of a network that was just tested, on i.i.d. pictures."""
     from abstain.confidence.registry import BASELINE
     from abstain.metrics import METRICS
-    from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+    from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
     from abstain_bench.runs.methods import METHODS
 
     first = outcome.facts.get("first")
@@ -254,7 +254,7 @@ def numbers(outcome: "Outcome") -> str:
     own = [name for name in one_pass if "learned" in METHODS[name].needs]
     softmax = [name for name in one_pass if name.rpartition("_")[2] == BASELINE][:1]
     shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
-    beside, primary = METRICS[OF_CLASSIFIER], METRICS[PRIMARY]
+    beside, primary = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
     right = first[shown[0]].get(beside.name) if shown else None
     said = [] if right is None else [f"{beside.title} {right:.3f}"]
     values = {METHODS[name].title: first[name].get(primary.name) for name in shown}

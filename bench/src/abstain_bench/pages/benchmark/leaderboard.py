@@ -58,7 +58,7 @@ class Grid:
     def of_classifier(self) -> bool:
         """Whether the metric knows only the classifier."""
         metric = metric_of(self.metric)
-        return metric is not None and metric.identity.of_classifier
+        return metric is not None and metric.identity.ignores_confidence
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:

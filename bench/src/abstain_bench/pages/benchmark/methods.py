@@ -218,7 +218,7 @@ def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneD
         value
         for metric in _METRICS
         for study in board.results.headline
-        if not (metric_named(metric).identity.of_classifier and study.kind in NEW)
+        if not (metric_named(metric).identity.ignores_confidence and study.kind in NEW)
         for model, one in _named([board, *beside]).items()
         if metric in one.results.comparisons
         for value in _backbone(one, metric, study.name, model, board.baseline)

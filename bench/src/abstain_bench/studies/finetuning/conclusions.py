@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from abstain._foundation.notes import Note
-from abstain.metrics.catalogue import OF_CLASSIFIER
+from abstain.metrics.catalogue import CLASSIFIER_METRIC
 from abstain_bench.runs.jobs import Outcome
 from abstain_bench.studies._area_estimators import GLOSSARY
 from abstain_bench.studies._sentences import signed
@@ -29,7 +29,7 @@ _BEFORE_TITLE = "before fine-tuning"
 
 #: Columns of the table of the objectives: title, loss, metric, factor.
 _COLUMNS = (
-    ("accuracy_%", "zero_one", OF_CLASSIFIER, 100),
+    ("accuracy_%", "zero_one", CLASSIFIER_METRIC, 100),
     *((m.column, m.loss, m.metric, 1000) for m in MEASURES if m.column),
 )
 

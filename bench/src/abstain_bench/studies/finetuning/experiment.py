@@ -20,7 +20,7 @@ from abstain._foundation.records import (
 from abstain._foundation.toml import check_field_names, get_table, read_toml
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
@@ -248,7 +248,7 @@ def parse_experiment(content: Mapping[str, Any]) -> Experiment:
         seeds=_check_seeds(seeds.get("final", [0]), "seeds.final"),
         tuning_seeds=_check_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
         reference=study.get("reference", "ce"),
-        choose_by=study.get("choose_by", OF_POPULATION),
+        choose_by=study.get("choose_by", POPULATION_AREA_METRIC),
     )
 
 
@@ -332,5 +332,5 @@ def _check_trained_modules(objective: Objective, kind: str) -> None:
 
 
 def _check_seeds(seeds: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    check_distinct(seeds, name, empty=empty)
+    check_distinct(seeds, name, allow_empty=empty)
     return tuple(check_value(seeds, list[NonNegativeInt], name))

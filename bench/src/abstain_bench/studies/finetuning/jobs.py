@@ -20,7 +20,7 @@ from abstain._foundation.files import write_atomically
 from abstain.confidence.registry import BASELINE
 from abstain.errors import MissingInputError
 from abstain.evaluation import evaluate
-from abstain.metrics.catalogue import OF_CLASSIFIER, OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.predictions import Predictions
 from abstain.training import Network, make
 from abstain_bench.data import DATASETS, Images, Splits
@@ -42,7 +42,7 @@ from abstain_bench.studies.finetuning.results import to_archive
 _VERSION = 1
 
 #: Metrics of the validation data that are stored in addition to the selection metric.
-_VALIDATION_METRICS = (OF_CLASSIFIER, OF_POPULATION, PRIMARY)
+_VALIDATION_METRICS = (CLASSIFIER_METRIC, POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
 #: Offset of the shuffling seed of fine-tuning, so that it differs from pretraining.
 _FINETUNING_SEED_OFFSET = 1_000_003

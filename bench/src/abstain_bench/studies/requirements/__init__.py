@@ -197,7 +197,7 @@ def _metric_names(metrics: Sequence[str] | None) -> tuple[str, ...]:
     if metrics:
         requested = [metrics] if isinstance(metrics, str) else metrics
         return tuple(dict.fromkeys(metric_named(name).name for name in requested))
-    return tuple(dict.fromkeys([*METRICS, *(family.shown for family in FAMILIES)]))
+    return tuple(dict.fromkeys([*METRICS, *(family.example_name for family in FAMILIES)]))
 
 
 def _check_orders(orders: int) -> int:

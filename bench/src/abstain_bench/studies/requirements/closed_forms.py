@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain.metrics import f1_auc, sample_contributions
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
 from abstain.typing import FloatArray
@@ -138,7 +138,7 @@ def areas_at_equal_factors(n: int) -> dict[str, float]:
     is_failure, n_failures = systems.is_failure[rows], systems.n_failures[rows]
     n_ordered_pairs = (np.cumsum(~is_failure, axis=1) * is_failure).sum(axis=1)
     failure_auroc = n_ordered_pairs / (n_failures * (n - n_failures))
-    augrc = is_failure @ rank_contributions(n, PRIMARY)
+    augrc = is_failure @ rank_contributions(n, DEFAULT_METRIC)
     aurc = is_failure @ rank_contributions(n, AURC.name)
     augrc_difference = np.abs(augrc - augrc_from_factors(1 - n_failures / n, failure_auroc)).max()
     factor_key = n_failures * (n * n) + n_ordered_pairs
@@ -158,9 +158,9 @@ def rank_contributions(n: int, metric: str) -> FloatArray:
 def contribution_rows(n: int) -> list[dict[str, Any]]:
     """Return the contribution of one failure among n samples by its rank (A.1.1, figure 2a)."""
     contributions = {
-        "AUGRC": rank_contributions(n, PRIMARY),
+        "AUGRC": rank_contributions(n, DEFAULT_METRIC),
         "AURC": rank_contributions(n, AURC.name),
-        "AURC_plug-in": rank_contributions(n, OF_POPULATION),
+        "AURC_plug-in": rank_contributions(n, POPULATION_AREA_METRIC),
         "AUGRC_by_formula_of_paper": (n - np.arange(n)) / n**2,
     }
     return [

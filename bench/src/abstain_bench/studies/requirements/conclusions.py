@@ -48,7 +48,7 @@ def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
         j
         for j in judgments
         if j.metric.identity.violated_requirements is not None
-        and not j.metric.identity.requirements_of
+        and not j.metric.identity.requirements_from
     ]
     counts = {"all": 0, "some": 0, "none": 0}
     disagreements, n_unstated = [], 0

@@ -9,7 +9,7 @@ import numpy as np
 from abstain.curves import RiskCoverageCurve, generalized_risk_coverage_curve, risk_coverage_curve
 from abstain.metrics import augrc, aurc, failure_auroc
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import BoolArray, FloatArray, IntArray
 from abstain_bench.studies._tables import Row
@@ -79,7 +79,7 @@ def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
     reference_area = _areas(reference[None], AURC.name)[0]
     has_lower_area = _areas(orders, AURC.name) < reference_area - ROUNDING
     candidates = orders[has_lower_auroc & has_lower_area]
-    return np.asarray(candidates[np.argmax(_areas(candidates, PRIMARY))])
+    return np.asarray(candidates[np.argmax(_areas(candidates, DEFAULT_METRIC))])
 
 
 def toy_rows() -> list[dict[str, Any]]:

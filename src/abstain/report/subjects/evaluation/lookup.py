@@ -142,7 +142,7 @@ def forms(results: Iterable[Result]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for result in results:
         if result.interval.exists:
-            found.setdefault(result.interval.form, []).append(metric_title(result.metric.name))
+            found.setdefault(result.interval.procedure, []).append(metric_title(result.metric.name))
     return {form: unique(titles) for form, titles in found.items()}
 
 

@@ -4,7 +4,7 @@ import math
 
 from abstain.evaluation.records import ScoreCurves
 from abstain.metrics import METRICS, metric_named
-from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
 from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot, said_with
 from abstain.report.words import number, of_thousand
@@ -32,7 +32,7 @@ def verdict(pivot: Pivot) -> list[str]:
 
 def leading_score(pivot: Pivot, split: Split) -> str:
     """Return the score with the best AUGRC, or the first one when none leads."""
-    leaders = pivot.leaders(split, PRIMARY)
+    leaders = pivot.leaders(split, DEFAULT_METRIC)
     return leaders[0] if leaders else pivot.scores[0]
 
 
@@ -45,8 +45,8 @@ def _without_abstention(pivot: Pivot, case: ScoreCurves | None) -> str:
         return ""
     if not pivot.evaluation.is_binary:
         return f"Accepting every answer, the mean loss is {number(case.risk)}."
-    right = pivot.value(case.split, case.score, OF_CLASSIFIER)
-    tail = "" if math.isnan(right) else f" ({METRICS[OF_CLASSIFIER].title} {number(right)})"
+    right = pivot.value(case.split, case.score, CLASSIFIER_METRIC)
+    tail = "" if math.isnan(right) else f" ({METRICS[CLASSIFIER_METRIC].title} {number(right)})"
     if case.risk == 0:
         return "Accepting every answer, none is wrong: there is nothing to abstain from."
     return f"Accepting every answer, {of_thousand(case.risk)} of 1000 are wrong{tail}."
@@ -54,7 +54,7 @@ def _without_abstention(pivot: Pivot, case: ScoreCurves | None) -> str:
 
 def _best_score(pivot: Pivot, split: Split) -> str:
     if len(pivot.scores) == 1:
-        value = pivot.value(split, pivot.scores[0], PRIMARY)
+        value = pivot.value(split, pivot.scores[0], DEFAULT_METRIC)
         if math.isnan(value):
             return ""
         let = (
@@ -67,12 +67,12 @@ def _best_score(pivot: Pivot, split: Split) -> str:
             f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} "
             f"(AUGRC{interval})."
         )
-    leaders = pivot.leaders(split, PRIMARY)
+    leaders = pivot.leaders(split, DEFAULT_METRIC)
     if not leaders:
         return "By AUGRC, the overall risk of silent failures, no score is ahead of the others."
     named = " and ".join(f"“{score}”" for score in leaders)
     verb = "has" if len(leaders) == 1 else "share"
-    shown = number(pivot.value(split, leaders[0], PRIMARY))
+    shown = number(pivot.value(split, leaders[0], DEFAULT_METRIC))
     interval = _interval(pivot, split, leaders[0])
     return (
         f"Of {len(pivot.scores)} scores, {named} {verb} the lowest risk of silent failures "
@@ -81,7 +81,7 @@ def _best_score(pivot: Pivot, split: Split) -> str:
 
 
 def _interval(pivot: Pivot, split: Split, score: str) -> str:
-    result = pivot.results.get((split, score, PRIMARY))
+    result = pivot.results.get((split, score, DEFAULT_METRIC))
     return said_with(result) if result else ""
 
 

@@ -169,8 +169,9 @@ def _estimates(monitor: Monitor) -> Iterator[doc.Block]:
         doc.rows_of(doc.Row((name, _number(v, i.low, i.high))) for name, v, i in rows),
         title="The risk by the labels that were asked for",
         caption=(
-            f"{count(found.asked)} labels of {count(found.n)} answers. Small: 95 % intervals for "
-            "one look, by the normal distribution; that of the watch holds at every look."
+            f"{count(found.n_labeled)} labels of {count(found.n_samples)} answers. Small: 95 % "
+            "intervals for one look, by the normal distribution; that of the watch holds at every "
+            "look."
         ),
         look="leads",
         role="key",
