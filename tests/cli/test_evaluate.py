@@ -188,23 +188,23 @@ def test_hints_are_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(["evaluate", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.startswith("abstain: label=1.csv: ")
-    assert "--missing drop leaves" in err
+    assert "--missing drop removes" in err
     assert run(["evaluate", str(path), "--missing", "drop", "--by", "loss=2"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "label=1.csv: took" in out
+    assert "label=1.csv: read label" in out
     assert "pass --unknown-label=-1" in out
     assert "loss=2" in out
     assert "--label" not in out
     assert "--own-loss" not in out
     assert run(["evaluate", str(path), "--own-loss", "los"]) == 2
-    assert "asked for by --own-loss" in capsys.readouterr().err
+    assert "requested by --own-loss" in capsys.readouterr().err
 
 
 def test_hints_are_keywords_again_after_a_command(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,prediction,confidence\n1,1,\n")
     assert run(["evaluate", str(path)]) == 2
-    with pytest.raises(InputError, match="missing='drop' leaves"):
+    with pytest.raises(InputError, match="missing='drop' removes"):
         read_predictions(path)
 
 

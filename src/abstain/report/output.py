@@ -18,7 +18,7 @@ from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.report.document import Document, Format, ReportOptions, Section
 from abstain.report.render import render
-from abstain.tables.results import escaped
+from abstain.tables.results import escape_formulas
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -118,7 +118,7 @@ class Subject(Generic[ResultT]):
         -------
         str
             HTML that contains its style, scripts, figures and data, and loads nothing from the
-            network. All strings of the caller are escaped, also in figures and embedded JSON. The
+            network. All strings of the caller are escape_formulas, also in figures and embedded JSON. The
             page of a benchmark with 31 methods and 12 studies has about 5 MB and takes about 20 s.
 
         Raises
@@ -308,7 +308,7 @@ def _figure_file_contents(
                 image = display.image(f".{suffix}")
             yield f"{name}.{suffix}", image
         # Escaped as in the tables of results, so that spreadsheets run no cell as a formula.
-        yield f"{name}.csv", escaped(display.frame()).write_csv().encode()
+        yield f"{name}.csv", escape_formulas(display.frame()).write_csv().encode()
 
 
 # --------------------------------------------------------------------------------- the subjects

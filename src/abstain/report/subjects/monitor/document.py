@@ -191,8 +191,8 @@ def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
         title="Risk estimated from requested labels",
         caption=(
             f"{format_count(estimates.n_labeled)} labels of {format_count(estimates.n_samples)} "
-            "answers. Small print: 95% confidence intervals (normal approximation) that are valid at "
-            "one time only, in contrast to the intervals of the tests."
+            "answers. Small print: 95% confidence intervals (normal approximation) that are valid "
+            "at one time only, in contrast to the intervals of the tests."
         ),
         layout="leads",
         role="key",
