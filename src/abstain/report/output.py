@@ -118,7 +118,7 @@ class Subject(Generic[ResultT]):
         -------
         str
             HTML that contains its style, scripts, figures and data, and loads nothing from the
-            network. All strings of the caller are escape_formulas, also in figures and embedded JSON. The
+            network. All strings of the caller are escaped, also in figures and embedded JSON. The
             page of a benchmark with 31 methods and 12 studies has about 5 MB and takes about 20 s.
 
         Raises
