@@ -54,7 +54,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain.report": (132, 26),
     "abstain.shift": (138, 10),
     "abstain.streaming": (88, 8),
-    "abstain.tables": (90, 16),
     "abstain.thresholds": (85, 13),
     "abstain.training": (70, 11),
     "abstain_bench.commands": (143, 29),

@@ -102,7 +102,9 @@ def _validated_blocks(
 ) -> BlockScores:
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
     ends, shares, risks = (
-        checks.finite(checks.vector(x, part, length=starts.size, like="low"), part).astype(float)
+        checks.finite(checks.vector(x, part, length=starts.size, reference="low"), part).astype(
+            float
+        )
         for x, part in ((high, "high"), (mass, "mass"), (risk, "risk"))
     )
     checks.reject_entries("high", "must lie above `low`", ends, ends <= starts)

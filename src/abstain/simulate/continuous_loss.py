@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
-from abstain._foundation.special import SERIES_FROM, stirling_tail
+from abstain._foundation.special import MIN_ASYMPTOTIC, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
 from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
@@ -135,7 +135,7 @@ def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
 def _log_inverse_moment(shape: float, a: float) -> float:
     """Return ln E[N^-a] of gamma N: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
     reduced_shape = shape - a
-    if reduced_shape < SERIES_FROM:
+    if reduced_shape < MIN_ASYMPTOTIC:
         return float(a * np.log(shape) + special.gammaln(reduced_shape) - special.gammaln(shape))
     # Stirling's series for the difference, because both terms are large.
     tail_difference = float(stirling_tail(reduced_shape)) - float(stirling_tail(shape))

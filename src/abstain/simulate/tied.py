@@ -331,7 +331,7 @@ def discrete_scores(
     """
     levels = checks.confidence(confidence)
     shares, risks = (
-        checks.finite(checks.vector(x, name, length=levels.size, like="confidence"), name)
+        checks.finite(checks.vector(x, name, length=levels.size, reference="confidence"), name)
         for x, name in ((mass, "mass"), (risk, "risk"))
     )
     checks.reject_entries("mass", "must be above 0", shares, shares <= 0)
