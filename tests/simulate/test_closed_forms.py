@@ -265,7 +265,9 @@ def test_ranks_by_function():
 # ---------------------------------------------------------------------------------- quadrature
 def test_integrals_with_singular_ends():
     one = np.ones_like
-    assert integrate_coverage(one, lambda c, left: -np.log(left), 0, 1) == pytest.approx(1, rel=1e-12)
+    assert integrate_coverage(one, lambda c, left: -np.log(left), 0, 1) == pytest.approx(
+        1, rel=1e-12
+    )
     root = integrate_coverage(one, lambda c, left: 1 / np.sqrt(c), 0.0, 0.25)
     assert root == pytest.approx(1, rel=1e-8)  # what lies below 4e-18 of the range is not seen
     assert integrate_coverage(lambda c: c**2, lambda c, left: left, 0.2, 0.7) == pytest.approx(

@@ -232,9 +232,7 @@ def _check_untied(population: Population) -> None:
             f"`population` must be a population of `abstain.simulate`; got {argument!r}"
         )
     if population.curve.ties:
-        raise InputError(
-            f"`population` must have no ties; {population.name!r} has some."
-        )
+        raise InputError(f"`population` must have no ties; {population.name!r} has some.")
 
 
 _LEVELS = (0.3, 0.5, 0.7, 0.9, 1.0)
