@@ -156,7 +156,10 @@ def test_check_rule_shows_groups_and_says_which_is_broken():
     ]
     (said,) = [f for f in found.notes if f.kind == "group_broken"]
     assert said.level == "warning"
-    assert "later: The target is broken in 1 of 2 groups ('g1'), although the whole" in said.message
+    assert (
+        "later: The target is broken in 1 of 2 groups ('g1'), although it holds overall"
+        in said.message
+    )
     small = p.subset(np.r_[0:9000, 9000:9010])
     (said,) = [f for f in ab.check_rule(rule, small).notes if f.kind == "group_open"]
-    assert "too few answers to tell in 1 of 2 groups ('g1')" in said.message
+    assert "too few samples are answered to decide for 1 of 2 groups ('g1')" in said.message

@@ -210,7 +210,7 @@ def test_files_of_before_scales_were_recorded_are_read():
     assert found.checks[0].accepted == ODDS.apply(p).sum()
     (warning,) = [f for f in found.notes if f.kind == "scale_unknown"]
     assert warning.level == "warning"
-    assert "every number below is wrong" in warning.message
+    assert "all numbers below are wrong" in warning.message
     assert "scale_unknown" not in {f.kind for f in ab.check_rule(ODDS, p).notes}
 
 

@@ -114,6 +114,7 @@ def compare(
             scores=score or _named(reading, columns),
             metrics=metric,
             rng=options.pop("seed"),
+            published_test=options.pop("literature"),
             notes=reading.notes,
             **options,
         )

@@ -201,7 +201,7 @@ def _direction(name: str, part: AlignedStages) -> Iterator[Note]:
     for stage in part.stages:
         if stage.loss is None:
             continue
-        said = direction_warning(Scored(stage.score.values, stage.loss), own=stage.score.own)
+        said = direction_warning(Scored(stage.score.values, stage.loss), is_column=stage.score.own)
         if said:
             yield Note.warning("direction", f"{name}, {stage.name}: {said}")
 

@@ -76,7 +76,7 @@ def _directions(units: Sequence[ScoredRun]) -> Iterator[Note]:
     for unit in units:
         for name, s in unit.scored.items():
             if (unit.data, name) not in told and (
-                said := direction_warning(s, own=name in unit.column_methods)
+                said := direction_warning(s, is_column=name in unit.column_methods)
             ):
                 told.add((unit.data, name))
                 yield Note.warning("direction", said, unit.data, name)
