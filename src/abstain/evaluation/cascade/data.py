@@ -180,12 +180,12 @@ def _score_stage(name: str, source: Any, request: StageRequest) -> StageScores:
             )
         confidence, loss = source
     else:
-        confidence, loss = source, None  # type: ignore[assignment]
+        confidence, loss = source, None
     values = checks.confidence(confidence, f"confidence of {name!r}")
     is_probability = bool(values.min() >= 0 and values.max() <= 1)
     score = ConfidenceScore("", values, values if is_probability else None, own=True)
-    losses = None if loss is None else to_numpy(loss, "loss")
-    return StageScores(name, set_scale(score, request.scale), losses)
+    bare_loss: Array | None = None if loss is None else to_numpy(loss, "loss")
+    return StageScores(name, set_scale(score, request.scale), bare_loss)
 
 
 def _sample_ids(predictions: Predictions) -> Array | None:
