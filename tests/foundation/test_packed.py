@@ -285,12 +285,12 @@ def test_compiled_and_numpy_agree_to_the_last_digits(monkeypatch):
 
 def test_without_numba_numpy_does_the_work(monkeypatch):
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    optional_packages._loaded.cache_clear()
+    optional_packages._import_kernels.cache_clear()
     monkeypatch.setattr(optional_packages, "is_installed", lambda _: False)
     try:
         assert packed.kernels() is blockwise
     finally:
-        optional_packages._loaded.cache_clear()
+        optional_packages._import_kernels.cache_clear()
 
 
 def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
@@ -298,12 +298,12 @@ def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
         raise ImportError
 
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    optional_packages._loaded.cache_clear()
+    optional_packages._import_kernels.cache_clear()
     monkeypatch.setattr(optional_packages, "import_module", broken)
     try:
         assert packed.kernels() is blockwise
     finally:
-        optional_packages._loaded.cache_clear()
+        optional_packages._import_kernels.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -339,9 +339,9 @@ def _saved_apart(checks: "RuleChecks", saved: Path | None, to: Out | None) -> li
 
 def _files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
-    from abstain.tables.state_files import text_file
+    from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
     page = threshold_html(checks, source=name, command=command())
     left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
-    return {_RULE: text_file(checks.rule), **left}
+    return {_RULE: json_file(checks.rule), **left}

@@ -11,7 +11,7 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import Scored
-from abstain._foundation.special import curvature_between
+from abstain._foundation.special import hyperbola_curvature_between
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import REQUIRED_ROWS, InfluenceFunction
@@ -83,7 +83,7 @@ def curvature_within_merged_groups(
     if groups.is_merged is not None:
         mask = groups.is_merged & (groups.count > 1)
         end, weight = groups.cumulative_weight[mask], groups.weight[mask]
-        above[mask], moment = curvature_between(end - weight + shift, end + shift)
+        above[mask], moment = hyperbola_curvature_between(end - weight + shift, end + shift)
         within[mask] = moment / weight
     return above, within
 

@@ -21,7 +21,7 @@ from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.gradients import as_scalar, value_with_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import (
-    first_of_series,
+    first_asymptotic,
     harmonic,
     harmonic_between,
     log_factorial,
@@ -305,7 +305,7 @@ def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray])
 def _mean_log_position(groups: TieGroups) -> AnyArray:
     """Return the mean of ln k over the positions k of each group: ln(b!/a!)/m."""
     xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
-    n_small = first_of_series(a)
+    n_small = first_asymptotic(a)
     small = (log_factorial(b[:n_small]) - log_factorial(a[:n_small])) / m[:n_small]
     x, y, width = a[n_small:], b[n_small:], m[n_small:]
     # Stirling's series of both factorials, subtracted term by term: (x + 1/2) ln(y/x) - m has the

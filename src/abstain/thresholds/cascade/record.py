@@ -77,7 +77,7 @@ class Cascade(NotebookDisplay):
         """Validate every field, and the fields against each other."""
         records.check(self, owner="a cascade")
         names = [stage.name for stage in self.stages]
-        records.check_distinct(names, "stages", empty=False)
+        records.check_distinct(names, "stages", allow_empty=False)
         if len(self.answered) != len(names) + 1:
             raise DomainError(
                 f"`answered` of a cascade must have one share for each of the {len(names)} stages "
@@ -155,7 +155,7 @@ class Cascade(NotebookDisplay):
         left = np.arange(n)
         for place, (stage, (given, said)) in enumerate(zip(self.stages, found, strict=False)):
             name = f"confidence of {stage.name!r}"
-            values = checks.vector(given, name, length=n, like=self.names[0])
+            values = checks.vector(given, name, length=n, reference=self.names[0])
             if left.size == 0 or stage.answers == "none":
                 continue
             accepted = accepted_by(stage, checks.confidence(values[left], name), said)

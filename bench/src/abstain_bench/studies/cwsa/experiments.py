@@ -54,7 +54,7 @@ class Conditions:
 # ------------------------------------------------------------------------------ label noise
 def noise_rows(judged: Sequence[Answers], asked: Conditions) -> list[Row]:
     """Replace a share of the labels, of the model that is called calibrated and of data sets."""
-    population, classes = simulate.certain_when_right(), 3
+    population, classes = simulate.confident_when_correct(), 3
     drawn = population.sample(asked.samples, rng=asked.seed)
     model = Answers(CALIBRATED, drawn.confidence, drawn.loss, classes=classes)
     out: list[Row] = []

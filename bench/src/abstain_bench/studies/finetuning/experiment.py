@@ -332,5 +332,5 @@ def _check_trained_modules(objective: Objective, kind: str) -> None:
 
 
 def _check_seeds(seeds: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    check_distinct(seeds, name, empty=empty)
+    check_distinct(seeds, name, allow_empty=empty)
     return tuple(check_value(seeds, list[NonNegativeInt], name))
