@@ -114,7 +114,7 @@ def test_small_and_unseen_groups_are_named_and_counted():
     own = {c.group: c for c in checked.all_checks()}
     assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
     # What is not answered breaks nothing.
-    assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
+    assert own[""].verdict == own["south"].verdict or own[""].excess_verdict == own[""].verdict
     with pytest.raises(MissingInputError, match="these are confidences without labels"):
         check_rule(rule, {"later": np.ones(3)})
     without = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
