@@ -53,7 +53,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain.predictions": (55, 14),
     "abstain.report": (132, 26),
     "abstain.shift": (138, 10),
-    "abstain.simulate": (35, 6),
     "abstain.streaming": (88, 8),
     "abstain.thresholds": (85, 13),
     "abstain.training": (70, 11),

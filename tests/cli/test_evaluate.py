@@ -115,14 +115,14 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
         Image.new("L", (9, 9)).save(seen / name)
     asked = ["evaluate", str(table), *COLUMNS, "--id", "image", "--out", str(to)]
     assert run(asked) == 0
-    assert "samples have no picture" in (to / "report.html").read_text()
+    assert "samples have no image" in (to / "report.html").read_text()
     assert run([*asked, "--pictures", str(seen)]) == 0
     page = (to / "report.html").read_text()
-    assert "samples have no picture" not in page
+    assert "samples have no image" not in page
     monkeypatch.chdir(seen)
     assert run(asked) == 0
-    assert "samples have no picture" not in (to / "report.html").read_text()
-    assert page.count('alt="The picture ') == 48
+    assert "samples have no image" not in (to / "report.html").read_text()
+    assert page.count('alt="Image of sample ') == 48
     assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
     assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2

@@ -150,7 +150,7 @@ def test_the_promise_is_the_same_for_the_same_seed_and_another_for_another():
         ({"large": ([np.nan] * 50, [0] * 50)}, {}, DomainError, "'large'"),
         ({"large": ([0.5] * 50, [2] * 50)}, {}, DomainError, "'large'"),
         ({"person": 1.5}, {}, DomainError, "person_error"),
-        ({}, {"capacity": 0.1, "per_day": 40}, InputError, "`capacity` must be a whole number"),
+        ({}, {"capacity": 0.1, "per_day": 40}, InputError, "`capacity` must be an integer number"),
         ({f"m{i}": ([0.5] * 50, [0] * 50) for i in range(6)}, {}, InputError, "at most 7 stages"),
     ],
 )

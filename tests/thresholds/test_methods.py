@@ -214,7 +214,7 @@ def test_a_method_is_known_everywhere_by_its_entry(half):
     assert check.excess == pytest.approx(0.4)
     page = threshold_html(check_rule(rule, {}))
     assert "Half" in page
-    assert "on the calibration data at most 60 % of the answers are wrong" in page
+    assert "On the calibration data, at most 60% of the answers are wrong" in page
 
 
 def test_a_method_promises_what_its_entry_says(half):

@@ -7,9 +7,9 @@ import numpy as np
 
 from abstain.evaluation.cascade import CascadeChecks
 from abstain.plots.drawable import Titled
+from abstain.plots.formatting import check_result_type
 from abstain.plots.labels import name_marks, room
 from abstain.plots.style import INK, LIGHT, finish, line_style, reference_style
-from abstain.plots.words import returned
 from abstain.thresholds.cascade import PERSON, CascadeFrontier
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -71,7 +71,7 @@ class CascadeDisplay(Titled):
         CascadeDisplay
             Call `plot` to draw it.
         """
-        return cls(returned(checks, CascadeChecks, "checks", "check_cascade"))
+        return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"))
 
     @property
     def title(self) -> str:

@@ -57,7 +57,7 @@ class Conditions:
 # ------------------------------------------------------------------------------ label noise
 def noise_rows(datasets: Sequence[ProbabilisticPredictions], conditions: Conditions) -> list[Row]:
     """Measure the simulated calibrated model and all data sets with replaced labels."""
-    population, n_classes = simulate.certain_when_right(), 3
+    population, n_classes = simulate.confident_when_correct(), 3
     sample = population.sample(conditions.n_samples, rng=conditions.seed)
     model = ProbabilisticPredictions(
         CALIBRATED, sample.confidence, sample.loss, n_classes=n_classes
