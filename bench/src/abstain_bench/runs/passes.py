@@ -9,7 +9,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from abstain.errors import InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.training import Network, Objective
-from abstain.training.heads import Output, wide
+from abstain.training.heads import Output, at_least_float32
 from abstain.typing import AnyArray, Array
 from abstain_bench._torch import accelerators, torch
 from abstain_bench.networks.backbone import Backbone
@@ -157,12 +157,12 @@ def _seed(where: Any, seed: int) -> None:
 
 def _told(objective: Objective, output: Output, *, always: bool) -> dict[str, Array]:
     """Bring what a pass gave to the host; the features of a sampled pass are not kept."""
-    told = {"logits": wide(objective.class_logits(output))}
+    told = {"logits": at_least_float32(objective.class_logits(output))}
     if always:
-        told["features"] = wide(output.features)
+        told["features"] = at_least_float32(output.features)
     # Without a branch of its own, the confidence is a function of the logits.
     if output.confidence is not None or output.abstention is not None:
-        told["confidence"] = wide(objective.confidence(output))
+        told["confidence"] = at_least_float32(objective.confidence(output))
     return {name: tensor.cpu().numpy() for name, tensor in told.items()}
 
 

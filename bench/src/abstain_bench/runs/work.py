@@ -349,7 +349,7 @@ def _staged(first: Job) -> tuple[dict[str, float], int]:
     """Return the shares that the stages of a training are, and the length of all."""
     spec = first.spec
     length, stages = Recipe(**spec["recipe"]).length, spec.get("stages", {})
-    return OBJECTIVES[spec["objective"]].staged(length, stages)
+    return OBJECTIVES[spec["objective"]].shares_of_stages(length, stages)
 
 
 def _plain(tensor: Any) -> Any:
