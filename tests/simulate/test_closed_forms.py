@@ -9,7 +9,7 @@ from scipy.stats import beta, gamma, lognorm, multivariate_normal, norm
 import abstain as ab
 from abstain import simulate
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.simulate.risk_curve import over_coverage, over_line
+from abstain.simulate.risk_curve import integrate_coverage, integrate_line
 
 TIES = ("averaged", "definition", "trapezoid")
 
@@ -71,7 +71,7 @@ def test_probit_scores_are_bivariate_normal(risk, slope):
 def test_logistic_scores_have_the_risk_asked_for():
     for risk, slope in ((0.1, 1.5), (0.5, 3), (0.9, -0.2), (0.001, 20)):
         population = simulate.gaussian_scores(risk, slope=slope, link="logistic")
-        assert population.curve.generalized(np.array(1.0)) == pytest.approx(risk, rel=1e-9)
+        assert population.curve.generalized_risk(np.array(1.0)) == pytest.approx(risk, rel=1e-9)
         a, s = population.intercept, 0.4
         assert population.mean_loss(s) == pytest.approx(1 / (1 + np.exp(slope * s - a)), rel=1e-9)
 
@@ -265,13 +265,15 @@ def test_ranks_by_function():
 # ---------------------------------------------------------------------------------- quadrature
 def test_integrals_with_singular_ends():
     one = np.ones_like
-    assert over_coverage(one, lambda c, left: -np.log(left), 0, 1) == pytest.approx(1, rel=1e-12)
-    root = over_coverage(one, lambda c, left: 1 / np.sqrt(c), 0.0, 0.25)
+    assert integrate_coverage(one, lambda c, left: -np.log(left), 0, 1) == pytest.approx(
+        1, rel=1e-12
+    )
+    root = integrate_coverage(one, lambda c, left: 1 / np.sqrt(c), 0.0, 0.25)
     assert root == pytest.approx(1, rel=1e-8)  # what lies below 4e-18 of the range is not seen
-    assert over_coverage(lambda c: c**2, lambda c, left: left, 0.2, 0.7) == pytest.approx(
+    assert integrate_coverage(lambda c: c**2, lambda c, left: left, 0.2, 0.7) == pytest.approx(
         dblquad(lambda y, x: x**2, 0.2, 0.7, lambda x: x, lambda x: 0.7)[0], rel=1e-12
     )
-    bell = over_line(lambda x: np.exp(-x * x / 2), -12, 12)
+    bell = integrate_line(lambda x: np.exp(-x * x / 2), -12, 12)
     assert bell == pytest.approx(np.sqrt(2 * np.pi), rel=1e-14)
 
 

@@ -12,7 +12,7 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.names import distinct_names, sort_names
 from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
-from abstain.predictions.classes import class_names, encode, names
+from abstain.predictions.classes import check_class_names, encode_classes, validate_names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Normalize = Literal["true", "pred", "all"]
@@ -149,14 +149,16 @@ def selective_confusion_matrix(
     """
     if normalize is not None:
         checks.one_of(normalize, "normalize", _NORMALIZERS)
-    truth = names(labels, "labels")
-    guess = _check_length(names(prediction, "prediction"), truth.size)
+    truth = validate_names(labels, "labels")
+    guess = _check_length(validate_names(prediction, "prediction"), truth.size)
     taken = _accepted_mask(accepted, truth.size)
     w = checks.weight(weight, length=truth.size)
     rows = positive_weight_mask(w)
     if w is not None and rows is not None:
         w, truth, guess, taken = w[rows], truth[rows], guess[rows], taken[rows]
-    known = _observed_classes(truth, guess[taken]) if classes is None else class_names(classes)
+    known = (
+        _observed_classes(truth, guess[taken]) if classes is None else check_class_names(classes)
+    )
     counts = _counts(
         _codes(truth, known, "labels"), _column_of_samples(guess, taken, known), len(known), w
     )
@@ -193,7 +195,7 @@ def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
     if alien:
         known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
         raise DomainError(f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}")
-    return encode(values, classes, name)
+    return encode_classes(values, classes, name)
 
 
 def _column_of_samples(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import harmonic
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, sample_failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
@@ -57,10 +57,10 @@ class BetaScores(Population):
         mean = float(
             np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
         )
-        right = mean * special.betainc(self.b, self.a + self.power, y)
-        return np.asarray(np.maximum(coverage - right, 0.0))
+        success_share = mean * special.betainc(self.b, self.a + self.power, y)
+        return np.asarray(np.maximum(coverage - success_share, 0.0))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
@@ -68,7 +68,7 @@ class BetaScores(Population):
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         confidence = rng.beta(self.a, self.b, n)
-        return Sample(confidence, failures(self._wrong(1.0 - confidence), rng))
+        return Sample(confidence, sample_failures(self._wrong(1.0 - confidence), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if self.b != 1.0 or (low, high) != (0.0, 1.0):
@@ -82,10 +82,10 @@ class BetaScores(Population):
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
     """Invert the distribution function of Beta(a, b)."""
     p = np.maximum(share, _LEAST)
-    found = special.betaincinv(a, b, p)
+    quantile = special.betaincinv(a, b, p)
     # Where the library gives up, next to 0, the first term of the series is exact.
-    first = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
-    return np.asarray(np.where(np.isnan(found), first, found))
+    lower_tail = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
+    return np.asarray(np.where(np.isnan(quantile), lower_tail, quantile))
 
 
 def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Population:

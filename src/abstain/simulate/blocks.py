@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.simulate.by_rank import StepScores
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, sample_failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, FloatArray
 
@@ -40,20 +40,22 @@ class BlockScores(Population):
         order = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
         return order.curve
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         ends = np.stack((self.low, self.high), axis=1).ravel()
         shares = np.stack((self._edges[:0:-1], self._edges[-2::-1]), axis=1).ravel()
         return np.asarray(np.interp(confidence, ends, shares))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        at = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
+        index = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
         width, mass = (self.high - self.low)[::-1], self.mass[::-1]
-        return np.asarray(self.high[::-1][at] - width[at] * (coverage - self._edges[at]) / mass[at])
+        return np.asarray(
+            self.high[::-1][index] - width[index] * (coverage - self._edges[index]) / mass[index]
+        )
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        which = rng.choice(self.mass.size, n, p=self.mass)
-        confidence = self.low[which] + (self.high - self.low)[which] * rng.random(n)
-        return Sample(confidence, failures(self.risks[which], rng))
+        block_index = rng.choice(self.mass.size, n, p=self.mass)
+        confidence = self.low[block_index] + (self.high - self.low)[block_index] * rng.random(n)
+        return Sample(confidence, sample_failures(self.risks[block_index], rng))
 
 
 def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) -> Population:
@@ -91,18 +93,18 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
     >>> round(model.risk, 12), round(model.coverage(0.9), 12), model.mean_loss(0.6)
     (0.05, 0.45, 0.5)
     """
-    return _blocks(low, high, mass, risk)
+    return _make_blocks(low, high, mass, risk)
 
 
-def _blocks(
+def _make_blocks(
     low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray, *, name: str = "block-scores"
 ) -> BlockScores:
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
     ends, shares, risks = (
-        checks.finite(checks.vector(x, part, length=starts.size, reference="low"), part).astype(
+        checks.finite(checks.vector(x, name_, length=starts.size, reference="low"), name_).astype(
             float
         )
-        for x, part in ((high, "high"), (mass, "mass"), (risk, "risk"))
+        for x, name_ in ((high, "high"), (mass, "mass"), (risk, "risk"))
     )
     checks.reject_entries("high", "must lie above `low`", ends, ends <= starts)
     checks.reject_entries("mass", "must be above 0", shares, shares <= 0)
@@ -111,8 +113,8 @@ def _blocks(
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
-    within = np.append(False, starts[1:] < ends[:-1])
-    checks.reject_entries("low", "must not lie within another interval", starts, within)
+    is_inside = np.append(False, starts[1:] < ends[:-1])
+    checks.reject_entries("low", "must not lie within another interval", starts, is_inside)
     return BlockScores(starts, ends, shares[order] / shares.sum(), risks[order], name)
 
 
@@ -152,8 +154,8 @@ def certain_when_right(right: float = 0.9) -> Population:
     share = checks.fraction(right, "right")
     if share in {0.0, 1.0}:
         raise DomainError(f"`right` must lie between 0 and 1, both excluded; got {share!r}")
-    parts = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guessed(), 0.0))
-    return _blocks(*parts, name="cwsa-calibrated")
+    parts = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guess_accuracy(), 0.0))
+    return _make_blocks(*parts, name="cwsa-calibrated")
 
 
 def evenly_sure(
@@ -191,13 +193,15 @@ def evenly_sure(
     >>> round(model.risk, 6), round(simulate.expected_cwsa_plus(model, 0.9), 6)
     (0.666667, 0.166667)
     """
-    guessed = _guessed(checks.positive_int(classes, "classes"))
-    risk = (1 - checks.fraction(right, "right")) * guessed
+    guess_accuracy = _guess_accuracy(checks.positive_int(classes, "classes"))
+    risk = (1 - checks.fraction(right, "right")) * guess_accuracy
     low = checks.fraction(low, "low", high=checks.fraction(high, "high"))
-    return _blocks((low,), (high,), (1.0,), (risk,), name=_kind(right, risk, (low + high) / 2))
+    return _make_blocks(
+        (low,), (high,), (1.0,), (risk,), name=_entry(right, risk, (low + high) / 2)
+    )
 
 
-def _kind(right: float, risk: float, sure: float) -> str:
+def _entry(right: float, risk: float, sure: float) -> str:
     """Tell models that are equally sure of all samples apart, by their honesty."""
     if risk == 0:
         return "cwsa-perfect"
@@ -206,7 +210,7 @@ def _kind(right: float, risk: float, sure: float) -> str:
     return "cwsa-overconfident" if sure > 1 - risk else "cwsa-underconfident"
 
 
-def _guessed(classes: int = _CLASSES) -> float:
+def _guess_accuracy(classes: int = _CLASSES) -> float:
     """Chance that a guess is wrong."""
     return 1.0 - 1.0 / classes
 

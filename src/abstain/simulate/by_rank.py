@@ -13,8 +13,8 @@ from abstain.simulate.population import (
     PopulationEntry,
     Sample,
     UniformScores,
-    failures,
-    inner,
+    check_open_fraction,
+    sample_failures,
 )
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
@@ -26,18 +26,18 @@ _LOOK = np.linspace(0.0, 1.0, 1001)
 class RankScores(UniformScores):
     """Confidence u uniform on [0, 1], wrong with probability `mean_loss_of(u)`."""
 
-    mean_loss_of: Callable[[FloatArray], FloatArray]
+    failure_probability: Callable[[FloatArray], FloatArray]
     breaks: tuple[float, ...]
 
     name = "rank-scores"
 
     def _curve(self) -> RiskCurve:
         coverages = tuple(sorted(1.0 - u for u in self.breaks))
-        return RiskCurve(lambda c: np.asarray(self.mean_loss_of(1.0 - c)), breaks=coverages)
+        return RiskCurve(lambda c: np.asarray(self.failure_probability(1.0 - c)), breaks=coverages)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
-        return Sample(u, failures(np.asarray(self.mean_loss_of(u)), rng))
+        return Sample(u, sample_failures(np.asarray(self.failure_probability(u)), rng))
 
 
 def rank_scores(
@@ -75,39 +75,41 @@ def rank_scores(
     >>> round(population.aurc(), 12), round(population.augrc, 12)
     (0.25, 0.166666666667)
     """
-    given: object = failure_probability
-    if not callable(given):
-        raise InputError(f"`failure_probability` must be a function of ranks; got {given!r}")
-    found = np.asarray(failure_probability(_LOOK))
-    if found.shape != _LOOK.shape:
+    source: object = failure_probability
+    if not callable(source):
+        raise InputError(f"`failure_probability` must be a function of ranks; got {source!r}")
+    values = np.asarray(failure_probability(_LOOK))
+    if values.shape != _LOOK.shape:
         rule = "must return one number for each rank"
-        raise ShapeError(f"`failure_probability` {rule}; got shape {found.shape} for {_LOOK.shape}")
-    checks.unit_interval(checks.finite(found, "failure_probability"), "failure_probability")
-    inside = tuple(checks.fraction(u, "breaks") for u in breaks)
-    return RankScores(failure_probability, inside)
+        raise ShapeError(
+            f"`failure_probability` {rule}; got shape {values.shape} for {_LOOK.shape}"
+        )
+    checks.unit_interval(checks.finite(values, "failure_probability"), "failure_probability")
+    inner_breaks = tuple(checks.fraction(u, "breaks") for u in breaks)
+    return RankScores(failure_probability, inner_breaks)
 
 
 @dataclass(frozen=True, eq=False)
 class StepScores(UniformScores):
     """Confidence u uniform on [0, 1]; failure probability `risks[i]` through coverage i."""
 
-    through: tuple[float, ...]
+    step_ends: tuple[float, ...]
     risks: tuple[float, ...]
     name: str = "step-scores"
 
     def _curve(self) -> RiskCurve:
-        through, risks = np.array(self.through), np.array(self.risks)
-        widths = np.diff(np.append(0.0, through))
-        ends, loss = np.append(0.0, through), np.append(0.0, np.cumsum(widths * risks))
+        step_ends, risks = np.array(self.step_ends), np.array(self.risks)
+        widths = np.diff(np.append(0.0, step_ends))
+        ends, loss = np.append(0.0, step_ends), np.append(0.0, np.cumsum(widths * risks))
 
         def loss_at(coverage: FloatArray) -> FloatArray:
-            return risks[np.minimum(np.searchsorted(through, coverage), risks.size - 1)]
+            return risks[np.minimum(np.searchsorted(step_ends, coverage), risks.size - 1)]
 
-        return RiskCurve(loss_at, lambda c: np.interp(c, ends, loss), breaks=self.through[:-1])
+        return RiskCurve(loss_at, lambda c: np.interp(c, ends, loss), breaks=self.step_ends[:-1])
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
-        return Sample(u, failures(self.curve.margin(1.0 - u), rng))
+        return Sample(u, sample_failures(self.curve.margin_loss(1.0 - u), rng))
 
 
 def random_order(risk: float = 0.1) -> Population:
@@ -229,7 +231,7 @@ def two_sele_counterexample(
     >>> round(population.aurc(), 6), round(population.two_sele, 6)
     (0.165129, 0.095)
     """
-    q = inner(top, "top")
+    q = check_open_fraction(top, "top")
     risks = (checks.fraction(inside, "inside"), checks.fraction(outside, "outside"))
     return StepScores((q, 1.0), risks, "two-sele-counterexample")
 

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain.errors import DomainError, InputError
 from abstain.simulate.blocks import BlockScores
 from abstain.simulate.population import Population
-from abstain.simulate.risk_curve import over_coverage
+from abstain.simulate.risk_curve import integrate_coverage
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -52,7 +52,7 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     >>> round(simulate.expected_cwsa(guesses, 0.9), 6)
     -0.02381
     """
-    return _of_each(population, threshold, plus=False)
+    return _expected_by_threshold(population, threshold, plus=False)
 
 
 def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
@@ -87,37 +87,44 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
     >>> round(simulate.expected_cwsa_plus(simulate.make("cwsa-overconfident"), 0.9), 12)
     0.4
     """
-    return _of_each(population, threshold, plus=True)
+    return _expected_by_threshold(population, threshold, plus=True)
 
 
-def _of_each(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
-    if not (population.probability and population.binary):
+def _expected_by_threshold(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
+    if not (population.probability and population.is_binary):
         raise InputError(
             f"`population` must be of probabilities and failures; {population.name!r} is not"
         )
-    given = np.asarray(threshold, dtype=np.float64)
-    at = checks.finite(checks.vector(given.ravel(), "threshold"), "threshold")
-    if not ((at >= 0) & (at < 1)).all():
-        raise DomainError(f"`threshold` must lie in [0, 1); got {at[(at < 0) | (at >= 1)][0]!r}")
-    found = np.array([_at(population, float(t), plus=plus) for t in at])
-    return float(found[0]) if given.ndim == 0 else found.reshape(given.shape)
+    source = np.asarray(threshold, dtype=np.float64)
+    thresholds = checks.finite(checks.vector(source.ravel(), "threshold"), "threshold")
+    if not ((thresholds >= 0) & (thresholds < 1)).all():
+        raise DomainError(
+            "`threshold` must lie in [0, 1); got "
+            f"{thresholds[(thresholds < 0) | (thresholds >= 1)][0]!r}"
+        )
+    values = np.array([_expected_at(population, float(t), plus=plus) for t in thresholds])
+    return float(values[0]) if source.ndim == 0 else values.reshape(source.shape)
 
 
-def _at(population: Population, threshold: float, *, plus: bool) -> float:
+def _expected_at(population: Population, threshold: float, *, plus: bool) -> float:
     accepted = float(population.coverage(threshold))
     if accepted <= 0:
         return float("nan") if plus else 0.0
     blocks = isinstance(population, BlockScores)
     ramp = _ramp_of_blocks if blocks else _ramp_by_coverage
-    right, wrong = ramp(population, threshold)
-    return right / (accepted * (1 - threshold)) if plus else (right - wrong) / (1 - threshold)
+    success_ramp, failure_ramp = ramp(population, threshold)
+    return (
+        success_ramp / (accepted * (1 - threshold))
+        if plus
+        else (success_ramp - failure_ramp) / (1 - threshold)
+    )
 
 
 def _ramp_of_blocks(blocks: Any, threshold: float) -> tuple[float, float]:
     """E[(g - tau)_+] of what is right, and of what is wrong, in closed form."""
     above = [np.maximum(end - threshold, 0.0) ** 2 for end in (blocks.low, blocks.high)]
-    each = blocks.mass * (above[1] - above[0]) / (2 * (blocks.high - blocks.low))
-    return float(each @ (1 - blocks.risks)), float(each @ blocks.risks)
+    mean_ramp = blocks.mass * (above[1] - above[0]) / (2 * (blocks.high - blocks.low))
+    return float(mean_ramp @ (1 - blocks.risks)), float(mean_ramp @ blocks.risks)
 
 
 def _ramp_by_coverage(population: Any, threshold: float) -> tuple[float, float]:
@@ -128,12 +135,12 @@ def _ramp_by_coverage(population: Any, threshold: float) -> tuple[float, float]:
     def excess(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
         return np.maximum(np.asarray(population.threshold(coverage)) - threshold, 0.0)
 
-    def right_at(coverage: FloatArray) -> FloatArray:
-        return np.asarray(1.0 - curve.margin(coverage))
+    def accuracy_at(coverage: FloatArray) -> FloatArray:
+        return np.asarray(1.0 - curve.margin_loss(coverage))
 
     pieces = list(pairwise(sorted(edge for edge in edges if edge <= end)))
-    right, wrong = (
-        sum(over_coverage(share, excess, low, high) for low, high in pieces)
-        for share in (right_at, curve.margin)
+    success_ramp, failure_ramp = (
+        sum(integrate_coverage(share, excess, low, high) for low, high in pieces)
+        for share in (accuracy_at, curve.margin_loss)
     )
-    return float(right), float(wrong)
+    return float(success_ramp), float(failure_ramp)

@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import MIN_ASYMPTOTIC, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
-from abstain.simulate.risk_curve import RiskCurve, over_line
+from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
 _NOISES = ("gamma", "lognormal")
@@ -33,7 +33,7 @@ class ContinuousLoss(UniformScores):
     variation: float
 
     name = "continuous-loss"
-    binary = False
+    is_binary = False
 
     @property
     def _scale(self) -> float:
@@ -73,20 +73,22 @@ class ContinuousLoss(UniformScores):
         With F the distribution function of the loss and S = 1 - F, a loss l has the rank S(l), so
         that AURC = E[-loss ln F] and AUGRC = E[loss S] are the integrals of S + F ln F and S²/2.
         """
-        far = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
-        wide = (-45.0, float(np.log(far)) + 10.0 * self._sigma + 3.0)
+        upper_limit = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
+        width = (-45.0, float(np.log(upper_limit)) + 10.0 * self._sigma + 3.0)
 
         def aurc(y: FloatArray) -> FloatArray:
-            s = self._exceeds(y)
+            s = self._exceedance(y)
             return np.asarray(np.exp(y) * (s + special.xlog1py(1.0 - s, -s)))
 
         def augrc(y: FloatArray) -> FloatArray:
-            return np.asarray(np.exp(y) * self._exceeds(y) ** 2 / 2)
+            return np.asarray(np.exp(y) * self._exceedance(y) ** 2 / 2)
 
-        return self._scale * over_line(aurc, *wide), self._scale * over_line(augrc, *wide)
+        return self._scale * integrate_line(aurc, *width), self._scale * integrate_line(
+            augrc, *width
+        )
 
     @property
-    def _closed(self) -> bool:
+    def _has_closed_form(self) -> bool:
         """Whether the law of the loss has a closed form here: a moment of 1/noise must exist.
 
         Where it does not, the noise is so wide that an average over a grid is exact.
@@ -95,10 +97,10 @@ class ContinuousLoss(UniformScores):
             return False
         return self.noise == "lognormal" or self._shape * self.power > 1.0
 
-    def _exceeds(self, y: FloatArray) -> FloatArray:
+    def _exceedance(self, y: FloatArray) -> FloatArray:
         """P(loss > scale x exp(y)): the coverage is above (x/noise)^(1/power), x = exp(y)."""
-        if not self._closed:
-            return self._averaged(y)
+        if not self._has_closed_form:
+            return self._average_over_ranks(y)
         a = 1.0 / self.power
         if self.noise == "gamma":
             above = _gamma_tail(self._shape, 0.0, y) - _gamma_tail(self._shape, a, y)
@@ -106,7 +108,7 @@ class ContinuousLoss(UniformScores):
             above = _lognormal_tail(self._sigma, 0.0, y) - _lognormal_tail(self._sigma, a, y)
         return np.asarray(np.clip(above, 0.0, 1.0))
 
-    def _averaged(self, y: FloatArray) -> FloatArray:
+    def _average_over_ranks(self, y: FloatArray) -> FloatArray:
         """Average the law of the noise over all coverages, by the weights of `over_coverage`."""
         share = special.expit(_GRID)
         density = _STEP * share * special.expit(-_GRID)
@@ -130,12 +132,12 @@ def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
 
 def _log_inverse_moment(shape: float, a: float) -> float:
     """Ln E[N^-a] of the same law: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
-    rest = shape - a
-    if rest < MIN_ASYMPTOTIC:
-        return float(a * np.log(shape) + special.gammaln(rest) - special.gammaln(shape))
+    remainder = shape - a
+    if remainder < MIN_ASYMPTOTIC:
+        return float(a * np.log(shape) + special.gammaln(remainder) - special.gammaln(shape))
     # Stirling for both, differenced by hand: the terms themselves are too large.
-    tails = float(stirling_tail(rest)) - float(stirling_tail(shape))
-    return float((rest - 0.5) * np.log1p(-a / shape)) + a + tails
+    tails = float(stirling_tail(remainder)) - float(stirling_tail(shape))
+    return float((remainder - 0.5) * np.log1p(-a / shape)) + a + tails
 
 
 def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:

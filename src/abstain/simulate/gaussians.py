@@ -8,8 +8,14 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
-from abstain.simulate.risk_curve import RiskCurve, over_line
+from abstain.simulate.population import (
+    Population,
+    PopulationEntry,
+    Sample,
+    check_open_fraction,
+    sample_failures,
+)
+from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
 #: Newton steps from the nearer side; each one that leaves the bracket halves it instead.
@@ -26,37 +32,37 @@ class TwoGaussians(Population):
     name = "two-gaussians"
 
     def _curve(self) -> RiskCurve:
-        return RiskCurve(self._loss_at, self._loss_above, breaks=self._turn())
+        return RiskCurve(self._loss_at, self._loss_above, breaks=self._least_reliable_score())
 
-    def _turn(self) -> tuple[float, ...]:
+    def _least_reliable_score(self) -> tuple[float, ...]:
         """Where a score is as likely wrong as right: the steepest place of the mean loss."""
         d = self.separation
         if d == 0:
             return ()
         middle = (float(special.logit(self.rate)) + d * d / 2) / d
-        turn = float(self._beyond(np.array(middle)))
+        turn = float(self._coverage_above(np.array(middle)))
         return (turn,) if 0 < turn < 1 else ()
 
-    def _wrong(self, score: FloatArray) -> FloatArray:
+    def _failure_probability(self, score: FloatArray) -> FloatArray:
         d = self.separation
         return np.asarray(special.expit(special.logit(self.rate) + d * d / 2 - d * score))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(self._confidence_at(coverage))
+        return self._failure_probability(self._confidence_at(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(self.rate * special.ndtr(-self._confidence_at(coverage)))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(mixture(-confidence, self.rate, self.separation))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         # Each half by its own tail, in which the share keeps its digits.
         upper = coverage <= 0.5
-        out = np.empty(np.shape(coverage))
-        out[upper] = -mixture_quantile(coverage[upper], self.rate, self.separation)
-        out[~upper] = mixture_quantile(1.0 - coverage[~upper], self.rate, -self.separation)
-        return out
+        confidence = np.empty(np.shape(coverage))
+        confidence[upper] = -mixture_quantile(coverage[upper], self.rate, self.separation)
+        confidence[~upper] = mixture_quantile(1.0 - coverage[~upper], self.rate, -self.separation)
+        return confidence
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         loss = rng.random(n) < self.rate
@@ -77,8 +83,8 @@ def mixture(x: FloatArray, rate: float, shift: float) -> FloatArray:
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
     """Invert `mixture` for shares up to 1/2: Newton on its logarithm, kept in a bracket."""
-    first = special.ndtri(np.maximum(share, np.finfo(float).tiny))
-    low, high = np.minimum(first, first - shift), np.maximum(first, first - shift)
+    initial = special.ndtri(np.maximum(share, np.finfo(float).tiny))
+    low, high = np.minimum(initial, initial - shift), np.maximum(initial, initial - shift)
     x, target = (low + high) / 2, np.log(np.maximum(share, np.finfo(float).tiny))
     for _ in range(_STEPS):
         value = mixture(x, rate, shift)
@@ -86,11 +92,13 @@ def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray
         low, high = np.where(error < 0, x, low), np.where(error < 0, high, x)
         slope = (rate * _density(x) + (1 - rate) * _density(x + shift)) / value
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = x - error / slope
-        moved = np.where((moved >= low) & (moved <= high), moved, (low + high) / 2)
-        if np.all(np.abs(moved - x) <= 1e-15 * (1 + np.abs(x))):
-            return np.asarray(moved)
-        x = moved
+            next_value = x - error / slope
+        next_value = np.where(
+            (next_value >= low) & (next_value <= high), next_value, (low + high) / 2
+        )
+        if np.all(np.abs(next_value - x) <= 1e-15 * (1 + np.abs(x))):
+            return np.asarray(next_value)
+        x = next_value
     return np.asarray(x)
 
 
@@ -132,7 +140,7 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
     (0.016605, 0.021911)
     >>> confidence, loss = population.sample(1000, rng=0)
     """
-    return TwoGaussians(inner(risk, "risk"), checks.number(separation, "separation"))
+    return TwoGaussians(check_open_fraction(risk, "risk"), checks.number(separation, "separation"))
 
 
 _LINKS = ("probit", "logistic")
@@ -164,8 +172,8 @@ class GaussianScores(Population):
         from scipy.optimize import brentq
 
         # A mean of probabilities lies between those at the ends, beyond which no sample is.
-        far = abs(float(special.logit(self.rate))) + _FAR * abs(self.slope) + 1
-        root: float = brentq(self._excess, -far, far, xtol=1e-14, rtol=1e-14)
+        bracket = abs(float(special.logit(self.rate))) + _FAR * abs(self.slope) + 1
+        root: float = brentq(self._excess, -bracket, bracket, xtol=1e-14, rtol=1e-14)
         return root
 
     def _excess(self, intercept: float) -> float:
@@ -175,7 +183,7 @@ class GaussianScores(Population):
             density = np.exp(-score * score / 2) / np.sqrt(2 * np.pi)
             return np.asarray(special.expit(intercept - self.slope * score) * density)
 
-        return over_line(wrong, -_FAR, _FAR) - self.rate
+        return integrate_line(wrong, -_FAR, _FAR) - self.rate
 
     def _curve(self) -> RiskCurve:
         turn = float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
@@ -183,26 +191,26 @@ class GaussianScores(Population):
         above = self._loss_above if self.link == "probit" else None
         return RiskCurve(self._loss_at, above, breaks=breaks)
 
-    def _wrong(self, score: FloatArray) -> FloatArray:
+    def _failure_probability(self, score: FloatArray) -> FloatArray:
         drop = self.slope * score if self.slope else np.zeros_like(score)
         inside = self.intercept - drop
         return np.asarray(special.ndtr(inside) if self.link == "probit" else special.expit(inside))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(-special.ndtri(coverage))
+        return self._failure_probability(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         """P(wrong, S > s): a bivariate normal probability."""
         correlation = -self.slope / np.sqrt(1 + self.slope**2)
-        found = _both_below(
+        value = _bivariate_normal_cdf(
             float(special.ndtri(self.rate)), special.ndtri(coverage), float(correlation)
         )
-        return np.clip(found, 0.0, np.minimum(coverage, self.rate))
+        return np.clip(value, 0.0, np.minimum(coverage, self.rate))
 
     def _risk(self) -> float:
         return self.rate
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.ndtr(-confidence))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
@@ -210,7 +218,7 @@ class GaussianScores(Population):
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         score = rng.standard_normal(n)
-        return Sample(score, failures(self._wrong(score), rng))
+        return Sample(score, sample_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
@@ -222,7 +230,7 @@ class GaussianScores(Population):
         )
 
 
-def _both_below(h: float, k: FloatArray, correlation: float) -> FloatArray:
+def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatArray:
     """P(X < h, Y < k) of standard normals with that correlation, by Owen's T function."""
     # The formula divides by both; at 1e-300 its limits are reached, at 40 those at infinity.
     h = h if h != 0 else _ALMOST
@@ -275,7 +283,7 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
     0.0
     """
     checks.one_of(link, "link", _LINKS)
-    return GaussianScores(inner(risk, "risk"), checks.number(slope, "slope"), link)
+    return GaussianScores(check_open_fraction(risk, "risk"), checks.number(slope, "slope"), link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +304,8 @@ class TwoClass(Population):
 
         |z| > t is z > t or z < -t: twice a mixture, in equal parts, of two normal tails.
         """
-        found = mixture_quantile(coverage / 2, 0.5, self.separation)
-        return np.maximum(-found, self.separation / 2)
+        distance = mixture_quantile(coverage / 2, 0.5, self.separation)
+        return np.maximum(-distance, self.separation / 2)
 
     def _size(self, coverage: FloatArray) -> FloatArray:
         return self.separation * (self._distance(coverage) - self.separation / 2)
@@ -308,7 +316,7 @@ class TwoClass(Population):
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(special.ndtr(-self._distance(coverage)))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         size = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
         standard = -(size / self.separation + self.separation / 2)
         return 2 * mixture(standard, 0.5, self.separation)

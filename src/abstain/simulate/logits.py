@@ -143,26 +143,26 @@ class LogitPopulation:
         so that the error is a fraction of that of drawn labels.
         """
         checks.one_of(loss, "loss", _LOSSES)
-        size, parts = checks.positive_int(n, "n"), checks.positive_int(blocks, "blocks")
-        if parts < 2 or size < 2 * parts:
+        size, block_areas = checks.positive_int(n, "n"), checks.positive_int(blocks, "blocks")
+        if block_areas < 2 or size < 2 * block_areas:
             raise InputError(
                 f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
             )
         features, _ = self._draw(size, as_generator(rng))
         confidence = np.empty(size)
         mean_loss = np.empty(size)
-        for rows in np.array_split(np.arange(size), parts):
+        for rows in np.array_split(np.arange(size), block_areas):
             z = self._logits(features[rows])
             confidence[rows] = checks.confidence(
                 to_numpy(score(z), "score"), "score", length=rows.size
             )
             mean_loss[rows] = self._mean_loss(features[rows], z, loss)
-        spread = np.array([
+        standard_errors = np.array([
             _areas(confidence[rows], mean_loss[rows])
-            for rows in np.array_split(np.arange(size), parts)
+            for rows in np.array_split(np.arange(size), block_areas)
         ])  # fmt: skip
         risk, aurc, augrc = _areas(confidence, mean_loss)
-        errors = (spread.std(axis=0, ddof=1) / np.sqrt(parts)).tolist()
+        errors = (standard_errors.std(axis=0, ddof=1) / np.sqrt(block_areas)).tolist()
         return Truth(risk, aurc, augrc, errors[0], errors[1], errors[2], size)
 
     @property
@@ -177,8 +177,8 @@ class LogitPopulation:
         return features, labels
 
     def _logits(self, features: FloatArray) -> FloatArray:
-        seen = features + self.mismatch * np.roll(features, 1, axis=1)
-        return seen * (self._scale / self.temperature)
+        observed = features + self.mismatch * np.roll(features, 1, axis=1)
+        return observed * (self._scale / self.temperature)
 
     def _mean_loss(self, features: FloatArray, z: FloatArray, loss: str) -> FloatArray:
         posterior = np.exp(_log_softmax(features * self._scale))
@@ -197,9 +197,9 @@ def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, floa
 
     Equal confidences share their mean loss, which is the mean over the orders of a tie.
     """
-    _, at, count = np.unique(-confidence, return_inverse=True, return_counts=True)
-    shared = np.bincount(at, loss) / count
-    accepted = np.cumsum(np.repeat(shared, count))
+    _, group_ends, count = np.unique(-confidence, return_inverse=True, return_counts=True)
+    tie_sizes = np.bincount(group_ends, loss) / count
+    accepted = np.cumsum(np.repeat(tie_sizes, count))
     n = confidence.size
     selective = accepted / np.arange(1, n + 1)
     risk = float(accepted[-1] / n)

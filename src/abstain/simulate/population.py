@@ -42,7 +42,7 @@ class Population(ABC):
     ----------
     name : str
         The name of the family.
-    binary : bool
+    is_binary : bool
         Whether the loss is 0 or 1, so that a mean loss is a failure probability.
     probability : bool
         Whether the confidence lies in [0, 1] and claims to be the probability of being right.
@@ -74,7 +74,7 @@ class Population(ABC):
         """The name of the family."""
 
     @property
-    def binary(self) -> bool:
+    def is_binary(self) -> bool:
         """Whether the loss is 0 or 1."""
         return True
 
@@ -88,7 +88,7 @@ class Population(ABC):
         """Return the risk at every coverage."""
 
     @abstractmethod
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         """P(g > confidence)."""
 
     @abstractmethod
@@ -99,9 +99,9 @@ class Population(ABC):
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         """Draw n samples."""
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
-        """P(g >= confidence); differs from `_beyond` at a tie."""
-        return self._beyond(confidence)
+    def _coverage_from(self, confidence: FloatArray) -> FloatArray:
+        """P(g >= confidence); differs from `_coverage_above` at a tie."""
+        return self._coverage_above(confidence)
 
     # ------------------------------------------------------------------------------ the numbers
     @property
@@ -173,13 +173,13 @@ class Population(ABC):
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
         """Area under the selective risk between two coverages, not divided by their distance."""
-        low, high = _range(low, high)
+        low, high = _check_range(low, high)
         checks.one_of(ties, "ties", TIES)
-        return self._remembered("aurc", low, high, ties)
+        return self._cached_area("aurc", low, high, ties)
 
     def partial_augrc(self, low: float, high: float) -> float:
         """Area under the generalized risk between two coverages."""
-        return self._remembered("augrc", *_range(low, high))
+        return self._cached_area("augrc", *_check_range(low, high))
 
     def selective_risk(self, coverage: AnyArray) -> Any:
         """Mean loss of the share `coverage` that is trusted most; at 0, its limit.
@@ -187,38 +187,47 @@ class Population(ABC):
         A tie that the coverage cuts is accepted at random in part. A float for a number, an array
         for an array.
         """
-        return _like(coverage, self.curve.selective(_coverage(coverage)))
+        return _as_input_type(coverage, self.curve.selective_risk(_check_coverage(coverage)))
 
     def generalized_risk(self, coverage: AnyArray) -> Any:
         """Coverage x selective risk: for 0/1 loss the chance of being accepted and wrong."""
-        return _like(coverage, self.curve.generalized(_coverage(coverage)))
+        return _as_input_type(coverage, self.curve.generalized_risk(_check_coverage(coverage)))
 
     def rank(self, confidence: AnyArray) -> Any:
         """Return the population rank u = P(g <= confidence); of tied confidences, the highest."""
-        return _like(confidence, 1.0 - self._beyond(_known(confidence, "confidence")))
+        return _as_input_type(
+            confidence, 1.0 - self._coverage_above(_check_confidence(confidence, "confidence"))
+        )
 
     def coverage(self, threshold: AnyArray) -> Any:
         """Share accepted at a threshold: P(g >= threshold)."""
-        return _like(threshold, self._from(_known(threshold, "threshold")))
+        return _as_input_type(
+            threshold, self._coverage_from(_check_confidence(threshold, "threshold"))
+        )
 
     def threshold(self, coverage: AnyArray) -> Any:
         """Highest threshold at which at least that share, above 0, is accepted."""
-        share = np.maximum(_coverage(coverage), np.finfo(float).tiny)
-        return _like(coverage, self._confidence_at(share))
+        share = np.maximum(_check_coverage(coverage), np.finfo(float).tiny)
+        return _as_input_type(coverage, self._confidence_at(share))
 
     def mean_loss(self, confidence: AnyArray) -> Any:
         """Mean loss, for 0/1 loss the failure probability, of samples of that confidence."""
         # The upper end of the coverages that a tie spans belongs to it; the lower one does not.
-        return _like(confidence, self.curve.margin(self._from(_known(confidence, "confidence"))))
+        return _as_input_type(
+            confidence,
+            self.curve.margin_loss(
+                self._coverage_from(_check_confidence(confidence, "confidence"))
+            ),
+        )
 
     def mean_loss_at(self, rank: AnyArray) -> Any:
         """Mean loss at a population rank u in [0, 1]; of tied confidences `rank` is the highest."""
-        u = _fractions(rank, "rank")
+        u = _check_fractions(rank, "rank")
         coverage = 1.0 - u
         if self.curve.ties:
             # The rank of a tie is that of its upper end, which 1 - u may miss by its rounding.
             coverage = np.where(u < 1, np.minimum(coverage + np.finfo(float).eps, 1.0), coverage)
-        return _like(rank, self.curve.margin(coverage))
+        return _as_input_type(rank, self.curve.margin_loss(coverage))
 
     def sample(self, n: int, *, rng: Rng = None) -> Sample:
         """Draw n independent samples.
@@ -239,7 +248,7 @@ class Population(ABC):
 
     # ------------------------------------------------------------------------------- inner works
     def _risk(self) -> float:
-        return float(self.curve.generalized(np.array(1.0)))
+        return float(self.curve.generalized_risk(np.array(1.0)))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         """Compute an area; populations with a closed form give it here for the whole range."""
@@ -247,7 +256,7 @@ class Population(ABC):
             return self.curve.selective_area(low, high, ties)
         return self.curve.generalized_area(low, high)
 
-    def _remembered(self, area: str, low: float, high: float, ties: str = "averaged") -> float:
+    def _cached_area(self, area: str, low: float, high: float, ties: str = "averaged") -> float:
         key = (area, low, high, ties)
         if key not in self._areas:
             self._areas[key] = self._area(*key)
@@ -298,8 +307,8 @@ class PopulationEntry:
     @property
     def options(self) -> dict[str, Any]:
         """The options and their defaults."""
-        found = inspect.signature(self.build).parameters
-        return {name: parameter.default for name, parameter in found.items()}
+        options = inspect.signature(self.build).parameters
+        return {name: parameter.default for name, parameter in options.items()}
 
     def make(self, **options: Any) -> Population:
         """Build the population; `InputError` for an option that it does not have.
@@ -316,10 +325,11 @@ class PopulationEntry:
         """
         for name in options:
             if name not in self.options:
-                known = ", ".join(f"`{option}`" for option in self.options)
-                near = suggest(name, self.options)
+                option_names = ", ".join(f"`{option}`" for option in self.options)
+                suggestion = suggest(name, self.options)
                 raise InputError(
-                    f"the population {self.name!r} has no option `{name}`.{near} It has {known}."
+                    f"the population {self.name!r} has no option `{name}`.{suggestion} It has "
+                    f"{option_names}."
                 )
         return self.build(**options)
 
@@ -327,19 +337,19 @@ class PopulationEntry:
 class UniformScores(Population):
     """A population whose confidence is the population rank itself, uniform on [0, 1]."""
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         return 1.0 - np.clip(confidence, 0.0, 1.0)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return 1.0 - coverage
 
 
-def failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
+def sample_failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw losses of 1 with these probabilities, else 0."""
     return (rng.random(probability.shape) < probability).astype(np.float64)
 
 
-def inner(x: float, name: str) -> float:
+def check_open_fraction(x: float, name: str) -> float:
     """Validate a share that is neither 0 nor 1."""
     value = checks.fraction(x, name)
     if value in {0.0, 1.0}:
@@ -347,34 +357,34 @@ def inner(x: float, name: str) -> float:
     return value
 
 
-def _range(low: float, high: float) -> tuple[float, float]:
+def _check_range(low: float, high: float) -> tuple[float, float]:
     high = checks.fraction(high, "high")
     return checks.fraction(low, "low", high=high), high
 
 
-def _numbers(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
+def _check_numbers(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
     """Return the numbers in one row, as `checks` takes them, and the shape they came in."""
-    out = np.asarray(x)
-    return checks.vector(out.ravel(), name).astype(np.float64), out.shape
+    values = np.asarray(x)
+    return checks.vector(values.ravel(), name).astype(np.float64), values.shape
 
 
-def _known(x: AnyArray, name: str) -> FloatArray:
+def _check_confidence(x: AnyArray, name: str) -> FloatArray:
     """Refuse NaN; a threshold may be infinite, which accepts all or nothing."""
-    values, shape = _numbers(x, name)
+    values, shape = _check_numbers(x, name)
     checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)
 
 
-def _coverage(x: AnyArray) -> FloatArray:
-    return _fractions(x, "coverage", hint="Coverage is a fraction, not percent.")
+def _check_coverage(x: AnyArray) -> FloatArray:
+    return _check_fractions(x, "coverage", hint="Coverage is a fraction, not percent.")
 
 
-def _fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
-    values, shape = _numbers(x, name)
+def _check_fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
+    values, shape = _check_numbers(x, name)
     checks.unit_interval(checks.finite(values, name), name, hint=hint)
     return values.reshape(shape)
 
 
-def _like(given: AnyArray, values: FloatArray) -> Any:
+def _as_input_type(input_value: AnyArray, values: FloatArray) -> Any:
     """Return a float for a number, an array for an array."""
-    return float(values) if np.ndim(given) == 0 else values
+    return float(values) if np.ndim(input_value) == 0 else values

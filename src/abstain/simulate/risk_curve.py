@@ -26,28 +26,28 @@ from abstain.typing import FloatArray
 TOLERANCE = 1e-10
 
 #: Coverages below this are taken for it: a limit is asked for, and 0 has no logarithm.
-SMALLEST = 1e-300
+MIN_COVERAGE = 1e-300
 
 #: Two sums that agree this far, relatively, are the integral: a third would change nothing.
-_SETTLED = 1e-13
+_RELATIVE_TOLERANCE = 1e-13
 
 #: Beyond expit(-40) = 4e-18 of a range there is nothing to add.
-_REACH = 40.0
+_MAX_ABSCISSA = 40.0
 
 #: Steps 1/2, 1/4, ..., 1/1024.
 _HALVINGS = range(1, 11)
 
 
-def over_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
+def integrate_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
     """Integrate a smooth function that vanishes at both ends of the line."""
     total, change = 0.0, np.inf
     for halving in _HALVINGS:
         step = 0.5**halving
-        before, total = total, float(step * f(np.arange(low, high + step / 2, step)).sum())
-        last, change = change, abs(total - before)
+        previous_total, total = total, float(step * f(np.arange(low, high + step / 2, step)).sum())
+        previous_change, change = change, abs(total - previous_total)
         # What a refinement no longer improves is the rounding of the function.
-        noise = halving > 4 and change <= TOLERANCE and change > last / 2
-        if noise or (halving > 2 and change <= _SETTLED * abs(total)):
+        is_rounding_error = halving > 4 and change <= TOLERANCE and change > previous_change / 2
+        if is_rounding_error or (halving > 2 and change <= _RELATIVE_TOLERANCE * abs(total)):
             return total
     if not change <= TOLERANCE:
         raise InputError(
@@ -58,7 +58,7 @@ def over_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) ->
     return total
 
 
-def over_coverage(
+def integrate_coverage(
     loss_at: Callable[[FloatArray], FloatArray],
     weight: Callable[[FloatArray, FloatArray], FloatArray],
     low: float,
@@ -73,14 +73,14 @@ def over_coverage(
 
     def terms(x: FloatArray) -> FloatArray:
         share, rest = special.expit(x), special.expit(-x)
-        c = np.maximum(low + (high - low) * share, SMALLEST)
+        c = np.maximum(low + (high - low) * share, MIN_COVERAGE)
         return np.asarray(loss_at(c) * weight(c, (high - low) * rest) * (high - low) * share * rest)
 
-    return over_line(terms, -_REACH, _REACH)
+    return integrate_line(terms, -_MAX_ABSCISSA, _MAX_ABSCISSA)
 
 
 #: A function of coverages in (0, 1], any shape.
-OfCoverage = Callable[[FloatArray], FloatArray]
+CoverageFunction = Callable[[FloatArray], FloatArray]
 
 #: What an AURC may mean when confidences are tied.
 TIES = ("averaged", "definition", "trapezoid")
@@ -115,32 +115,32 @@ class RiskCurve:
         Coverages just before and just after each group of equal confidence, ascending.
     """
 
-    loss_at: OfCoverage
-    loss_above: OfCoverage | None = None
+    loss_at: CoverageFunction
+    loss_above: CoverageFunction | None = None
     breaks: tuple[float, ...] = ()
     ties: tuple[tuple[float, float], ...] = ()
 
-    def margin(self, coverage: FloatArray) -> FloatArray:
+    def margin_loss(self, coverage: FloatArray) -> FloatArray:
         """Mean loss at the margin of each coverage; at 0, its limit."""
-        return np.asarray(self.loss_at(np.maximum(coverage, SMALLEST)))
+        return np.asarray(self.loss_at(np.maximum(coverage, MIN_COVERAGE)))
 
-    def generalized(self, coverage: FloatArray) -> FloatArray:
+    def generalized_risk(self, coverage: FloatArray) -> FloatArray:
         """Loss accepted at each coverage; a tie that is cut is accepted at random in part."""
         if self.loss_above is not None:
-            return np.asarray(self.loss_above(np.maximum(coverage, SMALLEST)))
-        values = [self._accepted(float(c)) for c in np.ravel(coverage)]
+            return np.asarray(self.loss_above(np.maximum(coverage, MIN_COVERAGE)))
+        values = [self._integrated_loss(float(c)) for c in np.ravel(coverage)]
         return np.reshape(values, np.shape(coverage))
 
-    def selective(self, coverage: FloatArray) -> FloatArray:
+    def selective_risk(self, coverage: FloatArray) -> FloatArray:
         """Mean loss of what is accepted at each coverage; at 0, its limit."""
         flat = np.ravel(coverage).astype(float)
         out = np.empty(flat.size)
         small = flat < _NEAR_ZERO
-        out[~small] = self.generalized(flat[~small]) / flat[~small]
+        out[~small] = self.generalized_risk(flat[~small]) / flat[~small]
         for i in np.flatnonzero(small):
             c = float(flat[i])
-            limit = float(self.margin(np.array(0.0)))
-            out[i] = self._accepted(c) / c if c > SMALLEST else limit
+            limit = float(self.margin_loss(np.array(0.0)))
+            out[i] = self._integrated_loss(c) / c if c > MIN_COVERAGE else limit
         return np.reshape(out, np.shape(coverage))
 
     def generalized_area(self, low: float, high: float) -> float:
@@ -148,12 +148,12 @@ class RiskCurve:
         total = 0.0
         for piece in self._pieces(low, high):
             p, q = piece.low, piece.high
-            start = self._at(p)
+            start = self._generalized_risk_at(p)
             if piece.tie is not None:
-                total += (q - p) * (start + self._at(q)) / 2
+                total += (q - p) * (start + self._generalized_risk_at(q)) / 2
             else:
-                rest = over_coverage(self.loss_at, _to_the_end, p, q)
-                total += (q - p) * start + rest
+                gained_area = integrate_coverage(self.loss_at, _remaining_coverage, p, q)
+                total += (q - p) * start + gained_area
         return total
 
     def selective_area(self, low: float, high: float, ties: str) -> float:
@@ -161,67 +161,69 @@ class RiskCurve:
         total = 0.0
         for piece in self._pieces(low, high):
             if piece.tie is None:
-                total += self._untied(piece.low, piece.high)
+                total += self._area_without_ties(piece.low, piece.high)
             elif ties == "averaged":
-                total += self._mixed(piece)
+                total += self._area_of_averaged_tie(piece)
             else:
-                total += self._straight(piece, flat=ties == "definition")
+                total += self._area_of_whole_tie(piece, flat=ties == "definition")
         return total
 
-    def _untied(self, low: float, high: float) -> float:
-        before = self._at(low) * np.log(high / low) if low > 0 else 0.0
-        return float(before) + over_coverage(self.loss_at, _in_logs, low, high)
+    def _area_without_ties(self, low: float, high: float) -> float:
+        before = self._generalized_risk_at(low) * np.log(high / low) if low > 0 else 0.0
+        return float(before) + integrate_coverage(self.loss_at, _log_ratio_to_end, low, high)
 
-    def _mixed(self, piece: _Piece) -> float:
+    def _area_of_averaged_tie(self, piece: _Piece) -> float:
         """Accept the tie at random in part: the generalized risk is a line through it."""
         p, q = piece.low, piece.high
-        start, end = self._at(p), self._at(q)
+        start, end = self._generalized_risk_at(p), self._generalized_risk_at(q)
         if p == 0.0:
             return end
         slope = (end - start) / (q - p)
         return float(slope * (q - p) + (start - slope * p) * np.log(q / p))
 
-    def _straight(self, piece: _Piece, *, flat: bool) -> float:
+    def _area_of_whole_tie(self, piece: _Piece, *, flat: bool) -> float:
         """Accept the tie as a whole: a line between its risks, or the one after it."""
         before, after = piece.tie or (piece.low, piece.high)
-        end = self._at(after) / after
-        start = end if flat or before == 0.0 else self._at(before) / before
+        end = self._generalized_risk_at(after) / after
+        start = end if flat or before == 0.0 else self._generalized_risk_at(before) / before
         middle = ((piece.low + piece.high) / 2 - before) / (after - before)
         return (piece.high - piece.low) * (start + (end - start) * middle)
 
-    def _at(self, coverage: float) -> float:
-        return float(self.generalized(np.array(coverage))) if coverage > 0 else 0.0
+    def _generalized_risk_at(self, coverage: float) -> float:
+        return float(self.generalized_risk(np.array(coverage))) if coverage > 0 else 0.0
 
-    def _accepted(self, coverage: float) -> float:
+    def _integrated_loss(self, coverage: float) -> float:
         """Integrate the mean loss from 0 to one coverage."""
         return sum(
-            over_coverage(self.loss_at, evenly, piece.low, piece.high)
+            integrate_coverage(self.loss_at, uniform_weight, piece.low, piece.high)
             for piece in self._pieces(0.0, coverage)
         )
 
     def _pieces(self, low: float, high: float) -> Iterator[_Piece]:
         """Cut the coverages from low to high at the breaks and around the ties."""
         edges = {low, high, *self.breaks, *(edge for tie in self.ties for edge in tie)}
-        inside = sorted(edge for edge in edges if low <= edge <= high)
+        inner_edges = sorted(edge for edge in edges if low <= edge <= high)
         starts = [tie[0] for tie in self.ties]
-        for p, q in pairwise(inside):
-            at = bisect_left(starts, q) - 1
-            within = at >= 0 and q <= self.ties[at][1]
-            yield _Piece(p, q, self.ties[at] if within else None)
+        for p, q in pairwise(inner_edges):
+            tie_index = bisect_left(starts, q) - 1
+            is_in_tie = tie_index >= 0 and q <= self.ties[tie_index][1]
+            yield _Piece(p, q, self.ties[tie_index] if is_in_tie else None)
 
 
-def evenly(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+def uniform_weight(coverage: FloatArray, remaining: FloatArray) -> FloatArray:  # noqa: ARG001
     """Weigh all coverages alike."""
     return np.ones_like(coverage)
 
 
-def _to_the_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+def _remaining_coverage(coverage: FloatArray, remaining: FloatArray) -> FloatArray:  # noqa: ARG001
     """Distance from a coverage to the end of the range: over that much a loss stays accepted."""
-    return left
+    return remaining
 
 
-def _in_logs(coverage: FloatArray, left: FloatArray) -> FloatArray:
+def _log_ratio_to_end(coverage: FloatArray, remaining: FloatArray) -> FloatArray:
     """Ln(end/coverage), without cancellation at either end."""
-    end = coverage + left
-    near = left < coverage
-    return np.where(near, -np.log1p(-np.where(near, left / end, 0.0)), np.log(end / coverage))
+    end = coverage + remaining
+    is_near_end = remaining < coverage
+    return np.where(
+        is_near_end, -np.log1p(-np.where(is_near_end, remaining / end, 0.0)), np.log(end / coverage)
+    )

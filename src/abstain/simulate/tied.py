@@ -11,26 +11,32 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError, InputError
 from abstain.simulate.gaussians import two_gaussians
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
+from abstain.simulate.population import (
+    Population,
+    PopulationEntry,
+    Sample,
+    check_open_fraction,
+    sample_failures,
+)
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class _Tied(Population):
+class _TiedPopulation(Population):
     """A population some of whose confidences are made equal."""
 
     base: Population
 
     @property
-    def binary(self) -> bool:
-        return self.base.binary
+    def is_binary(self) -> bool:
+        return self.base.is_binary
 
     def _curve(self) -> RiskCurve:
         base, ties = self.base.curve, self._ties
         lows = np.array([low for low, _ in ties])
         highs = np.array([high for _, high in ties])
-        edges = base.generalized(np.stack((lows, highs)))
+        edges = base.generalized_risk(np.stack((lows, highs)))
         edges[0, lows == 0] = 0.0
         means = (edges[1] - edges[0]) / (highs - lows)
 
@@ -41,12 +47,12 @@ class _Tied(Population):
 
         def loss_at(coverage: FloatArray) -> FloatArray:
             at, inside = place(coverage)
-            return np.where(inside, means[at], base.margin(coverage))
+            return np.where(inside, means[at], base.margin_loss(coverage))
 
         def loss_above(coverage: FloatArray) -> FloatArray:
             at, inside = place(coverage)
             line = edges[0, at] + means[at] * (coverage - lows[at])
-            return np.where(inside, line, base.generalized(coverage))
+            return np.where(inside, line, base.generalized_risk(coverage))
 
         return RiskCurve(loss_at, loss_above, breaks=base.breaks, ties=ties)
 
@@ -62,7 +68,7 @@ class _Tied(Population):
 
 
 @dataclass(frozen=True, eq=False)
-class Cut(_Tied):
+class CutPopulation(_TiedPopulation):
     """A population whose confidence is the number of thresholds it reaches."""
 
     thresholds: FloatArray
@@ -83,11 +89,11 @@ class Cut(_Tied):
         c = self._edges[::-1].tolist()
         return tuple((p, q) for p, q in pairwise(c) if q > p)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         at = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
         return np.asarray(self._edges[at.astype(int)])
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_from(self, confidence: FloatArray) -> FloatArray:
         at = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
         return np.asarray(self._edges[at.astype(int)])
 
@@ -103,7 +109,7 @@ class Cut(_Tied):
 
 
 @dataclass(frozen=True, eq=False)
-class Saturated(_Tied):
+class SaturatedPopulation(_TiedPopulation):
     """A population whose most confident share has one confidence."""
 
     share: float
@@ -127,10 +133,10 @@ class Saturated(_Tied):
     def _ties(self) -> tuple[tuple[float, float], ...]:
         return ((0.0, self.share),)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         return np.where(confidence >= self.top, 0.0, np.asarray(self.base.coverage(confidence)))
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_from(self, confidence: FloatArray) -> FloatArray:
         below = np.asarray(self.base.coverage(confidence))
         return np.where(
             confidence > self.top, 0.0, np.where(confidence == self.top, self.share, below)
@@ -175,10 +181,10 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     >>> coarse.augrc
     0.1875
     """
-    _without_ties(population)
+    _check_without_ties(population)
     values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds").astype(float)
     checks.reject_entries("thresholds", "must ascend", values[1:], np.diff(values) <= 0)
-    return Cut(population, values)
+    return CutPopulation(population, values)
 
 
 def saturate(population: Population, share: float = 0.45) -> Population:
@@ -214,11 +220,11 @@ def saturate(population: Population, share: float = 0.45) -> Population:
     >>> round(tied.aurc(), 6), round(tied.aurc(ties="definition"), 6)
     (0.3125, 0.3125)
     """
-    _without_ties(population)
-    return Saturated(population, inner(share, "share"))
+    _check_without_ties(population)
+    return SaturatedPopulation(population, check_open_fraction(share, "share"))
 
 
-def _without_ties(population: Population) -> None:
+def _check_without_ties(population: Population) -> None:
     given: object = population
     if not isinstance(given, Population):
         raise InputError(f"`population` must be a population of `abstain.simulate`; got {given!r}")
@@ -265,10 +271,10 @@ class DiscreteScores(Population):
         ties = tuple(zip(c[:-1].tolist(), c[1:].tolist(), strict=True))
         return RiskCurve(loss_at, lambda x: np.interp(x, c, loss), ties=ties)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence, side="right")]
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_from(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence)]
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
@@ -276,8 +282,8 @@ class DiscreteScores(Population):
         return self.confidence[::-1][np.clip(at, 0, self.mass.size - 1)]
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        which = rng.choice(self.mass.size, n, p=self.mass)
-        return Sample(self.confidence[which], failures(self.risks[which], rng))
+        level_index = rng.choice(self.mass.size, n, p=self.mass)
+        return Sample(self.confidence[level_index], sample_failures(self.risks[level_index], rng))
 
 
 def discrete_scores(
@@ -329,8 +335,8 @@ def discrete_scores(
     if abs(shares.sum() - 1) > 1e-9:
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(levels)
-    again = np.append(np.diff(levels[order]) == 0, False)
-    checks.reject_entries("confidence", "must hold each level once", levels[order], again)
+    has_duplicates = np.append(np.diff(levels[order]) == 0, False)
+    checks.reject_entries("confidence", "must hold each level once", levels[order], has_duplicates)
     ascending = levels[order].astype(np.float64)
     return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order].astype(np.float64))
 

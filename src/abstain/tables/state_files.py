@@ -43,7 +43,7 @@ _VERSION = 1
 #: The entry of an archive that holds what is no array, as JSON.
 _PLAIN = "plain.json"
 READERS.update(dict.fromkeys((KIND, KIND_OF_PARTS), DecisionRule.from_json))
-READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
+READERS.update(dict.fromkeys(Calibration.classes_by_kind, calibration_from_json))
 
 
 def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:

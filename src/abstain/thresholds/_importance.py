@@ -13,7 +13,7 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
-from abstain.shift.ratios import ratios_of
+from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds._choice import Aim
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
@@ -27,7 +27,7 @@ def drawn(
     """Return a sample of the law where the rule is used; the data themselves without ratios."""
     if ratio is None:
         return s, aim
-    ratios = ratios_of(ratio, s.confidence.size)
+    ratios = as_density_ratios(ratio, s.confidence.size)
     kept = ratios.draw(rng)
     target = f"{ratios.target} ({int(kept.sum())} of {ratios.n} samples drawn)"
     return Scored(s.confidence[kept], s.loss[kept]), aim._replace(promised_for=target)
@@ -37,7 +37,7 @@ def weighted(s: Scored, aim: Aim, ratio: "AnyArray | DensityRatios | None") -> t
     """Return all samples with their ratios as weights; the data themselves without ratios."""
     if ratio is None:
         return s, aim
-    ratios = ratios_of(ratio, s.confidence.size)
+    ratios = as_density_ratios(ratio, s.confidence.size)
     kept = ratios.values > 0
     target = f"{ratios.target} ({ratios.n} samples worth {ratios.effective_size:.0f})"
     one = Scored(s.confidence[kept], s.loss[kept], ratios.values[kept])

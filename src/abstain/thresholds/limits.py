@@ -13,7 +13,7 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import tie_group_index
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.shift import DensityRatios
-from abstain.shift.ratios import ratios_of
+from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
 from abstain.thresholds._importance import refuted, weighted
@@ -310,7 +310,7 @@ def _elsewhere(
     aim = Aim(METHOD, 0.0)
     if ratio is None:
         return s, masks, aim
-    ratios = ratios_of(ratio, s.n_rows)
+    ratios = as_density_ratios(ratio, s.n_rows)
     one, aim = weighted(s, aim, ratios)
     kept = {name: inside[ratios.values > 0] for name, inside in masks.items()}
     for name, inside in kept.items():

@@ -55,7 +55,7 @@ def on_scale(found: ConfidenceScore, own: str, scale: str | None) -> tuple[AnyAr
     `scale` is what was said of the values: of a column of the caller's nothing else is known.
     """
     refuse_said(found, scale)
-    if found.own:
+    if found.is_user_column:
         return found.values, scale
     if found.scale == own:
         return found.values, "score"
@@ -94,7 +94,7 @@ def refuse_other(wanted: str, name: str) -> None:
 
 def refuse_said(found: ConfidenceScore, scale: str | None) -> None:
     """Refuse that a computed score is measured in something else than it is."""
-    if scale is not None and not found.own and scale != found.scale:
+    if scale is not None and not found.is_user_column and scale != found.scale:
         msg = (
             f"the score {found.name!r} is computed, and its scale is {found.scale!r}; got {scale!r}"
         )

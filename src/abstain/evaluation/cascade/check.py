@@ -201,7 +201,9 @@ def _direction(name: str, part: AlignedStages) -> Iterator[Note]:
     for stage in part.stages:
         if stage.loss is None:
             continue
-        said = direction_warning(Scored(stage.score.values, stage.loss), is_column=stage.score.own)
+        said = direction_warning(
+            Scored(stage.score.values, stage.loss), is_column=stage.score.is_user_column
+        )
         if said:
             yield Note.warning("direction", f"{name}, {stage.name}: {said}")
 

@@ -156,7 +156,7 @@ def _scores(name: str, given: Any, wanted: StageRequest) -> StageScores:
                     f"predictions must have no `{field}`; drop it"
                 )
         own = compute_confidence(given, wanted.score(name), where=name)
-        own = set_scale(own, wanted.scale) if own.own else own
+        own = set_scale(own, wanted.scale) if own.is_user_column else own
         labels = None if given.labels is None else to_numpy(given.labels, "labels")
         return StageScores(name, own, per_sample_loss(given, wanted.loss), _ids(given), labels)
     if isinstance(given, tuple):
@@ -169,7 +169,9 @@ def _scores(name: str, given: Any, wanted: StageRequest) -> StageScores:
         confidence, wrong = given, None
     values = checks.confidence(confidence, f"confidence of {name!r}")
     unit = bool(values.min() >= 0 and values.max() <= 1)
-    own = set_scale(ConfidenceScore("", values, values if unit else None, own=True), wanted.scale)
+    own = set_scale(
+        ConfidenceScore("", values, values if unit else None, is_user_column=True), wanted.scale
+    )
     return StageScores(name, own, None if wrong is None else to_numpy(wrong, "loss"))
 
 

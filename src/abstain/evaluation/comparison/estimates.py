@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from abstain._foundation.measurement import MetricValue
-from abstain.curves.bands import band_of
+from abstain.curves.bands import compute_band
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.runs import ScoredRun
 from abstain.evaluation.comparison.tables import MEAN, Estimate, MethodBand, NonInferiorityRow
@@ -176,7 +176,9 @@ def _resampled_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
 # ------------------------------------------------------------------------------------ the rest
 def method_bands(unit: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
     """Return the risk-coverage curves of the methods of one run, with their bands."""
-    band = partial(band_of, kind="selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
+    band = partial(
+        compute_band, kind="selective", level=plan.level, cluster=unit.cluster, rng=plan.seed
+    )
     for method, s in unit.scored.items():
         # A copy keeps the samples alone: what was made of them for other numbers is let go.
         yield MethodBand(unit.data, method, partial(band, replace(s)))

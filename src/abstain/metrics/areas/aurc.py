@@ -10,7 +10,7 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
-from abstain.curves.risk_coverage import hull_vertices, take
+from abstain.curves.risk_coverage import hull_vertices, merge_groups
 from abstain.errors import InputError
 from abstain.inference.influence import (
     Gradient,
@@ -487,7 +487,7 @@ def achievable_aurc(
 
 def compute_achievable_aurc(s: Scored) -> MetricValue:
     """Area under the hull with hyperbolic segments, for the catalogue."""
-    hull = take(s.merged_groups, hull_vertices(s.merged_groups))
+    hull = merge_groups(s.merged_groups, hull_vertices(s.merged_groups))
     return MetricValue(
         rank_weighted_risk(hull, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)))
     )
@@ -517,8 +517,8 @@ def _achievable_influence(s: Scored) -> FloatArray:
     """
     vertices = hull_vertices(s.groups)
     segment = np.append(np.searchsorted(vertices, np.arange(s.groups.loss.size)), -1)
-    gradient = _achievable_gradient(take(s.groups, vertices))
-    return gradient.influence(take(s.groups, vertices), segment[s.group_index], s.loss)
+    gradient = _achievable_gradient(merge_groups(s.groups, vertices))
+    return gradient.influence(merge_groups(s.groups, vertices), segment[s.group_index], s.loss)
 
 
 ACHIEVABLE = Metric(

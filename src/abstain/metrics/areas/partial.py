@@ -124,7 +124,7 @@ def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
     groups = split_merged_groups(groups, np.unique(around))
     accepted, through, above = groups.cumulative_loss, groups.cumulative_weight, groups.weight_above
-    right, left = linear_segments(through / groups.total_weight, low, high, flat=True)
+    right, left = linear_segments(through / groups.total_weight, low, high, is_flat_at_start=True)
     risk = accepted / through
     area = right * risk + left * np.append(risk[:1], risk[:-1])
     # The two segments in which the interval ends are straight lines; between them all is whole.
@@ -200,7 +200,7 @@ def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) ->
     coverage = groups.cumulative_weight / groups.total_weight
     divisor = groups.cumulative_weight if selective else groups.total_weight
     value = groups.cumulative_loss / divisor
-    right, left = linear_segments(coverage, *coverages, flat=selective)
+    right, left = linear_segments(coverage, *coverages, is_flat_at_start=selective)
     # From the origin, or flat from the first vertex on, whose place then does not matter.
     before = np.concatenate((value[:1] if selective else [0.0], value[:-1]))
     slope = (value - before) / np.diff(coverage, prepend=0.0)

@@ -21,7 +21,7 @@ from abstain._foundation.gradients import (
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import n_accepted_groups
-from abstain.curves.bin_sums import BLOCK, Cells
+from abstain.curves.bin_sums import BLOCK, BinCells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins
 from abstain.metrics.entry import (
@@ -289,7 +289,7 @@ def accepted_sums_at_thresholds(
 
 def _moments_above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
     """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
-    cells = Cells(ends, "right", s.loss.dtype.kind == "b")
+    cells = BinCells(ends, "right", s.loss.dtype.kind == "b")
     parts = [
         _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
         for start in range(0, s.n_rows, BLOCK)
@@ -306,22 +306,22 @@ def _moments_above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatA
 
 
 def _moments_in_cells(
-    s: Scored, rows: slice, cells: Cells, power: int
+    s: Scored, rows: slice, cells: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
     """Return the same of what is at each end or above it, but below the next; first below all."""
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    place, index = cells.places(p, loss)
-    lower = np.append(0.0, cells.inner.astype(np.float64))
+    place, index = cells.bin_and_cell_index(p, loss)
+    lower = np.append(0.0, cells.edges.astype(np.float64))
     distance = p - lower.take(place) if power else p
-    kinds = [weight] if cells.parted else _success_and_failure_weights(loss, weight)
-    sums = np.empty((2, power + 1, cells.bins))
+    kinds = [weight] if cells.has_boolean_loss else _success_and_failure_weights(loss, weight)
+    sums = np.empty((2, power + 1, cells.n_bins))
     for m in range(power + 1):
-        sums[:, m] = np.concatenate([cells.sums(index, kind) for kind in kinds])
+        sums[:, m] = np.concatenate([cells.sum_by_cell(index, kind) for kind in kinds])
         if m < power:
             kinds = [distance if kind is None else kind * distance for kind in kinds]
     there = None if weight is None else weight > 0
-    return cells.sums(index, there).sum(axis=0).astype(np.int64), sums
+    return cells.sum_by_cell(index, there).sum(axis=0).astype(np.int64), sums
 
 
 def _success_and_failure_weights(loss: Array, weight: FloatArray | None) -> list[Any]:

@@ -123,4 +123,4 @@ def confidence_on(
         return given, scale
     scales.refuse_other(stage.score, given.name)
     # What is computed says itself what it is measured in.
-    return scales.on_scale(given, stage.scale, scale if given.own else None)
+    return scales.on_scale(given, stage.scale, scale if given.is_user_column else None)
