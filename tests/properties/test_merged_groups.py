@@ -256,7 +256,7 @@ def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.Mo
     rng = np.random.default_rng(3)
     s = validate_samples(rng.random(20_000).astype(np.float32).round(2), rng.random(20_000) < 0.05)
     calls = []
-    real = module.trapezoids
+    real = module.trapezoid_areas
     monkeypatch.setattr(module, "trapezoid_areas", lambda *given: calls.append(0) or real(*given))
     for metric in RANKED:
         if not metric.reason_not_applicable(s):

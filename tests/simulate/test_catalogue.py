@@ -153,7 +153,7 @@ def test_the_curves(population):
     assert generalized[0] == pytest.approx(0, abs=1e-100)
     assert selective[-1] == pytest.approx(population.risk, rel=1e-12)
     assert (selective >= 0).all()
-    if population.is_binary:
+    if population.binary:
         assert (selective <= 1).all()
 
 
@@ -232,7 +232,7 @@ def test_samples_are_reproducible_and_well_formed(population):
     assert one.confidence.dtype == one.loss.dtype == np.float64
     c, x = sample(population)
     assert np.isfinite(c).all()
-    if population.is_binary:
+    if population.binary:
         assert set(np.unique(x)) <= {0.0, 1.0}
     if population.probability:
         assert c.min() >= 0

@@ -71,7 +71,7 @@ def test_probit_scores_are_bivariate_normal(risk, slope):
 def test_logistic_scores_have_the_risk_asked_for():
     for risk, slope in ((0.1, 1.5), (0.5, 3), (0.9, -0.2), (0.001, 20)):
         population = simulate.gaussian_scores(risk, slope=slope, link="logistic")
-        assert population.curve.generalized_risk(np.array(1.0)) == pytest.approx(risk, rel=1e-9)
+        assert population.curve.generalized(np.array(1.0)) == pytest.approx(risk, rel=1e-9)
         a, s = population.intercept, 0.4
         assert population.mean_loss(s) == pytest.approx(1 / (1 + np.exp(slope * s - a)), rel=1e-9)
 
@@ -279,7 +279,7 @@ def test_integrals_with_singular_ends():
 
 def test_a_jump_that_was_not_named_is_told():
     jumps = simulate.rank_scores(lambda u: np.where(u < 0.3, 0.5, 0.0))
-    with pytest.raises(InputError, match=r"could not be integrated to 1e-10: .* name the ranks"):
+    with pytest.raises(InputError, match=r"could not be integrated to 1e-10: .* pass the ranks"):
         jumps.aurc()
 
 

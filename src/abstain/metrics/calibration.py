@@ -60,8 +60,8 @@ def _gaps_of_nonempty_bins(
     weight: FloatArray, difference: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return gap and weight of the bins that hold a sample: an empty one has no accuracy."""
-    held = weight > 0
-    return namespace(weight).abs(difference[held]), weight[held]
+    is_nonempty = weight > 0
+    return namespace(weight).abs(difference[is_nonempty]), weight[is_nonempty]
 
 
 def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
@@ -92,8 +92,10 @@ def compute_classwise_ece(
     p = value_with_gradient(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     if is_numpy(p) and binning == "equal_width":
         return MetricValue(_classwise_ece_equal_width(p, view.labels, s.weight, bins))
-    each = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
-    return MetricValue(sum(compute_ece(one, bins, binning).value for one in each) / p.shape[1])
+    one_vs_rest = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
+    return MetricValue(
+        sum(compute_ece(s_of_class, bins, binning).value for s_of_class in one_vs_rest) / p.shape[1]
+    )
 
 
 def _classwise_ece_equal_width(
@@ -106,18 +108,18 @@ def _classwise_ece_equal_width(
     n, classes = p.shape
     w = np.ones(n) if weight is None else weight
     # As in `equal_width_bins`: in the precision of the probabilities.
-    inner = (np.arange(1, bins) / bins).astype(p.dtype)
+    edges = (np.arange(1, bins) / bins).astype(p.dtype)
     gaps, step = 0.0, max(_BLOCK // n, 1)
     for start in range(0, classes, step):
-        part = p[:, start : start + step]
-        width = part.shape[1]
-        cell = np.searchsorted(inner, part, side="left") + bins * np.arange(width)
-        promised = np.bincount(cell.ravel(), (w[:, None] * part).ravel(), bins * width)
+        chunk = p[:, start : start + step]
+        width = chunk.shape[1]
+        cell = np.searchsorted(edges, chunk, side="left") + bins * np.arange(width)
+        expected_weight = np.bincount(cell.ravel(), (w[:, None] * chunk).ravel(), bins * width)
         rows = np.flatnonzero((labels >= start) & (labels < start + width))
-        held = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
-        gaps += float(np.abs(held - promised).sum())
-    out: float = gaps / (w.sum() * classes)
-    return out
+        class_weight = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
+        gaps += float(np.abs(class_weight - expected_weight).sum())
+    error: float = gaps / (w.sum() * classes)
+    return error
 
 
 #: As many as the ECE of the catalogue has.
@@ -135,20 +137,22 @@ def ece_replicates(
     NaN where nothing that was drawn has a weight.
     """
     # A row of each cluster stands for all: they are drawn whole.
-    first = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
+    cluster_rows = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
     tables = [_bin_gaps_by_cluster(s, draws.cluster) for s in scored_sets]
-    if first is not None and first.size <= _MAX_DENSE_CLUSTERS:
+    if cluster_rows is not None and cluster_rows.size <= _MAX_DENSE_CLUSTERS:
         tables = [np.vstack([table.toarray() for table in tables])]
-    out = np.empty((len(scored_sets), draws.resamples))
+    replicates = np.empty((len(scored_sets), draws.resamples))
 
     def work(block: int) -> None:
         counts = draws.counts(block)
-        counts = (counts if first is None else counts[first]).astype(np.float64)
+        counts = (counts if cluster_rows is None else counts[cluster_rows]).astype(np.float64)
         sums = np.vstack([table @ counts for table in tables])
-        out[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _ece_from_sums(sums)
+        replicates[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _ece_from_sums(
+            sums
+        )
 
     map_in_threads(work, range(draws.n_blocks), threads)
-    return out
+    return replicates
 
 
 def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
@@ -158,22 +162,24 @@ def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
     rows = np.arange(s.n_rows) if s.weight is None else np.flatnonzero(s.weight > 0)
     weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
     p = s.probability_or_confidence[rows]
-    inner = (np.arange(1, _DEFAULT_BINS) / _DEFAULT_BINS).astype(p.dtype)
+    edges = (np.arange(1, _DEFAULT_BINS) / _DEFAULT_BINS).astype(p.dtype)
     gap = weight * (1.0 - s.loss[rows].astype(np.float64) - p.astype(np.float64))
-    unit = rows if cluster is None else cluster[rows]
-    units = s.n_rows if cluster is None else int(cluster.max()) + 1
-    place: Array = np.concatenate((np.searchsorted(inner, p), np.full(rows.size, _DEFAULT_BINS)))
-    entries = (np.concatenate((gap, weight)), (place, np.concatenate((unit, unit))))
-    return csr_matrix(entries, shape=(_DEFAULT_BINS + 1, units))
+    column = rows if cluster is None else cluster[rows]
+    n_columns = s.n_rows if cluster is None else int(cluster.max()) + 1
+    bin_index: Array = np.concatenate(
+        (np.searchsorted(edges, p), np.full(rows.size, _DEFAULT_BINS))
+    )
+    entries = (np.concatenate((gap, weight)), (bin_index, np.concatenate((column, column))))
+    return csr_matrix(entries, shape=(_DEFAULT_BINS + 1, n_columns))
 
 
 def _ece_from_sums(sums: FloatArray) -> FloatArray:
     """Turn the sums, (sets times bins and weight, b), into one ECE a set and resample."""
     sums = sums.reshape(-1, _DEFAULT_BINS + 1, sums.shape[1])
     gaps, weight = np.abs(sums[:, :_DEFAULT_BINS]).sum(axis=1), sums[:, _DEFAULT_BINS]
-    out: FloatArray = np.full(weight.shape, np.nan)
-    np.divide(gaps, weight, out=out, where=weight > 0)
-    return out
+    error: FloatArray = np.full(weight.shape, np.nan)
+    np.divide(gaps, weight, out=error, where=weight > 0)
+    return error
 
 
 Convention = Literal["right_closed", "right_open"]
@@ -376,8 +382,8 @@ def classwise_ece(
     checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
     view = class_view_from_probabilities(probabilities, labels)
-    wrong = view.prediction != view.labels
-    s = Scored(wrong, wrong, validate_weight_like(weight, view.labels), class_view=view)
+    is_error = view.prediction != view.labels
+    s = Scored(is_error, is_error, validate_weight_like(weight, view.labels), class_view=view)
     return value_with_warning(compute_classwise_ece(s, bins, binning), "classwise_ece")
 
 

@@ -83,19 +83,21 @@ def select_rows(view: ClassView, mask: BoolArray) -> ClassView:
     )
 
 
-def class_codes(x: AnyArray, name: str, *, length: int | None = None, classes: int = 0) -> AnyArray:
+def class_codes(
+    codes: AnyArray, name: str, *, length: int | None = None, classes: int = 0
+) -> AnyArray:
     """Validate class codes: integers from -1 (no known class), below `classes` if given."""
-    if is_on_device(x) and _are_class_codes(x, length, classes):
-        xp = namespace(x)
-        return x if xp.isdtype(x.dtype, "integral") else xp.astype(x, xp.int64)
-    out = checks.finite(checks.vector(x, name, length=length, reference="prediction"), name)
+    if is_on_device(codes) and _are_class_codes(codes, length, classes):
+        xp = namespace(codes)
+        return codes if xp.isdtype(codes.dtype, "integral") else xp.astype(codes, xp.int64)
+    values = checks.finite(checks.vector(codes, name, length=length, reference="prediction"), name)
     rule = "must be a class code, an integer from -1 (no known class) up"
-    checks.reject_entries(name, rule, out, (out != np.floor(out)) | (out < -1))
+    checks.reject_entries(name, rule, values, (values != np.floor(values)) | (values < -1))
     if classes:
         checks.reject_entries(
-            name, f"must be below {classes}, the number of classes", out, out >= classes
+            name, f"must be below {classes}, the number of classes", values, values >= classes
         )
-    return out.astype(np.int64)
+    return values.astype(np.int64)
 
 
 def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
@@ -111,12 +113,12 @@ def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
 
 def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> ClassView:
     """Validate predicted and true class codes (n,) at the public edge."""
-    guess = class_codes(prediction, "prediction")
-    truth = class_codes(labels, "labels", length=int(guess.shape[0]))
-    truth = move_codes(truth, guess)
-    xp = namespace(guess)
-    known = int(max(xp.max(truth), xp.max(guess))) + 1
-    return ClassView(truth, guess, tuple(range(known)))
+    predicted = class_codes(prediction, "prediction")
+    true_codes = class_codes(labels, "labels", length=int(predicted.shape[0]))
+    true_codes = move_codes(true_codes, predicted)
+    xp = namespace(predicted)
+    n_classes = int(max(xp.max(true_codes), xp.max(predicted))) + 1
+    return ClassView(true_codes, predicted, tuple(range(n_classes)))
 
 
 def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
@@ -128,17 +130,19 @@ def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
 
 def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
     """Validate probabilities (n, K) and class codes (n,) at the public edge."""
-    stays = is_computed_by_own_library(probabilities)
-    given = validate_class_scores(None, probabilities, keep_library=stays)
-    n, classes = given.values.shape
-    truth = class_codes(labels, "labels", length=n, classes=classes)
-    if not stays:
-        log_p = given.log_probabilities()
-        return ClassView(truth, log_p.argmax(axis=1), tuple(range(classes)), np.exp(log_p), log_p)
-    xp, p = namespace(given.values), as_double(given.values)
+    keep_library = is_computed_by_own_library(probabilities)
+    scores = validate_class_scores(None, probabilities, keep_library=keep_library)
+    n, classes = scores.values.shape
+    true_codes = class_codes(labels, "labels", length=n, classes=classes)
+    if not keep_library:
+        log_p = scores.log_probabilities()
+        return ClassView(
+            true_codes, log_p.argmax(axis=1), tuple(range(classes)), np.exp(log_p), log_p
+        )
+    xp, p = namespace(scores.values), as_double(scores.values)
     p = p / xp.sum(p, axis=1, keepdims=True)
-    guess = xp.argmax(without_gradient(p), axis=1)
-    return ClassView(move_codes(truth, guess), guess, tuple(range(classes)), p)
+    predicted = xp.argmax(without_gradient(p), axis=1)
+    return ClassView(move_codes(true_codes, predicted), predicted, tuple(range(classes)), p)
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
@@ -149,29 +153,29 @@ def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray 
     c = without_gradient(confidence)
     away = is_on_device(c)
 
-    def own(x: AnyArray, name: str) -> AnyArray:
+    def move(x: AnyArray, name: str) -> AnyArray:
         fixed = without_gradient(x)
         return move_to_library_of(fixed, name, c) if away else to_numpy(fixed, name)
 
-    labels, prediction = own(view.labels, "labels"), own(view.prediction, "prediction")
+    labels, prediction = move(view.labels, "labels"), move(view.prediction, "prediction")
     p, log_p = view.probabilities, view.log_probabilities
     s = validate_samples(c, prediction != labels, weight)
-    held = ClassView(
+    view_of_samples = ClassView(
         select_samples(s, labels),
         select_samples(s, prediction),
         view.classes,
-        None if p is None else select_samples(s, own(p, "probabilities")),
-        None if log_p is None else select_samples(s, own(log_p, "probabilities")),
+        None if p is None else select_samples(s, move(p, "probabilities")),
+        None if log_p is None else select_samples(s, move(log_p, "probabilities")),
     )
-    return replace(s, class_view=held)
+    return replace(s, class_view=view_of_samples)
 
 
-def weighted_mean(x: FloatArray, weight: FloatArray | None) -> Scalar:
+def weighted_mean(values: FloatArray, weight: FloatArray | None) -> Scalar:
     """Return the mean of x, shape (n,), under frequency weights."""
-    xp = namespace(x)
+    xp = namespace(values)
     if weight is None:
-        return as_scalar(xp.mean(x))
-    return as_scalar(xp.sum(x * weight) / xp.sum(weight))
+        return as_scalar(xp.mean(values))
+    return as_scalar(xp.sum(values * weight) / xp.sum(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +286,9 @@ def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | 
     if 0 <= codes.min() + 1 <= codes.max() < _MAX_COUNTING_SORT:
         # Small integers are sorted by counting them.
         codes = codes.astype(np.int16)
-    by = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable")
     group = np.repeat(np.arange(runs.group_ends.size, dtype=np.int32), runs.group_sizes)
-    return runs.order[by].astype(np.int32), group[by]
+    return runs.order[order].astype(np.int32), group[order]
 
 
 #: Codes of classes below this are sorted by counting.
@@ -297,12 +301,12 @@ def _n_effective_by_class(weight: FloatArray, starts: IntArray, *, counted: bool
     return total if counted else total**2 / np.add.reduceat(weight * weight, starts)
 
 
-def _segment_cumsum(x: FloatArray, starts: IntArray) -> FloatArray:
+def _segment_cumsum(values: FloatArray, starts: IntArray) -> FloatArray:
     """Return running sums that begin anew at each of the starts."""
-    out: FloatArray = np.cumsum(x)
-    offset = out[starts] - x[starts]
-    out -= np.repeat(offset, np.diff(starts, append=x.size))
-    return out
+    sums: FloatArray = np.cumsum(values)
+    offset = sums[starts] - values[starts]
+    sums -= np.repeat(offset, np.diff(starts, append=values.size))
+    return sums
 
 
 #: The variance must rest on so many failures, each class counted with one failure more than seen.
@@ -352,12 +356,12 @@ def reason_few_of_either_kind(s: Scored) -> str:
     of its class.
     """
     view, weight = get_class_view(s), sample_weights(s)
-    known = (view.labels >= 0) & (weight > 0)
-    labels, weight = view.labels[known], weight[known]
-    wrong = np.asarray(view.prediction[known] != labels, np.float64)
+    has_class = (view.labels >= 0) & (weight > 0)
+    labels, weight = view.labels[has_class], weight[has_class]
+    is_error = np.asarray(view.prediction[has_class] != labels, np.float64)
     # A row of a stream stands for as many samples as it weighs.
     squared = weight if s.has_unit_weights else weight**2
-    total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * wrong, squared))
+    total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * is_error, squared))
     present = total > 0
     share = failed[present] / total[present]
     size = total[present] ** 2 / squares[present]

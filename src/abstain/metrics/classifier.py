@@ -219,22 +219,22 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
 def compute_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Share of right predictions."""
-    right = (view.prediction == view.labels) & (view.labels >= 0)
-    return MetricValue(weighted_mean(as_double(right), weight))
+    is_correct = (view.prediction == view.labels) & (view.labels >= 0)
+    return MetricValue(weighted_mean(as_double(is_correct), weight))
 
 
 def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean over the classes that occur of the share of each that is right."""
-    known = view.labels >= 0
-    truth = view.labels[known]
-    right = as_double(view.prediction[known] == truth)
-    w = namespace(right).ones_like(right) if weight is None else weight[known]
+    has_class = view.labels >= 0
+    truth = view.labels[has_class]
+    is_correct = as_double(view.prediction[has_class] == truth)
+    w = namespace(is_correct).ones_like(is_correct) if weight is None else weight[has_class]
     if not float(namespace(w).sum(w)) > 0:
         return undefined("no sample has a known class")
     classes = int(namespace(truth).max(truth)) + 1
     total = sum_by_index(truth, w, classes)
-    there = total > 0
-    recall = sum_by_index(truth, w * right, classes)[there] / total[there]
+    is_present = total > 0
+    recall = sum_by_index(truth, w * is_correct, classes)[is_present] / total[is_present]
     return MetricValue(float(namespace(recall).mean(recall)))
 
 
@@ -287,26 +287,30 @@ def _accuracy_influence(s: Scored) -> FloatArray:
 
 
 def _correctness(view: ClassView) -> FloatArray:
-    right = (view.prediction == view.labels) & (view.labels >= 0)
-    return np.asarray(right, dtype=np.float64)
+    is_correct = (view.prediction == view.labels) & (view.labels >= 0)
+    return np.asarray(is_correct, dtype=np.float64)
 
 
 def _balanced_influence(s: Scored) -> FloatArray:
     view, w = get_class_view(s), sample_weights(s)
-    known = (view.labels >= 0) & (w > 0)
-    truth, right, w = view.labels[known], _correctness(view)[known], w[known]
+    has_class = (view.labels >= 0) & (w > 0)
+    truth, is_correct, w = view.labels[has_class], _correctness(view)[has_class], w[has_class]
     total = np.bincount(truth, weights=w)
-    recall = np.bincount(truth, weights=w * right) / np.where(total > 0, total, 1.0)
-    out = np.zeros(s.n_rows)
-    out[known] = (right - recall[truth]) * (s.total_weight / np.count_nonzero(total)) / total[truth]
-    return out
+    recall = np.bincount(truth, weights=w * is_correct) / np.where(total > 0, total, 1.0)
+    influence = np.zeros(s.n_rows)
+    influence[has_class] = (
+        (is_correct - recall[truth]) * (s.total_weight / np.count_nonzero(total)) / total[truth]
+    )
+    return influence
 
 
 def _nll_influence(s: Scored) -> FloatArray:
-    view, kept = get_class_view(s), sample_weights(s) > 0
-    each = np.zeros(s.n_rows)
-    each[kept] = -log_probability_of_true_class(select_rows(view, kept))
-    return mean_influence(s, each)
+    view, has_weight = get_class_view(s), sample_weights(s) > 0
+    negative_log_likelihood = np.zeros(s.n_rows)
+    negative_log_likelihood[has_weight] = -log_probability_of_true_class(
+        select_rows(view, has_weight)
+    )
+    return mean_influence(s, negative_log_likelihood)
 
 
 def _brier_influence(s: Scored) -> FloatArray:

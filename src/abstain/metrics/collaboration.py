@@ -94,11 +94,11 @@ def oc_accuracy(
 
 def _compute_oc_accuracy(s: Scored, *, review: float) -> MetricValue:
     groups = s.merged_groups
-    at = prepend_zero(groups.cumulative_weight)[:1] + (1.0 - review) * groups.total_weight
-    lost = interpolate(
-        at, prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
+    position = prepend_zero(groups.cumulative_weight)[:1] + (1.0 - review) * groups.total_weight
+    accepted_loss = interpolate(
+        position, prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
     )
-    return MetricValue(1.0 - as_scalar(lost[0]) / groups.total_weight)
+    return MetricValue(1.0 - as_scalar(accepted_loss[0]) / groups.total_weight)
 
 
 def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
@@ -227,13 +227,15 @@ def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue
         )
     log_p = view.log_probabilities
     scores = without_gradient(get_probabilities(view) if log_p is None else log_p)
-    each = [
+    values_by_class = [
         kernel(BinaryTask(s, as_double(view.labels == k), scores[:, k]), review)
         for k in range(len(view.classes))
     ]
-    known = [measured.value for measured in each if not measured.reason]
+    defined_values = [measured.value for measured in values_by_class if not measured.reason]
     return (
-        MetricValue(sum(known) / len(known)) if known else undefined("all samples are of one class")
+        MetricValue(sum(defined_values) / len(defined_values))
+        if defined_values
+        else undefined("all samples are of one class")
     )
 
 

@@ -109,15 +109,15 @@ def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     if s.xp is not np:
         return _rank_weighted_in_any_library(s, phi)
     # Only failures contribute, and they are few: each has its group among those that hold some.
-    wrong = np.flatnonzero(s.loss)
+    failures = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
-    wrong = wrong[descending_order(s.confidence[wrong])] if wrong.size else wrong
+    failures = failures[descending_order(s.confidence[failures])] if failures.size else failures
     groups = s.merged_groups
-    place = find_group_index(groups, s.confidence[wrong])
-    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total_weight
-    out = np.zeros(s.n_rows)
-    out[wrong] = share if s.weight is None else share * s.weight[wrong]
-    return out
+    group = find_group_index(groups, s.confidence[failures])
+    share = np.where(group < 0, 0.0, phi(groups)[group]) * s.loss[failures] / groups.total_weight
+    contributions = np.zeros(s.n_rows)
+    contributions[failures] = share if s.weight is None else share * s.weight[failures]
+    return contributions
 
 
 def contribution_of_failures(
@@ -128,8 +128,8 @@ def contribution_of_failures(
     if phi is None or not confidence.size:
         return 0.0
     groups = s.merged_groups
-    place = find_group_index(groups, confidence.astype(groups.confidence.dtype))
-    return float(phi(groups)[place] @ count) / groups.total_weight
+    group = find_group_index(groups, confidence.astype(groups.confidence.dtype))
+    return float(phi(groups)[group] @ count) / groups.total_weight
 
 
 def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
@@ -233,12 +233,16 @@ def group_contributions(
 
 def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:
     """Sum the contributions over the samples of each name."""
-    kinds, codes = encode_names(group, "group")
-    counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
-    parts = np.bincount(codes, compute_contributions(s, metric), len(kinds)).astype(np.float64)
-    total = float(parts.sum())
-    part = parts / total if total != 0 else np.full(len(kinds), np.nan)
-    shown = np.empty(len(kinds), group.dtype)
-    shown[:] = kinds
-    mass = np.bincount(codes, s.weight, len(kinds)).astype(np.float64)
-    return GroupContributions(shown, parts, part, counts, mass / s.total_weight)
+    group_names, codes = encode_names(group, "group")
+    counts = np.bincount(codes, minlength=len(group_names)).astype(np.int64)
+    contributions = np.bincount(codes, compute_contributions(s, metric), len(group_names)).astype(
+        np.float64
+    )
+    total = float(contributions.sum())
+    shares = contributions / total if total != 0 else np.full(len(group_names), np.nan)
+    group_array = np.empty(len(group_names), group.dtype)
+    group_array[:] = group_names
+    group_weight = np.bincount(codes, s.weight, len(group_names)).astype(np.float64)
+    return GroupContributions(
+        group_array, contributions, shares, counts, group_weight / s.total_weight
+    )

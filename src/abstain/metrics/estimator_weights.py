@@ -155,10 +155,10 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     xp = namespace(u)
     if bool(xp.any(u == 1)):
         raise DomainError("`rank` must be below 1, where the weight has no limit; got 1")
-    found = u if area == "augrc" else -xp.log1p(-u)
+    weights = u if area == "augrc" else -xp.log1p(-u)
     if is_computed_by_own_library(rank):
-        return found
-    return float(found) if found.ndim == 0 else as_array_like(found, rank)
+        return weights
+    return float(weights) if weights.ndim == 0 else as_array_like(weights, rank)
 
 
 def population_aurc(
@@ -224,10 +224,10 @@ def population_aurc(
 
 
 def _rank_on_host(rank: AnyArray) -> FloatArray:
-    found = to_numpy(rank, "rank")
-    if found.dtype.kind not in "iuf":
-        raise DomainError(f"`rank` must hold numbers; got {found.dtype}")
-    return found.astype(np.float64)
+    values = to_numpy(rank, "rank")
+    if values.dtype.kind not in "iuf":
+        raise DomainError(f"`rank` must hold numbers; got {values.dtype}")
+    return values.astype(np.float64)
 
 
 def monte_carlo_aurc(
@@ -317,5 +317,5 @@ def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> Any
             "fraction. Use aurc(..., estimator='plugin'), which takes any weight"
         )
     sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
-    at = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
-    return as_double_like(np.diff(at), groups.weight) / groups.weight
+    sums_at_groups = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
+    return as_double_like(np.diff(sums_at_groups), groups.weight) / groups.weight

@@ -1,4 +1,4 @@
-"""The F1-retention curve in one number."""
+"""The area under the F1-retention curve."""
 
 from dataclasses import replace
 
@@ -32,8 +32,8 @@ def f1_auc(
 ) -> float:
     """Compute the area under the F1-retention curve (F1-AUC).
 
-    Answers: averaged over how many samples are retained, how well does retaining the confident
-    ones pick out the acceptable predictions, neither missing them nor keeping others?
+    Answers: averaged over the share of retained samples, how well do the retained samples match
+    the acceptable predictions, in terms of precision and recall?
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def f1_auc(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     acceptable_loss : float, default=0.0
-        A prediction is acceptable when its loss is at most this.
+        The largest loss of an acceptable prediction.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when no prediction
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if no prediction
         is acceptable.
 
     Raises
@@ -61,13 +61,14 @@ def f1_auc(
 
     Notes
     -----
-    At each distinct confidence: precision = acceptable retained / retained, recall = acceptable
-    retained / all acceptable, F1 their harmonic mean, 0 at retention 0; the trapezoid rule over
-    retention. Samples of equal confidence share a vertex. The Shifts code sets its vertices
-    k/(n + 1) apart and breaks ties by row order: without ties it prints n/(n + 1) times this
-    value. Recall rises slowly when all predictions are acceptable, so a perfect model has only
-    2 - 2 ln 2 = 0.614, less than one with 55 % acceptable in the best order (0.715): compare
-    scores of one model with it, not models. Cost: one sort.
+    At each distinct confidence, precision is the share of acceptable predictions among the retained
+    samples, and recall is the share of acceptable predictions that is retained. F1 is their
+    harmonic mean, 0 at retention 0. The area over retention is computed by the trapezoid rule;
+    samples with equal confidence share a vertex. The Shifts code places vertices at k/(n + 1) and
+    breaks ties by row order: without ties it prints n/(n + 1) times this value. Do not compare
+    models with this metric, only scores of one model: if all predictions are acceptable, the value
+    is 2 - 2 ln 2 = 0.614, but with 55% acceptable predictions in the best order it is 0.715. Cost:
+    one sort.
 
     References
     ----------
@@ -86,71 +87,86 @@ def f1_auc(
 
 
 def _compute_f1_auc(s: Scored, acceptable_loss: float = 0.0) -> MetricValue:
-    # 2 PR/(P + R) is 2 acceptable retained / (retained + all acceptable).
-    plain = s.xp is np and s.is_binary and acceptable_loss < 1
-    if not plain and s.xp is np and s.weight is None:
-        s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
-    if plain:
+    if s.xp is np and s.is_binary and acceptable_loss < 1:
         groups = s.merged_groups
-        right = groups.cumulative_weight - groups.cumulative_loss
+        acceptable = groups.cumulative_weight - groups.cumulative_loss
+    elif s.xp is np and s.weight is None:
+        groups = Scored(s.confidence, s.loss > acceptable_loss).merged_groups
+        acceptable = groups.cumulative_weight - groups.cumulative_loss
     else:
         groups = s.group_with_loss(s.loss <= acceptable_loss)
-        right = groups.cumulative_loss
-    everything = float(right[-1])
-    if not everything > 0:
+        acceptable = groups.cumulative_loss
+    n_acceptable = float(acceptable[-1])
+    if not n_acceptable > 0:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
-    f1 = prepend_zero(2 * right / (groups.cumulative_weight + everything))
+    # F1 = 2 PR/(P + R) = 2 (acceptable retained)/(retained + all acceptable).
+    f1 = prepend_zero(2 * acceptable / (groups.cumulative_weight + n_acceptable))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
     if groups.is_merged_without_unknown_ties is not None:
-        here = np.flatnonzero(groups.is_merged_without_unknown_ties)
-        area[here] = _areas_of_merged_groups(groups, here, everything, f1)
+        merged = np.flatnonzero(groups.is_merged_without_unknown_ties)
+        area[merged] = _areas_of_merged_groups(groups, merged, n_acceptable, f1)
     return MetricValue(float(groups.xp.sum(area)) / groups.total_weight)
 
 
 def _areas_of_merged_groups(
-    groups: TieGroups, here: IntArray, everything: float, f1: FloatArray
+    groups: TieGroups, merged: IntArray, n_acceptable: float, f1: FloatArray
 ) -> FloatArray:
-    """Add up the trapezoids within each merged group, k = a + 1 to b.
+    """Return the sum of the trapezoids in each merged group, with vertices k = a + 1, ..., b.
 
-    A share c of them is acceptable, all or none, so F1 is 2 c + 2 (P - c (a + A)) / (k + A), where
-    P of all A acceptable ones are retained before it.
+    All samples of the group are acceptable (c = 1) or none (c = 0). If P of all A acceptable
+    samples are retained before the group, F1 is 2 c + 2 (P - c (a + A))/(k + A).
     """
-    b, m, loss = (x.take(here) for x in (groups.cumulative_weight, groups.weight, groups.loss))
-    a, share = b - m, 1.0 - loss / m
-    before = a - (groups.cumulative_loss.take(here) - loss)
-    falling = 2.0 * (before - share * (a + everything))
-    each = 2.0 * share * m + falling * harmonic_between(a + everything, b + everything)
-    return np.asarray(each + (f1.take(here) - f1.take(here + 1)) / 2)
+    b, m = groups.cumulative_weight.take(merged), groups.weight.take(merged)
+    loss, cumulative_loss = groups.loss.take(merged), groups.cumulative_loss.take(merged)
+    a, acceptable_share = b - m, 1.0 - loss / m
+    acceptable_before = a - (cumulative_loss - loss)
+    numerator = 2.0 * (acceptable_before - acceptable_share * (a + n_acceptable))
+    harmonic_sum = harmonic_between(a + n_acceptable, b + n_acceptable)
+    vertex_sum = 2.0 * acceptable_share * m + numerator * harmonic_sum
+    return np.asarray(vertex_sum + (f1.take(merged) - f1.take(merged + 1)) / 2)
 
 
 def _influence(s: Scored) -> FloatArray:
-    """F1-AUC: what each sample does to it by its place and, if acceptable, by being so."""
-    fine = s.loss <= 0.0
-    loss = s.groups.weight - s.groups.loss if s.is_binary else s.group_with_loss(fine).loss
-    right = replace(s.groups, loss=loss)
-    return _gradient(right).influence(right, s.group_index, fine)
+    """Return the influence of each sample on the F1-AUC, with acceptable_loss = 0."""
+    is_acceptable = s.loss <= 0.0
+    if s.is_binary:
+        acceptable = s.groups.weight - s.groups.loss
+    else:
+        acceptable = s.group_with_loss(is_acceptable).loss
+    # Groups whose `loss` is the weight of the acceptable samples.
+    groups = replace(s.groups, loss=acceptable)
+    return _gradient(groups).influence(groups, s.group_index, is_acceptable)
 
 
-def _gradient(right: TieGroups) -> Gradient:
-    """F1 = 2 P/K at each vertex, K = x + all that is acceptable, of which P is retained."""
-    everything, n = right.cumulative_loss[-1], right.total_weight
-    divisor = right.cumulative_weight + everything
-    area = vertex_area_weights_from_origin(right)
-    shrink = area * (2 * right.cumulative_loss / divisor) / divisor
-    steps = trapezoid_derivatives_of_groups(
-        right, lambda x, fine: 2 * fine / (x + everything), is_flat_before_first=False
+def _gradient(groups: TieGroups) -> Gradient:
+    """Return the gradient of the F1-AUC with respect to weight and acceptable weight of each group.
+
+    F1 = 2 P/K at each vertex, where K = x + A, x is the retained weight, A the weight of all
+    acceptable samples and P the weight of the retained acceptable samples.
+    """
+    n_acceptable, total = groups.cumulative_loss[-1], groups.total_weight
+    divisor = groups.cumulative_weight + n_acceptable
+    area_weights = vertex_area_weights_from_origin(groups)
+    on_divisor = area_weights * (2 * groups.cumulative_loss / divisor) / divisor
+    on_position = trapezoid_derivatives_of_groups(
+        groups,
+        lambda x, acceptable: 2 * acceptable / (x + n_acceptable),
+        is_flat_before_first=False,
     )
-    # Within a merged group P is K - c, and all sums are those of powers of 1/K.
-    beyond = divisor - right.cumulative_loss
-    counted = sums_within_merged_groups(right, harmonic_between, everything)
-    squares = sums_within_merged_groups(right, inverse_squares_between, everything)
-    bend, mean = (2 * beyond * x / n for x in curvature_within_merged_groups(right, everything))
-    # One more acceptable sample makes them more everywhere, also where it is rejected.
-    shrunk = float(shrink.sum() + (2 * counted - 2 * beyond * squares).sum() / n)
-    inner = -2 * counted / n - bend
-    place = tail_sums(steps / n - shrink + inner) - inner - mean
-    counts = tail_sums((area / divisor + counted / n) * 2) - 2 * counted / n
-    return Gradient(place, counts - shrunk)
+    # Within a merged group, P = K - constant, so all sums are sums of powers of 1/K.
+    constant = divisor - groups.cumulative_loss
+    inverse = sums_within_merged_groups(groups, harmonic_between, n_acceptable)
+    inverse_squares = sums_within_merged_groups(groups, inverse_squares_between, n_acceptable)
+    above, within = curvature_within_merged_groups(groups, n_acceptable)
+    above, within = 2 * constant * above / total, 2 * constant * within / total
+    # One more acceptable sample increases A at every vertex, even if the sample is rejected.
+    on_n_acceptable = float(
+        on_divisor.sum() + (2 * inverse - 2 * constant * inverse_squares).sum() / total
+    )
+    inner = -2 * inverse / total - above
+    on_weight = tail_sums(on_position / total - on_divisor + inner) - inner - within
+    on_acceptable = tail_sums((area_weights / divisor + inverse / total) * 2) - 2 * inverse / total
+    return Gradient(on_weight, on_acceptable - on_n_acceptable)
 
 
 ENTRIES = (
@@ -160,7 +176,7 @@ ENTRIES = (
             title="F1-AUC",
             family="area",
             lower_is_better=False,
-            meaning="Averaged over the share retained, retaining the confident finds the right "
+            meaning="Averaged over the retained share, the confidence selects the correct "
             "predictions with an F1 score of {value}.",
             source=_SOURCE,
             function="f1_auc(confidence, loss)",
@@ -168,7 +184,7 @@ ENTRIES = (
         ),
         Measurement(
             compute=_compute_f1_auc,
-            # Without ties no order beats the oracle; a straight line across a large tie group can.
+            # With a large tie group, the value can exceed that of the best order without ties.
             monotone=False,
             gradients=frozenset(),
             influence=accepts_split_rows(_influence),

@@ -1,4 +1,4 @@
-"""How well the confidence ranks successes above failures: AUROC, average precision, FPR at TPR."""
+"""Metrics of failure detection: AUROC, average precision and FPR at a TPR."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ from abstain.typing import AnyArray, FloatArray
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 _HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
 
-# Rates of weights that are not integers may miss the rate that was asked for by their rounding.
+#: Tolerance for rates from weights that are not integers, which have rounding errors.
 _RATE_TOLERANCE = 1e-12
 
 
@@ -54,7 +54,7 @@ def _scored_with_binary_loss(
 def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the area under the ROC curve of failure detection.
 
-    Answers: how likely is a random success to be more confident than a random failure?
+    Answers: what is the probability that a random success is more confident than a random failure?
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     -------
     float
         In [0, 1]; **higher is better**; 0.5 for a random order. NaN, with an
-        `UndefinedMetricWarning`, when there are no failures or no successes.
+        `UndefinedMetricWarning`, if there are no failures or no successes.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
     Notes
     -----
-    Ties count half. Says nothing of how many failures there are: a worse classifier may have
-    the better value. Cost: one sort.
+    Ties count half. The value does not depend on the number of failures, so a worse classifier may
+    have a better value. Cost: one sort.
 
     References
     ----------
@@ -109,9 +109,10 @@ def compute_failure_auroc(s: Scored) -> MetricValue:
 def failure_ap_success(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the average precision of the confidence at finding the successes.
+    """Compute the average precision of the confidence for detecting successes.
 
-    Answers: as I accept down to each success in turn, how accurate are the accepted on average?
+    Answers: averaged over the confidences of the successes as thresholds, how accurate are the
+    accepted samples?
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def failure_ap_success(
     -------
     float
         In [0, 1]; **higher is better**; about the accuracy for a random order. NaN, with an
-        `UndefinedMetricWarning`, when there are no successes.
+        `UndefinedMetricWarning`, if there are no successes.
 
     Raises
     ------
@@ -131,8 +132,8 @@ def failure_ap_success(
 
     Notes
     -----
-    Equal to scikit-learn's ``average_precision_score(1 - loss, confidence)``: a step function,
-    no interpolation; samples of equal confidence share a threshold. Cost: one sort.
+    Equal to scikit-learn's ``average_precision_score(1 - loss, confidence)``: a step function
+    without interpolation. Samples with equal confidence share a threshold. Cost: one sort.
 
     References
     ----------
@@ -159,10 +160,10 @@ def _compute_ap_success(s: Scored) -> MetricValue:
 def failure_ap_error(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the average precision of the negated confidence at finding the failures.
+    """Compute the average precision of the negated confidence for detecting failures.
 
-    Answers: as I reject up to each failure in turn, how many of the rejected are failures on
-    average?
+    Answers: averaged over the confidences of the failures as thresholds, which share of the
+    rejected samples are failures?
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def failure_ap_error(
     -------
     float
         In [0, 1]; **higher is better**; about the error rate for a random order. NaN, with an
-        `UndefinedMetricWarning`, when there are no failures.
+        `UndefinedMetricWarning`, if there are no failures.
 
     Raises
     ------
@@ -182,8 +183,8 @@ def failure_ap_error(
 
     Notes
     -----
-    Equal to scikit-learn's ``average_precision_score(loss, -confidence)``: a step function, no
-    interpolation; samples of equal confidence share a threshold. Cost: one sort.
+    Equal to scikit-learn's ``average_precision_score(loss, -confidence)``: a step function
+    without interpolation. Samples with equal confidence share a threshold. Cost: one sort.
 
     References
     ----------
@@ -211,24 +212,24 @@ def _compute_ap_error(s: Scored) -> MetricValue:
 def fpr_at_tpr(
     confidence: AnyArray, loss: AnyArray, *, tpr: float = 0.95, weight: AnyArray | None = None
 ) -> float:
-    """Compute the share of failures accepted when a share `tpr` of the successes is.
+    """Compute the share of failures that is accepted if a share `tpr` of the successes is accepted.
 
-    Answers: if I want to keep 95 % of the right predictions, which share of the wrong ones do I
-    let through?
+    Answers: if 95% of the correct predictions must be accepted, which share of the errors is
+    accepted too?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `failure_auroc`.
     tpr : float, default=0.95
-        The share of the successes to accept, in [0, 1].
+        True positive rate: the share of the successes to accept, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`, when there are no
+        In [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`, if there are no
         failures or no successes.
 
     Raises
@@ -238,10 +239,11 @@ def fpr_at_tpr(
 
     Notes
     -----
-    Read at the first vertex of the failure ROC curve whose true positive rate reaches `tpr`;
-    vertices are never interpolated, and samples of equal confidence share one. FD-Shifts accepts
-    a true positive rate of 0.9495: pass ``tpr=0.9495`` for its numbers. Its ROC curve leaves out
-    vertices inside straight stretches, so with ties it may read a later vertex. Cost: one sort.
+    The value is the false positive rate at the first vertex of the failure ROC curve with a true
+    positive rate of at least `tpr`, without interpolation. Samples with equal confidence share a
+    vertex. FD-Shifts uses a true positive rate of 0.9495: pass ``tpr=0.9495`` to reproduce its
+    values. Its ROC curve omits collinear vertices, so with ties it may use a later vertex. Cost:
+    one sort.
 
     References
     ----------
@@ -262,21 +264,24 @@ def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
     successes, failures = success_and_failure_weights(s)
     if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
-    # The origin accepts nothing, which is enough for a rate of 0.
+    # The first vertex is the origin, which accepts no sample.
     xp, groups = s.xp, s.merged_groups
     accepted, silent = (prepend_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _RATE_TOLERANCE))
     count = int(xp.sum(groups.count[:first]))
     if first and groups.is_merged is not None and groups.is_merged[first - 1]:
         groups.check_ties_are_known()
-        # Among merged successes the first that is enough.
-        each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
-        count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
+        # Within a merged group, each success is a vertex; find the first with the rate.
+        n_accepted = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
+        count -= int(np.count_nonzero(n_accepted / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
     return MetricValue(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:
-    """AUROC of failures: DeLong's placements. A sample of loss l is l failure, 1 - l success."""
+    """Return the gradient of the failure AUROC: DeLong's placements.
+
+    A sample of loss l counts as l failures and 1 - l successes.
+    """
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
     failures_below = tail_sums(failures) - failures / 2
@@ -291,31 +296,40 @@ def _roc_gradient(groups: TieGroups) -> Gradient:
 def _precision_gradient(
     positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Average precision: derivatives with respect to both weights at each rank, first to last.
+    """Return the derivatives of the average precision with respect to both weights at each rank.
 
-    In a merged group of m found ones, k = a + 1 to b, the precision is 1 - F/k, F others before.
+    Ranks are in order of detection. In a merged group of m positives at k = a + 1, ..., b, with F
+    negatives before, the precision is 1 - F/k.
     """
-    hits, taken = np.cumsum(positive), np.cumsum(positive + negative)
-    total = hits[-1]
-    own = hits / taken
-    by_taken, by_found = positive * own / taken, positive / taken
+    positive_through, weight_through = np.cumsum(positive), np.cumsum(positive + negative)
+    total = positive_through[-1]
+    precision = positive_through / weight_through
+    # Derivatives of the sum of positive x precision with respect to the two cumulative sums.
+    on_weight_through = positive * precision / weight_through
+    on_positive_through = positive / weight_through
+    # Derivative with respect to the positives at a rank, averaged over a merged group.
+    on_same_rank = precision.copy()
     is_merged = None if groups is None else groups.is_merged
     if is_merged is not None:
-        m, b, others = positive[is_merged], taken[is_merged], (taken - hits)[is_merged]
-        squares = inverse_squares_between(b - m, b)
-        by_found[is_merged] = harmonic_between(b - m, b)
-        by_taken[is_merged] = by_found[is_merged] - others * squares
-        # The mean over its samples, each of which has what comes from itself on within it.
-        own[is_merged] = 1.0 - others * (b - m) * squares / m
-        own[is_merged] += by_taken[is_merged] - by_found[is_merged]
-    on_taken = -tail_sums(by_taken) / total
+        m, b = positive[is_merged], weight_through[is_merged]
+        negative_before = (weight_through - positive_through)[is_merged]
+        inverse_squares = inverse_squares_between(b - m, b)
+        on_positive_through[is_merged] = harmonic_between(b - m, b)
+        on_weight_through[is_merged] = (
+            on_positive_through[is_merged] - negative_before * inverse_squares
+        )
+        mean_precision = 1.0 - negative_before * (b - m) * inverse_squares / m
+        on_same_rank[is_merged] = (
+            mean_precision + on_weight_through[is_merged] - on_positive_through[is_merged]
+        )
+    on_negative = -tail_sums(on_weight_through) / total
     average = average_precision(positive, negative, groups)
-    on_found = (own + tail_sums(by_found)) / total + on_taken - average / total
-    return on_found, on_taken
+    on_positive = (on_same_rank + tail_sums(on_positive_through)) / total + on_negative
+    return on_positive - average / total, on_negative
 
 
 def _ap_success_gradient(groups: TieGroups) -> Gradient:
-    """Average precision of the successes."""
+    """Return the gradient of the average precision of the successes."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
     success, failure = _precision_gradient(successes, failures, groups)
@@ -323,7 +337,7 @@ def _ap_success_gradient(groups: TieGroups) -> Gradient:
 
 
 def _ap_error_gradient(groups: TieGroups) -> Gradient:
-    """Average precision of the failures, least confident first."""
+    """Return the gradient of the average precision of the failures, least confident first."""
     failures = groups.loss[::-1]
     successes = np.maximum(groups.weight[::-1] - failures, 0.0)
     failure, success = (x[::-1] for x in _precision_gradient(failures, successes))
@@ -365,8 +379,8 @@ ENTRIES = (
             title="average precision of successes",
             family="ranking",
             lower_is_better=False,
-            meaning="Accepting down to each success in turn, {value} of the accepted are right on "
-            "average.",
+            meaning="Averaged over the confidences of the successes as thresholds, {value} of the "
+            "accepted samples are correct.",
             source=_HENDRYCKS,
             function="failure_ap_success(confidence, loss)",
         ),
@@ -382,7 +396,8 @@ ENTRIES = (
             title="average precision of failures",
             family="ranking",
             lower_is_better=False,
-            meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
+            meaning="Averaged over the confidences of the failures as thresholds, {value} of the "
+            "rejected samples are failures.",
             source=_HENDRYCKS,
             function="failure_ap_error(confidence, loss)",
         ),
@@ -395,10 +410,10 @@ ENTRIES = (
     Metric(
         Identity(
             name="fpr_at_95tpr",
-            title="FPR at 95 % TPR",
+            title="FPR at 95% TPR",
             family="ranking",
             lower_is_better=True,
-            meaning="Keeping 95 % of the successes lets {value} of the failures through.",
+            meaning="If 95% of the successes are accepted, so are {value} of the failures.",
             source=_JAEGER.format("eq. 20-21"),
             convention="first vertex with a true positive rate of at least 0.95",
             function="fpr_at_tpr(confidence, loss, tpr=0.95)",
@@ -406,7 +421,7 @@ ENTRIES = (
         replace(
             _MEASUREMENT,
             compute=_compute_fpr_at_tpr,
-            no_influence_reason="it depends on how densely failures lie at one threshold",
+            no_influence_reason="it depends on the density of the failures at one threshold",
         ),
     ),
 )

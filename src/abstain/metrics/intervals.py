@@ -97,10 +97,10 @@ def metric_interval(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0206, 0.0947)
     """
-    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
-    check_needs(chosen, s)
+    entry, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
+    check_needs(entry, s)
     return interval_of_metric(
-        chosen,
+        entry,
         s,
         level=check_level(level),
         cluster=cluster_codes(s, group),
@@ -165,8 +165,8 @@ def metric_difference(
     >>> round(found.value, 4), found.p_value < 0.01
     (-0.0315, True)
     """
-    chosen = metric_named(metric)
-    if reason := chosen.reason_without_interval:
+    entry = metric_named(metric)
+    if reason := entry.reason_without_interval:
         raise InputError(f"`metric`: {reason}.")
     pair = (
         validate_samples_on_host(confidence, loss, weight),
@@ -178,9 +178,9 @@ def metric_difference(
             f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         )
     for s in pair:
-        check_needs(chosen, s)
+        check_needs(entry, s)
     cluster = cluster_codes(pair[0], group)
-    return difference_of_metric(chosen, pair, level=check_level(level), cluster=cluster)
+    return difference_of_metric(entry, pair, level=check_level(level), cluster=cluster)
 
 
 def check_needs(metric: Metric, s: Scored) -> None:
@@ -211,15 +211,17 @@ def interval_of_metric(
     if metric.measurement.interval is not None:
         return metric.measurement.interval(s, level, cluster)
     rows = metric.measurement.influence_rows(s) if cluster is None else s
-    left_open = _plausible_thresholds(metric, rows, cluster)
-    found = interval_without_variation(metric, s, measured, level=level, cluster=cluster)
-    if found is None:
-        found = _interval_from_influence(
-            metric, s, measured, rows, left_open, level=level, cluster=cluster
+    thresholds = _plausible_thresholds(metric, rows, cluster)
+    interval = interval_without_variation(metric, s, measured, level=level, cluster=cluster)
+    if interval is None:
+        interval = _interval_from_influence(
+            metric, s, measured, rows, thresholds, level=level, cluster=cluster
         )
-    if left_open is None:
-        return found
-    return widen_over_thresholds(found, left_open, bounds=value_bounds(metric, s), cluster=cluster)
+    if thresholds is None:
+        return interval
+    return widen_over_thresholds(
+        interval, thresholds, bounds=value_bounds(metric, s), cluster=cluster
+    )
 
 
 def _plausible_thresholds(
@@ -252,15 +254,15 @@ def _interval_from_influence(
     s: Scored,
     measured: MetricValue,
     rows: Scored,
-    held: PlausibleThresholds | None,
+    thresholds: PlausibleThresholds | None,
     *,
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    if held is None:
+    if thresholds is None:
         influence = error_influence_of(metric, rows, cluster)
     else:
-        rows, influence = held.rows, held.fixed_threshold_influence
+        rows, influence = thresholds.rows, thresholds.fixed_threshold_influence
     if influence is None:
         return no_interval(level, metric.reason_without_interval)
     if metric.measurement.is_proportion and 0 < measured.value < 1:
@@ -269,7 +271,7 @@ def _interval_from_influence(
             return wilson(measured.value * s.n_samples, s.n_samples, level=level)
         weight = sample_weights(s)
         return proportion_interval(measured.value, influence, weight, level=level, cluster=cluster)
-    found = interval_from_influence(
+    interval = interval_from_influence(
         measured.value,
         influence,
         level=level,
@@ -282,12 +284,11 @@ def _interval_from_influence(
         cluster=cluster,
         repeats=rows.row_counts,
     )
-    return found if np.isnan(found.low) else _add_note(found, metric.measurement.caution)
+    return interval if np.isnan(interval.low) else _add_note(interval, metric.measurement.caution)
 
 
-def _add_note(found: Interval, about: str) -> Interval:
-    notes = "; ".join(note for note in (found.note, about) if note)
-    return replace(found, note=notes)
+def _add_note(interval: Interval, note: str) -> Interval:
+    return replace(interval, note="; ".join(filter(None, (interval.note, note))))
 
 
 def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
@@ -308,8 +309,10 @@ def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
 def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
     """Return the same for differences: a loss of any size stretches the declared range."""
     if metric.measurement.low == 0 and metric.lower_is_better:
-        most = max((float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded), default=1.0)
-        return 0.0, metric.measurement.high * most
+        max_loss = max(
+            (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded), default=1.0
+        )
+        return 0.0, metric.measurement.high * max_loss
     return metric.measurement.low, metric.measurement.high
 
 
@@ -332,22 +335,26 @@ def fixed_threshold_influences(
 
     The second has the shape (k, 2, steps). None where no threshold of any of the scores jumps.
     """
-    left_open = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
-    if not any(left_open):
+    thresholds_by_score = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
+    if not any(thresholds_by_score):
         return None
     columns = [
-        _influence_or_nan(metric, s, cluster) if own is None else own.fixed_threshold_influence
-        for own, s in zip(left_open, scored_sets, strict=True)
+        _influence_or_nan(metric, s, cluster)
+        if thresholds is None
+        else thresholds.fixed_threshold_influence
+        for thresholds, s in zip(thresholds_by_score, scored_sets, strict=True)
     ]
-    still = np.zeros((2, DISTANCE_STEPS.size))
-    return np.stack(columns, axis=1), np.array([o.reach if o else still for o in left_open])
+    no_change = np.zeros((2, DISTANCE_STEPS.size))
+    return np.stack(columns, axis=1), np.array(
+        [o.reach if o else no_change for o in thresholds_by_score]
+    )
 
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     if metric.compute(s).reason:
         return np.full(s.n_rows, np.nan)
-    found = error_influence_of(metric, s, cluster)
-    return np.full(s.n_rows, np.nan) if found is None else found
+    influence = error_influence_of(metric, s, cluster)
+    return np.full(s.n_rows, np.nan) if influence is None else influence
 
 
 def difference_of_metric(
@@ -363,11 +370,13 @@ def difference_of_metric(
     unreliable_reason = metric.measurement.unreliable_reason
     if reason := unreliable_reason(first) or unreliable_reason(second):
         return no_difference(values, level, reason)
-    held = fixed_threshold_influences(metric, pair, cluster)
-    table, reaches = held if held is not None else (influence_matrix(metric, pair, cluster), None)
+    fixed = fixed_threshold_influences(metric, pair, cluster)
+    matrix, reaches = (
+        fixed if fixed is not None else (influence_matrix(metric, pair, cluster), None)
+    )
     return difference_from_influences(
         values,
-        table,
+        matrix,
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=min_failures(metric, pair),

@@ -114,24 +114,28 @@ def oscr(
 def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
     """Tell which samples are of a known class and right, and which of none."""
     view = get_class_view(s)
-    right, unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
+    is_correct, is_unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
     return (
-        (right, unknown) if s.weight is None else (right & (s.weight > 0), unknown & (s.weight > 0))
+        (is_correct, is_unknown)
+        if s.weight is None
+        else (is_correct & (s.weight > 0), is_unknown & (s.weight > 0))
     )
 
 
 def _compute_oscr(s: Scored) -> MetricValue:
-    right, unknown = _correct_and_unknown(s)
-    found, passed = (s.group_with_loss(as_double(x)).loss for x in (right, unknown))
-    if not has_nonzero(passed):
+    is_correct, is_unknown = _correct_and_unknown(s)
+    correct_weight, unknown_weight = (
+        s.group_with_loss(as_double(x)).loss for x in (is_correct, is_unknown)
+    )
+    if not has_nonzero(unknown_weight):
         return undefined(_NO_UNKNOWN_SAMPLE)
-    known = weighted_mean(as_double(~unknown), s.weight)
-    if not float(known) > 0:
+    known_share = weighted_mean(as_double(~is_unknown), s.weight)
+    if not float(known_share) > 0:
         return undefined("no sample is of a known class")
-    if not has_nonzero(found):
+    if not has_nonzero(correct_weight):
         return MetricValue(0.0)
-    share = weighted_mean(as_double(right), s.weight) / known
-    return MetricValue(float(share) * area_under_roc(found, passed))
+    accuracy = weighted_mean(as_double(is_correct), s.weight) / known_share
+    return MetricValue(float(accuracy) * area_under_roc(correct_weight, unknown_weight))
 
 
 def _count_unknown(s: Scored) -> int:
@@ -150,24 +154,33 @@ class _OscrFactors(NamedTuple):
 
 
 def _oscr_factors(s: Scored) -> _OscrFactors:
-    right, unknown = _correct_and_unknown(s)
-    w = sample_weights(s)
-    n_known, n_right, n_unknown = (float(w[kind].sum()) for kind in (~unknown, right, unknown))
-    right_mass, unknown_mass = (
-        s.group_with_loss(x.astype(np.float64)).loss for x in (right, unknown)
+    is_correct, is_unknown = _correct_and_unknown(s)
+    weight = sample_weights(s)
+    known_weight, correct_weight, unknown_weight = (
+        float(weight[kind].sum()) for kind in (~is_unknown, is_correct, is_unknown)
+    )
+    correct_mass, unknown_mass = (
+        s.group_with_loss(x.astype(np.float64)).loss for x in (is_correct, is_unknown)
     )
     unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
-    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.group_index)
-    accuracy = n_right / n_known
-    if n_right == 0:
+    correct_above = np.append(np.cumsum(correct_mass) - correct_mass / 2, 0.0).take(s.group_index)
+    accuracy = correct_weight / known_weight
+    if correct_weight == 0:
         return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
-    auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
-    of_accuracy = ~unknown * (right - accuracy) / n_known
-    of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
-    of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
-    has_weight = w > 0
+    auroc = float((weight * is_correct * unknown_below).sum()) / (correct_weight * unknown_weight)
+    accuracy_influence = ~is_unknown * (is_correct - accuracy) / known_weight
+    influence_of_correct, influence_of_unknown = (
+        unknown_below / unknown_weight - auroc,
+        correct_above / correct_weight - auroc,
+    )
+    auroc_influence: FloatArray = np.where(
+        is_unknown,
+        influence_of_unknown / unknown_weight,
+        is_correct * influence_of_correct / correct_weight,
+    )
+    has_weight = weight > 0
     scale = has_weight * s.total_weight
-    return _OscrFactors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
+    return _OscrFactors(accuracy, auroc, scale * accuracy_influence, scale * auroc_influence)
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
@@ -181,7 +194,7 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
 
     Few samples of no known class bound the AUROC by the same rules as few failures do.
     """
-    right, unknown = _correct_and_unknown(s)
+    is_correct, is_unknown = _correct_and_unknown(s)
     factors, weight = _oscr_factors(s), sample_weights(s)
     value = factors.accuracy * factors.auroc
     if value == 0:
@@ -190,7 +203,7 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         factors.auroc,
         factors.auroc_influence,
         weight,
-        (right, unknown),
+        (is_correct, is_unknown),
         level=level,
         cluster=cluster,
     )
@@ -198,27 +211,39 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         return auroc
     accuracy = proportion_interval(
         factors.accuracy,
-        factors.accuracy_influence * (weight[~unknown].sum() / s.total_weight),
-        weight * ~unknown,
+        factors.accuracy_influence * (weight[~is_unknown].sum() / s.total_weight),
+        weight * ~is_unknown,
         level=level,
         cluster=cluster,
     )
     influences = np.stack((factors.accuracy_influence, factors.auroc_influence), axis=1)
     covariances = covariance(influences, weight=weight, cluster=cluster)
-    product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
-    correlation = float(covariances[0, 1]) / product if product > 0 else 0.0
-    ends = []
-    for of_accuracy, of_auroc in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
-        a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
-        reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
-        ends.append(value * np.exp(np.copysign(reach, a + b)))
-    few_unknown = few_failures_warning(
+    error_product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
+    correlation = float(covariances[0, 1]) / error_product if error_product > 0 else 0.0
+    bounds = []
+    for accuracy_bound, auroc_bound in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
+        log_accuracy_ratio, log_auroc_ratio = (
+            np.log(accuracy_bound / factors.accuracy),
+            np.log(auroc_bound / factors.auroc),
+        )
+        distance = float(
+            np.sqrt(
+                max(
+                    log_accuracy_ratio * log_accuracy_ratio
+                    + log_auroc_ratio * log_auroc_ratio
+                    + 2 * correlation * log_accuracy_ratio * log_auroc_ratio,
+                    0.0,
+                )
+            )
+        )
+        bounds.append(value * np.exp(np.copysign(distance, log_accuracy_ratio + log_auroc_ratio)))
+    unknown_warning = few_failures_warning(
         FailureCount(_count_unknown(s), OSCR.failure_population), heavy_tailed=False
     )
-    note = "; ".join(filter(None, (few_unknown, auroc.note)))
+    note = "; ".join(filter(None, (unknown_warning, auroc.note)))
     return Interval(
-        ends[0],
-        min(ends[1], 1.0),
+        bounds[0],
+        min(bounds[1], 1.0),
         level,
         "accuracy and AUROC, combined on the log scale",
         standard_error_from_contributions(
@@ -325,26 +350,26 @@ def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[...,
 
 def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
     """Return a metric of risks, of the losses with these costs."""
-    c = float(cost)
-    if c > 1:
+    cost_value = float(cost)
+    if cost_value > 1:
         return None
 
     def compute(s: Scored) -> MetricValue:
         if not s.xp.any(_correct_and_unknown(s)[1]):
             return undefined(_NO_UNKNOWN_SAMPLE)
-        return base.compute(_with_scod_loss(s, c))
+        return base.compute(_with_scod_loss(s, cost_value))
 
     n_failures = base.measurement.n_failures
     if n_failures is not count_failures:
-        n_failures = _with_costs(n_failures, c)
+        n_failures = _with_costs(n_failures, cost_value)
     function = base.identity.function
     identity = replace(
         base.identity,
         name=name,
         title=f"{title}, outliers at {cost}",
-        meaning=f"{meaning} {{value}}: {cost} for an outlier, {1 - c:g} for a wrong answer.",
+        meaning=f"{meaning} {{value}} ({cost} for an outlier, {1 - cost_value:g} for an error).",
         source=_NARASIMHAN,
-        function=function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={c:g})"),
+        function=function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={cost_value:g})"),
         violated_requirements=None,
     )
     measurement = Measurement(
@@ -356,8 +381,8 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
         monotone=False,
         duplication=base.measurement.duplication,
         gradients=frozenset(),
-        influence=_with_costs(base.measurement.influence, c),
-        plausible_thresholds=_with_costs(base.measurement.plausible_thresholds, c),
+        influence=_with_costs(base.measurement.influence, cost_value),
+        plausible_thresholds=_with_costs(base.measurement.plausible_thresholds, cost_value),
         at_coverage=base.measurement.at_coverage,
         n_failures=n_failures,
         heavy_tailed=base.measurement.heavy_tailed,

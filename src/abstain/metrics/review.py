@@ -51,26 +51,36 @@ class SplitWeights:
 
 def split_at_coverage(task: BinaryTask, coverage: float) -> SplitWeights:
     """Keep the `coverage` most confident; of the tie group at the edge, the same share of each."""
-    xp, kept = task.scored.xp, _accepted_share(task.scored, coverage)
-    weight = xp.ones_like(kept) if task.scored.weight is None else task.scored.weight
+    xp, accepted_share = task.scored.xp, _accepted_share(task.scored, coverage)
+    weight = xp.ones_like(accepted_share) if task.scored.weight is None else task.scored.weight
     positive = task.positive * weight
     negative = weight - positive
-    away = float(xp.sum(positive * (1.0 - kept))), float(xp.sum(negative * (1.0 - kept)))
-    if not has_nonzero(kept):
-        nothing = xp.zeros_like(kept[:1])
-        return SplitWeights(nothing, nothing, *away)
-    groups = group_ties(task.score, task.positive, weight * kept)
-    return SplitWeights(groups.loss, clip_negative(groups.weight - groups.loss), *away)
+    removed = (
+        float(xp.sum(positive * (1.0 - accepted_share))),
+        float(xp.sum(negative * (1.0 - accepted_share))),
+    )
+    if not has_nonzero(accepted_share):
+        nothing = xp.zeros_like(accepted_share[:1])
+        return SplitWeights(nothing, nothing, *removed)
+    groups = group_ties(task.score, task.positive, weight * accepted_share)
+    return SplitWeights(groups.loss, clip_negative(groups.weight - groups.loss), *removed)
 
 
 def _accepted_share(s: Scored, coverage: float) -> AnyArray:
     """Share of each sample that is among the `coverage` most confident, shape (n,)."""
     groups = s.groups
-    xp, share = s.xp, (coverage * groups.total_weight - groups.weight_above) / groups.weight
-    share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
-    share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
-    held = xp.take(share, xp.clip(s.group_index, 0, None))
-    return xp.where(s.group_index >= 0, held, xp.zeros_like(held))
+    xp, share_of_groups = (
+        s.xp,
+        (coverage * groups.total_weight - groups.weight_above) / groups.weight,
+    )
+    share_of_groups = xp.where(
+        share_of_groups < _ROUNDING, xp.zeros_like(share_of_groups), share_of_groups
+    )
+    share_of_groups = xp.where(
+        share_of_groups > 1.0 - _ROUNDING, xp.ones_like(share_of_groups), share_of_groups
+    )
+    share_of_samples = xp.take(share_of_groups, xp.clip(s.group_index, 0, None))
+    return xp.where(s.group_index >= 0, share_of_samples, xp.zeros_like(share_of_samples))
 
 
 def binary_task(
@@ -208,10 +218,13 @@ def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
 
 def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
     split = split_at_coverage(task, 1.0 - review)
-    xp, nothing = task.scored.xp, task.scored.xp.zeros_like(split.positive[:1])
-    first, last = nothing + split.positive_removed, nothing + split.negative_removed
-    positive = xp.concat((first, split.positive, nothing))
-    negative = xp.concat((nothing, split.negative, last))
+    xp, zero = task.scored.xp, task.scored.xp.zeros_like(split.positive[:1])
+    reviewed_positive, reviewed_negative = (
+        zero + split.positive_removed,
+        zero + split.negative_removed,
+    )
+    positive = xp.concat((reviewed_positive, split.positive, zero))
+    negative = xp.concat((zero, split.negative, reviewed_negative))
     return positive, negative
 
 

@@ -141,9 +141,11 @@ def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> F
 
     `usual` is the denominator of one of them.
     """
-    more = _N_PSEUDO * usual
-    out: FloatArray = (numerator + more * numerator[-1] / denominator[-1]) / (denominator + more)
-    return out
+    pseudo_denominator = _N_PSEUDO * usual
+    ratio: FloatArray = (numerator + pseudo_denominator * numerator[-1] / denominator[-1]) / (
+        denominator + pseudo_denominator
+    )
+    return ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +174,10 @@ class AcceptedRows:
         whole: FloatArray = np.bincount(unit, weights=weight).astype(np.float64)[unit]
         return cls(home, weight, loss, before[0], before[1], whole)
 
-    def sum_through(self, x: FloatArray) -> FloatArray:
+    def sum_through(self, values: FloatArray) -> FloatArray:
         """Return the sum of what the accepted of each threshold have, shape (g,)."""
-        out: FloatArray = np.cumsum(np.bincount(self.home, weights=x))
-        return out
+        sums: FloatArray = np.cumsum(np.bincount(self.home, weights=values))
+        return sums
 
     def squared_weight_of_clusters(self, alone: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return, over the units, the squares of the weight accepted, and it times the whole.
@@ -202,15 +204,15 @@ class AcceptedRows:
         return apart, square * risk**2 - 2 * risk * cross + own
 
 
-def _sum_before_in_cluster(x: FloatArray, unit: IntArray, order: IntArray) -> FloatArray:
+def _sum_before_in_cluster(values: FloatArray, cluster: IntArray, order: IntArray) -> FloatArray:
     """Return the sum over the samples of the same unit that are accepted earlier."""
-    ranked = x[order]
+    ranked = values[order]
     running = np.cumsum(ranked) - ranked
-    first = np.flatnonzero(np.diff(unit[order], prepend=-1))
-    counts = np.diff(first, append=x.size)
-    out = np.empty_like(x)
-    out[order] = running - np.repeat(running[first], counts)
-    return out
+    starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+    counts = np.diff(starts, append=values.size)
+    sums = np.empty_like(values)
+    sums[order] = running - np.repeat(running[starts], counts)
+    return sums
 
 
 def interval_without_variation(
@@ -254,21 +256,21 @@ def _interval_without_both_kinds(
         return None
     failed = s.merged_groups.risk > 0
     rate = clopper_pearson(n if failed else 0.0, n, level=level)
-    ends = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
-    what = "every sample fails" if failed else "no failures"
+    extremes = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
+    description = "every sample fails" if failed else "no failures"
     # The extremes are those of large samples; a small one may lie a step outside. Rounding may
     # take the value itself a hair out of its range.
     return Interval(
-        max(min(*ends, value), metric.measurement.low),
-        min(max(*ends, value), metric.measurement.high),
+        max(min(*extremes, value), metric.measurement.low),
+        min(max(*extremes, value), metric.measurement.high),
         level,
         "Clopper-Pearson on the error rate, best and worst order",
-        note=f"{what}: one-sided, as far as the error rate and any order allow",
+        note=f"{description}: one-sided, as far as the error rate and any order allow",
     )
 
 
 def _interval_without_overlap(
-    value_of: Callable[[float, float], float], s: Scored, value: float, level: float
+    value_from_auroc: Callable[[float, float], float], s: Scored, value: float, level: float
 ) -> Interval | None:
     """All failures on one side of all successes: AUROC_f is 1 or 0.
 
@@ -276,16 +278,16 @@ def _interval_without_overlap(
     of at most a to the power of their number.
     """
     # A sample of weight 0 is none.
-    failures, kept = count_failures(s), _n_with_weight(s)
-    fewer = float(min(failures, kept - failures))
+    failures, n_samples = count_failures(s), _n_with_weight(s)
+    smaller_number = float(min(failures, n_samples - failures))
     risk = s.merged_groups.risk
-    best = value_of(1.0, risk)
-    if value != best or fewer < 1:
+    best = value_from_auroc(1.0, risk)
+    if value != best or smaller_number < 1:
         return None
-    auroc = clopper_pearson(fewer, fewer, level=level)
-    ends = sorted((best, value_of(auroc.low, risk)))
+    auroc = clopper_pearson(smaller_number, smaller_number, level=level)
+    bounds = sorted((best, value_from_auroc(auroc.low, risk)))
     method = "Clopper-Pearson on the fewer of failures and successes"
-    return Interval(ends[0], ends[1], level, method, note="no overlap was seen: one-sided")
+    return Interval(bounds[0], bounds[1], level, method, note="no overlap was seen: one-sided")
 
 
 def _interval_of_zero_risk(
@@ -307,9 +309,9 @@ def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
     """Return the most degrees of freedom that the fewer of failures and successes allow."""
     if not metric.measurement.is_two_sample or not s.is_binary:
         return float("inf")
-    failed = count_failures(s)
-    kept = _n_with_weight(s)
-    return min(failed, kept - failed) - 1.0
+    n_failures = count_failures(s)
+    n_samples = _n_with_weight(s)
+    return min(n_failures, n_samples - n_failures) - 1.0
 
 
 #: Degrees of freedom that Hanley and McNeil's variance is worth; the least that brings 10 failures
@@ -400,14 +402,20 @@ def proportion_interval(
     """
     n = kish_sample_size(weight, cluster)
     if 0 < proportion < 1:
-        mass = weight * residual
-        scale = inner(weight, weight) / inner(mass, mass)
+        weighted_residual = weight * residual
+        scale = inner(weight, weight) / inner(weighted_residual, weighted_residual)
         if cluster is not None:
-            whole, sums = (np.bincount(cluster, weights=x) for x in (weight, mass))
-            scale = min(scale, inner(whole, whole) / max(inner(sums, sums), 1e-300))
+            cluster_weights, cluster_residuals = (
+                np.bincount(cluster, weights=x) for x in (weight, weighted_residual)
+            )
+            scale = min(
+                scale,
+                inner(cluster_weights, cluster_weights)
+                / max(inner(cluster_residuals, cluster_residuals), 1e-300),
+            )
         n *= proportion * (1 - proportion) * scale
-    units = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(proportion * n, n, level=level), note=few_clusters_warning(units))
+    n_clusters = None if cluster is None else np.unique(cluster).size
+    return replace(wilson(proportion * n, n, level=level), note=few_clusters_warning(n_clusters))
 
 
 def auroc_interval(

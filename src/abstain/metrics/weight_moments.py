@@ -45,7 +45,7 @@ class BinomialRanks:
 
     def select(self, rows: IntArray) -> "BinomialRanks":
         """Return some of the cases, each a row for sums over its values."""
-        return BinomialRanks(*(x[rows, None] for x in (self.rank, self.n_others, self.n)))
+        return BinomialRanks(*(values[rows, None] for values in (self.rank, self.n_others, self.n)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +63,18 @@ class Window:
 
     def expectation(self, values: FloatArray) -> FloatArray:
         """Return the expectation of a number that is known for each value, shape (k,)."""
-        out: FloatArray = np.sum(self.probability * values, axis=1)
-        return out
+        mean: FloatArray = np.sum(self.probability * values, axis=1)
+        return mean
 
 
 def expected_moments(
     trials: BinomialRanks, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
 ) -> FloatArray:
     """Return moments of each case, shape (size, k); `moments` gets a window of some of them."""
-    out = np.empty((size, trials.rank.size))
+    values = np.empty((size, trials.rank.size))
     for rows, window in _windows(trials):
-        out[:, rows] = moments(window)
-    return out
+        values[:, rows] = moments(window)
+    return values
 
 
 def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
@@ -82,19 +82,28 @@ def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
     center = np.minimum(np.floor((count + 1.0) * chance), count)
     variance = count * chance * trials.rank
     # x with exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT), and a step for the rounded center.
-    third = _EXPONENT / 3.0
-    reach = np.ceil(third + np.sqrt(third**2 + 2.0 * _EXPONENT * variance)) + 1.0
-    left, right = np.minimum(reach, center), np.minimum(reach, count - center)
-    order = np.argsort(left + right, kind="stable")
-    for rows in _blocks(order, left, right):
-        mode = int(left[rows].max())
-        above = center[rows, None] + np.arange(-mode, right[rows].max() + 1.0)
+    a = _EXPONENT / 3.0
+    max_distance = np.ceil(a + np.sqrt(a**2 + 2.0 * _EXPONENT * variance)) + 1.0
+    n_below_mode, n_above_mode = (
+        np.minimum(max_distance, center),
+        np.minimum(max_distance, count - center),
+    )
+    order = np.argsort(n_below_mode + n_above_mode, kind="stable")
+    for rows in _blocks(order, n_below_mode, n_above_mode):
+        mode = int(n_below_mode[rows].max())
+        above = center[rows, None] + np.arange(-mode, n_above_mode[rows].max() + 1.0)
         yield rows, _window(trials.select(rows), above, mode)
 
 
-def _blocks(order: IntArray, left: FloatArray, right: FloatArray) -> Iterator[IntArray]:
+def _blocks(
+    order: IntArray, n_below_mode: FloatArray, n_above_mode: FloatArray
+) -> Iterator[IntArray]:
     """Cut cases of increasing width into blocks of about equal memory."""
-    width = 1.0 + np.maximum.accumulate(left[order]) + np.maximum.accumulate(right[order])
+    width = (
+        1.0
+        + np.maximum.accumulate(n_below_mode[order])
+        + np.maximum.accumulate(n_above_mode[order])
+    )
     start = 0
     while start < order.size:
         rows = int(
@@ -106,28 +115,36 @@ def _blocks(order: IntArray, left: FloatArray, right: FloatArray) -> Iterator[In
 
 
 def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
-    inside = (above >= 0) & (above <= trials.n_others)
-    probability = _probability(trials, above, inside, mode)
+    in_range = (above >= 0) & (above <= trials.n_others)
+    probability = _probability(trials, above, in_range, mode)
     above = np.clip(above, 0.0, trials.n_others)
     # From the side where the mean is small, so that small ranks keep their digits.
-    low = trials.rank < 0.5
-    below = trials.n_others * trials.rank - (trials.n_others - above)
-    return Window(trials, above, np.where(low, below, above - trials.mean_above), probability)
+    is_low_rank = trials.rank < 0.5
+    deviation_from_below = trials.n_others * trials.rank - (trials.n_others - above)
+    return Window(
+        trials,
+        above,
+        np.where(is_low_rank, deviation_from_below, above - trials.mean_above),
+        probability,
+    )
 
 
 def _probability(
-    trials: BinomialRanks, above: FloatArray, inside: BoolArray, mode: int
+    trials: BinomialRanks, above: FloatArray, in_range: BoolArray, mode: int
 ) -> FloatArray:
     """Return binomial probabilities from the ratios of neighbors, outward from the mode."""
     u, v, count = trials.rank, trials.probability_above, trials.n_others
     log_p = np.zeros_like(above)
     # Ratios of what cannot happen are 0, and so are its probabilities.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        rising = np.where(inside, (count - above + 1.0) * v / (above * u), 0.0)
-        falling = np.where(inside, (above + 1.0) * u / ((count - above) * v), 0.0)
-        up, down = np.log(rising[:, mode + 1 :]), np.log(falling[:, :mode])
-    log_p[:, mode + 1 :] = np.cumsum(up, axis=1)
-    log_p[:, :mode] = np.cumsum(down[:, ::-1], axis=1)[:, ::-1]
+        ratios_up = np.where(in_range, (count - above + 1.0) * v / (above * u), 0.0)
+        ratios_down = np.where(in_range, (above + 1.0) * u / ((count - above) * v), 0.0)
+        log_steps_up, log_steps_down = (
+            np.log(ratios_up[:, mode + 1 :]),
+            np.log(ratios_down[:, :mode]),
+        )
+    log_p[:, mode + 1 :] = np.cumsum(log_steps_up, axis=1)
+    log_p[:, :mode] = np.cumsum(log_steps_down[:, ::-1], axis=1)[:, ::-1]
     p: FloatArray = np.exp(log_p)
     p /= p.sum(axis=1, keepdims=True)
     return p
@@ -143,11 +160,11 @@ class Moments(NamedTuple):
 
 def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
     """Return the moments of an estimator's error; `draws` are those of "monte-carlo"."""
-    found = MOMENTS[estimator](trials)
+    moments = MOMENTS[estimator](trials)
     if estimator != "monte-carlo":
-        return found
-    (spread,) = expected_moments(trials, _variance_of_one_draw, 1) / draws
-    return Moments(found.bias, found.variance + spread, found.mse + spread)
+        return moments
+    (draw_variance,) = expected_moments(trials, _variance_of_one_draw, 1) / draws
+    return Moments(moments.bias, moments.variance + draw_variance, moments.mse + draw_variance)
 
 
 def _moments_of_linear_weight(
@@ -156,8 +173,8 @@ def _moments_of_linear_weight(
     """Moments of the weight factor x (r + shift)/n, in closed form."""
     u, n, m = trials.rank, trials.n, trials.n_others
     # r - n u has this mean: the sample itself, where it counts, less its own share.
-    extra = (n - m) * trials.probability_above
-    bias = factor * (extra + shift) / n
+    mean_offset = (n - m) * trials.probability_above
+    bias = factor * (mean_offset + shift) / n
     if not of_augrc:
         bias = bias - (_log_minus_linear(u) + (1.0 - factor) * u)
     variance = factor**2 * m * u * trials.probability_above / n**2
@@ -166,12 +183,12 @@ def _moments_of_linear_weight(
 
 def _log_minus_linear(u: FloatArray) -> FloatArray:
     """-ln(1 - u) - u, from its series where the difference would cancel."""
-    small = np.minimum(u, 0.05)
-    series = np.zeros_like(small)
+    clipped = np.minimum(u, 0.05)
+    series = np.zeros_like(clipped)
     for j in range(13, 1, -1):
-        series = small * series + 1.0 / j
-    out: FloatArray = np.where(u < 0.05, small * small * series, -np.log1p(-u) - u)
-    return out
+        series = clipped * series + 1.0 / j
+    difference: FloatArray = np.where(u < 0.05, clipped * clipped * series, -np.log1p(-u) - u)
+    return difference
 
 
 def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
@@ -196,29 +213,29 @@ def _moments_in_window(
 
 def _log_error(window: Window) -> FloatArray:
     """ln((n + 1)/(above + 1)) + ln(1 - u), as the logarithm of a ratio near 1."""
-    t = window.ranks
-    whole = (t.n + 1.0) * t.probability_above
-    rest = (t.n + 1.0 - t.n_others) * t.rank - (t.n - t.n_others)
-    out: FloatArray = -np.log1p((window.deviation + rest) / whole)
-    return out
+    ranks = window.ranks
+    mean_position = (ranks.n + 1.0) * ranks.probability_above
+    offset = (ranks.n + 1.0 - ranks.n_others) * ranks.rank - (ranks.n - ranks.n_others)
+    error: FloatArray = -np.log1p((window.deviation + offset) / mean_position)
+    return error
 
 
 def _plugin_error(window: Window) -> FloatArray:
     """H_n - H_above + ln(1 - u), from the series of both where they are long."""
-    t = window.ranks
-    few = np.minimum(window.n_above, MIN_ASYMPTOTIC)
-    near: FloatArray = harmonic(t.n) - t.target - harmonic(few)
+    ranks = window.ranks
+    small_above = np.minimum(window.n_above, MIN_ASYMPTOTIC)
+    exact: FloatArray = harmonic(ranks.n) - ranks.target - harmonic(small_above)
     if not np.any(window.n_above >= MIN_ASYMPTOTIC):
-        return near
-    above = np.maximum(window.n_above, MIN_ASYMPTOTIC)
-    n = np.maximum(t.n, MIN_ASYMPTOTIC)
-    many = window.n_above >= MIN_ASYMPTOTIC
-    ratio = (window.deviation - (t.n - t.n_others) * t.probability_above) / (
-        t.n * t.probability_above
+        return exact
+    large_above = np.maximum(window.n_above, MIN_ASYMPTOTIC)
+    large_n = np.maximum(ranks.n, MIN_ASYMPTOTIC)
+    is_large = window.n_above >= MIN_ASYMPTOTIC
+    ratio = (window.deviation - (ranks.n - ranks.n_others) * ranks.probability_above) / (
+        ranks.n * ranks.probability_above
     )
-    logarithm = np.log1p(np.where(many, ratio, 0.0))
-    far: FloatArray = harmonic_tail(n) - harmonic_tail(above) - logarithm
-    return np.where(many, far, near)
+    logarithm = np.log1p(np.where(is_large, ratio, 0.0))
+    from_series: FloatArray = harmonic_tail(large_n) - harmonic_tail(large_above) - logarithm
+    return np.where(is_large, from_series, exact)
 
 
 def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
@@ -228,12 +245,12 @@ def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
 
 def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
     """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
-    near = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
+    exact = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
         1, n + 1.0
     )
     x, y = np.maximum(above, MIN_ASYMPTOTIC) + 0.5, np.maximum(n, MIN_ASYMPTOTIC) + 0.5
-    far = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
-    return np.where(above >= MIN_ASYMPTOTIC, far, near)
+    from_series = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
+    return np.where(above >= MIN_ASYMPTOTIC, from_series, exact)
 
 
 def _trigamma_tail(x: FloatArray) -> FloatArray:
@@ -243,30 +260,32 @@ def _trigamma_tail(x: FloatArray) -> FloatArray:
 
 
 def _moments_of_plugin(trials: BinomialRanks) -> Moments:
-    found = _moments_by_summation(trials, _plugin_error)
+    moments = _moments_by_summation(trials, _plugin_error)
     # H_n less the mean of H_above is a power series without its first terms.
-    exact = (trials.n - trials.n_others) / trials.n - log_series_tail(trials.rank, trials.n_others)
-    return found._replace(bias=exact)
+    exact_bias = (trials.n - trials.n_others) / trials.n - log_series_tail(
+        trials.rank, trials.n_others
+    )
+    return moments._replace(bias=exact_bias)
 
 
 def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
     """Sum of u^j/j over j > m, for 0 <= u < 1 and whole m >= 0."""
     v, b = 1.0 - u, m + 1.0
-    near = (b * v < 2.0) & (u > 0.5)
+    is_near_one = (b * v < 2.0) & (u > 0.5)
     # Where the tail is most of -ln(1 - u): what is missing is an alternating series.
-    small = np.where(near, v, 0.0)
-    term, missing = np.ones_like(small), np.zeros_like(small)
+    clipped = np.where(is_near_one, v, 0.0)
+    term, alternating_sum = np.ones_like(clipped), np.zeros_like(clipped)
     for i in range(1, 33):
-        term = -term * (m - i + 1.0) * small / i
-        missing -= term / i
-    whole = -np.log1p(-np.where(near, u, 0.0)) - harmonic(m) + missing
+        term = -term * (m - i + 1.0) * clipped / i
+        alternating_sum -= term / i
+    tail_near_one = -np.log1p(-np.where(is_near_one, u, 0.0)) - harmonic(m) + alternating_sum
     # Elsewhere u^b/(b v) 2F1(1, 1; b + 1; -u/v) as a continued fraction of positive terms.
-    x, fraction = np.where(near, 0.0, u / v), np.ones_like(v)
+    x, fraction = np.where(is_near_one, 0.0, u / v), np.ones_like(v)
     for j in range(60, 0, -1):
         fraction = 1.0 + j * (b + j - 1.0) / ((b + 2 * j - 1.0) * (b + 2 * j)) * x / fraction
         i = j - 1
         fraction = 1.0 + (i + 1.0) * (b + i) / ((b + 2 * i) * (b + 2 * i + 1.0)) * x / fraction
-    return np.where(near, whole, u**b / (b * v * fraction))
+    return np.where(is_near_one, tail_near_one, u**b / (b * v * fraction))
 
 
 #: By estimator. The target is u for "augrc", -ln(1 - u) for all others.
@@ -287,9 +306,9 @@ def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: i
     H_n - H_{n-r}.
     """
     above = n - r
-    mean, spread = harmonic(n) - harmonic(above), sum_of_inverse_squares(above, n)
+    mean, variance = harmonic(n) - harmonic(above), sum_of_inverse_squares(above, n)
     if estimator == "monte-carlo":
-        return spread * (1.0 + 1.0 / draws)
+        return variance * (1.0 + 1.0 / draws)
     if estimator == "augrc":
         return (0.5 - r / (n + 1.0)) ** 2 / n**2 + r * (above + 1.0) / ((n + 1.0) ** 2 * (n + 2.0))
     weights = {
@@ -298,5 +317,5 @@ def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: i
         "sele": r / n,
         "2sele": 2.0 * r / n,
     }
-    found: FloatArray = spread + (weights[estimator] - mean) ** 2
-    return found
+    mse: FloatArray = variance + (weights[estimator] - mean) ** 2
+    return mse

@@ -353,8 +353,10 @@ def _statistic(
     draws = checks.positive_int(draws, "draws")
     u, size = _broadcast_rank_and_n(rank, n)
     others = size - 1.0 if counts_itself else size
-    found = error_moments(BinomialRanks(u.ravel(), others.ravel(), size.ravel()), estimator, draws)
-    return _like_input(getattr(found, field).reshape(u.shape), rank)
+    moments = error_moments(
+        BinomialRanks(u.ravel(), others.ravel(), size.ravel()), estimator, draws
+    )
+    return _like_input(getattr(moments, field).reshape(u.shape), rank)
 
 
 def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
@@ -376,18 +378,18 @@ def _broadcast_with_n(
 
 
 def _check_integers(x: AnyArray, name: str) -> FloatArray:
-    found = _check_numbers(x, name)
-    wrong = (found < 1) | (found % 1 != 0)
-    checks.reject_entries(name, "must be an integer of at least 1", found, wrong)
-    return found
+    values = _check_numbers(x, name)
+    is_invalid = (values < 1) | (values % 1 != 0)
+    checks.reject_entries(name, "must be an integer of at least 1", values, is_invalid)
+    return values
 
 
 def _check_numbers(x: AnyArray, name: str) -> FloatArray:
-    found = to_numpy(x, name)
-    if found.dtype.kind not in "iuf":
-        raise DomainError(f"`{name}` must hold numbers; got {found.dtype}")
-    out: FloatArray = checks.finite(found, name).astype(np.float64)
-    return out
+    values = to_numpy(x, name)
+    if values.dtype.kind not in "iuf":
+        raise DomainError(f"`{name}` must hold numbers; got {values.dtype}")
+    numbers: FloatArray = checks.finite(values, name).astype(np.float64)
+    return numbers
 
 
 def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:

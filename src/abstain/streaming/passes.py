@@ -173,11 +173,11 @@ class CutCounts:
         """The state with all buffered successes counted."""
         if not self.pending:
             return self
-        at, between = count_at_and_between(self.cuts, np.concatenate(self.pending))
+        n_at_cut, n_between_cuts = count_at_and_between(self.cuts, np.concatenate(self.pending))
         return replace(
             self,
-            n_successes_at_cut=self.n_successes_at_cut + at,
-            n_successes_between_cuts=self.n_successes_between_cuts + between,
+            n_successes_at_cut=self.n_successes_at_cut + n_at_cut,
+            n_successes_between_cuts=self.n_successes_between_cuts + n_between_cuts,
             pending=(),
         )
 

@@ -224,7 +224,7 @@ class PopulationSource(SampleSource):
 
     def __init__(self, name: str, population: Population) -> None:
         self.name, self.scores = name, (UNNAMED,)
-        self.losses = ("zero_one" if population.is_binary else UNNAMED,)
+        self.losses = ("zero_one" if population.binary else UNNAMED,)
         self.kind = "population"
         self.has_ties = bool(population.curve.ties)
         self._population = population

@@ -134,7 +134,7 @@ def _sample_cases(
         z, labels = population.sample_logits(n, rng=rng)
         yield from request.compute_scores(name, Predictions(logits=z, labels=labels)).cases()
     else:
-        loss = "zero_one" if population.is_binary else UNNAMED
+        loss = "zero_one" if population.binary else UNNAMED
         yield ScoredCase(name, loss, UNNAMED, *population.sample(n, rng=rng))
 
 

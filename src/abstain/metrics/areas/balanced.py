@@ -99,15 +99,17 @@ def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
 
 
 def _compute_balanced_aurc(s: Scored) -> MetricValue:
-    area = vertex_area_weights(s.groups)
+    area_weights = vertex_area_weights(s.groups)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
     xp = s.xp
-    to_come = xp.concat((reverse_cumulative_sum(area), xp.zeros_like(area[:1])))
+    remaining_area = xp.concat(
+        (reverse_cumulative_sum(area_weights), xp.zeros_like(area_weights[:1]))
+    )
     if xp is np:
-        by_class = class_cells(s)
+        cells = class_cells(s)
         return MetricValue(
-            inner(by_class.risk, by_class.difference_to_next(to_come)) / by_class.n_classes
+            inner(cells.risk, cells.difference_to_next(remaining_area)) / cells.n_classes
         )
     labels = get_class_view(s).labels
     present = _present_classes(s, labels)
@@ -116,7 +118,7 @@ def _compute_balanced_aurc(s: Scored) -> MetricValue:
     bounds = xp.searchsorted(ordered, present)
     ends = xp.searchsorted(ordered, present, side="right")
     total = sum(
-        _class_area(s, order[int(bounds[k]) : int(ends[k])], to_come)
+        _class_area(s, order[int(bounds[k]) : int(ends[k])], remaining_area)
         for k in range(present.shape[0])
     )
     return MetricValue(total / present.shape[0])
@@ -126,13 +128,19 @@ def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
     return sorted_unique(labels if s.weight is None else labels[s.weight > 0])
 
 
-def _class_area(s: Scored, rows: IntArray, to_come: IntArray) -> Scalar:
+def _class_area(s: Scored, rows: IntArray, remaining_area: IntArray) -> Scalar:
     take = s.xp.take
     weight = None if s.weight is None else take(s.weight, rows)
-    own = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
-    start = take(to_come, find_group_index(s.groups, own.confidence))
-    end = s.xp.concat((start[1:], s.xp.zeros_like(start[:1])))
-    return as_scalar(s.xp.sum(own.cumulative_loss / own.cumulative_weight * (start - end)))
+    class_groups = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
+    area_from_vertex = take(remaining_area, find_group_index(s.groups, class_groups.confidence))
+    area_from_next = s.xp.concat((area_from_vertex[1:], s.xp.zeros_like(area_from_vertex[:1])))
+    return as_scalar(
+        s.xp.sum(
+            class_groups.cumulative_loss
+            / class_groups.cumulative_weight
+            * (area_from_vertex - area_from_next)
+        )
+    )
 
 
 def balanced_augrc(
@@ -184,22 +192,22 @@ def balanced_augrc(
 def _compute_balanced_augrc(s: Scored) -> MetricValue:
     xp = s.xp
     if xp is np:
-        by_class = class_cells(s)
-        phi = augrc_weight(s.groups)[by_class.group]
-        return MetricValue(inner(phi, by_class.loss * by_class.balance_factor) / s.total_weight)
+        cells = class_cells(s)
+        phi = augrc_weight(s.groups)[cells.group]
+        return MetricValue(inner(phi, cells.loss * cells.balance_factor) / s.total_weight)
     labels = get_class_view(s).labels
     present = _present_classes(s, labels)
     classes = present.shape[0]
-    place = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
+    class_index = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
     # A class of which no sample has weight is not among those present.
-    there = as_double(xp.take(present, place) == labels)
-    weight = there if s.weight is None else there * s.weight
-    balance = s.total_weight / (classes * sum_by_index(place, weight, classes))
-    mass = weight * s.loss * xp.take(balance, place)
+    is_present = as_double(xp.take(present, class_index) == labels)
+    weight = is_present if s.weight is None else is_present * s.weight
+    balance = s.total_weight / (classes * sum_by_index(class_index, weight, classes))
+    balanced_loss = weight * s.loss * xp.take(balance, class_index)
     # Only the losses differ from the groups at hand.
-    kept = xp.nonzero(weight > 0)[0]
-    home = find_group_index(s.groups, xp.take(s.confidence, kept))
-    loss = sum_by_index(home, xp.take(mass, kept), s.groups.loss.shape[0])
+    rows = xp.nonzero(weight > 0)[0]
+    group = find_group_index(s.groups, xp.take(s.confidence, rows))
+    loss = sum_by_index(group, xp.take(balanced_loss, rows), s.groups.loss.shape[0])
     return MetricValue(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 
@@ -210,25 +218,27 @@ def _aurc_influence(s: Scored) -> FloatArray:
     Three effects of one more sample: the risk of its class at all thresholds below it, the coverage
     at which the curves bend, and the coverage at which the curve of its class starts.
     """
-    groups, by_class = s.groups, s.cached(ClassCells.from_samples)
-    width = by_class.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
-    risk = by_class.risk
-    per_weight = width / by_class.through
+    groups, cells = s.groups, s.cached(ClassCells.from_samples)
+    area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
+    risk = cells.risk
+    per_weight = area / cells.through
     on_weight, on_loss = (
-        -by_class.sum_from_cell(per_weight * risk),
-        by_class.sum_from_cell(per_weight),
+        -cells.sum_from_cell(per_weight * risk),
+        cells.sum_from_cell(per_weight),
     )
-    on_weight += _start_influence(by_class, width * risk)
-    opens = np.append(True, by_class.is_last_of_class[:-1])
-    rises = risk - np.where(opens, 0.0, np.append(0.0, risk[:-1]))
-    value = np.cumsum(sum_by_index(by_class.group, rises, groups.loss.size))
-    moved = tail_sums(trapezoid_derivatives(value, is_flat_before_first=True)) / groups.total_weight
-    on_weight += moved[by_class.group]
-    scale = s.total_weight / by_class.n_classes
-    return _influence_of_samples(s, by_class, scale * on_weight, scale * on_loss)
+    on_weight += _start_influence(cells, area * risk)
+    is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
+    risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))
+    mean_risk = np.cumsum(sum_by_index(cells.group, risk_increase, groups.loss.size))
+    on_coverage = (
+        tail_sums(trapezoid_derivatives(mean_risk, is_flat_before_first=True)) / groups.total_weight
+    )
+    on_weight += on_coverage[cells.group]
+    scale = s.total_weight / cells.n_classes
+    return _influence_of_samples(s, cells, scale * on_weight, scale * on_loss)
 
 
-def _start_influence(by_class: ClassCells, area: FloatArray) -> FloatArray:
+def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
     """Return what the weight of each cell adds to the area by letting its class start earlier.
 
     `area` is what each cell contributes to the area of its class. At a threshold that accepts the
@@ -237,38 +247,42 @@ def _start_influence(by_class: ClassCells, area: FloatArray) -> FloatArray:
     is m (1 - G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the weights
     of given samples lacks this term, because no weight above 0 moves the start.
     """
-    size, coverage = by_class.n_effective[by_class.class_of_cell], by_class.coverage
-    starting = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
-    mean = np.bincount(by_class.class_of_cell, weights=starting * coverage)
-    weight_of_one = by_class.class_weight / by_class.n_effective
-    centered = by_class.sum_from_cell(starting) - mean[by_class.class_of_cell]
-    return np.asarray(centered / weight_of_one[by_class.class_of_cell])
+    size, coverage = cells.n_effective[cells.class_of_cell], cells.coverage
+    start_derivative = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
+    mean_derivative = np.bincount(cells.class_of_cell, weights=start_derivative * coverage)
+    weight_per_sample = cells.class_weight / cells.n_effective
+    centered = cells.sum_from_cell(start_derivative) - mean_derivative[cells.class_of_cell]
+    return np.asarray(centered / weight_per_sample[cells.class_of_cell])
 
 
 @accepts_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
-    groups, by_class = s.groups, s.cached(ClassCells.from_samples)
-    factor = by_class.balance_factor
-    balanced = by_class.loss * factor
-    of_groups = sum_by_index(by_class.group, balanced, groups.loss.size)
-    pushed = tail_sums(of_groups) - of_groups / 2
-    phi = augrc_weight(groups)[by_class.group]
-    of_class = np.bincount(by_class.class_of_cell, weights=phi * balanced) / by_class.class_weight
-    on_weight = -pushed[by_class.group] / groups.total_weight - of_class[by_class.class_of_cell]
-    return _influence_of_samples(s, by_class, on_weight, phi * factor)
+    groups, cells = s.groups, s.cached(ClassCells.from_samples)
+    factor = cells.balance_factor
+    balanced_loss = cells.loss * factor
+    loss_of_groups = sum_by_index(cells.group, balanced_loss, groups.loss.size)
+    loss_below = tail_sums(loss_of_groups) - loss_of_groups / 2
+    phi = augrc_weight(groups)[cells.group]
+    contribution_of_class = (
+        np.bincount(cells.class_of_cell, weights=phi * balanced_loss) / cells.class_weight
+    )
+    on_weight = (
+        -loss_below[cells.group] / groups.total_weight - contribution_of_class[cells.class_of_cell]
+    )
+    return _influence_of_samples(s, cells, on_weight, phi * factor)
 
 
 def _influence_of_samples(
-    s: Scored, by_class: ClassCells, on_weight: FloatArray, on_loss: FloatArray
+    s: Scored, cells: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
     """Return the influence of each sample from those of weight and loss mass of its cell."""
-    out = np.zeros(s.n_rows)
-    each = on_loss[by_class.cell_of_row]
-    each *= s.loss[by_class.rows]
-    each += on_weight[by_class.cell_of_row]
-    out[by_class.rows] = each
-    return mean_influence(s, out)
+    influence_of_rows = np.zeros(s.n_rows)
+    influence = on_loss[cells.cell_of_row]
+    influence *= s.loss[cells.rows]
+    influence += on_weight[cells.cell_of_row]
+    influence_of_rows[cells.rows] = influence
+    return mean_influence(s, influence_of_rows)
 
 
 _SOURCE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts"

@@ -239,10 +239,10 @@ def _divide_or_nan(x: FloatArray, y: FloatArray) -> AnyArray:
 def _mean(values: FloatArray, kinds: str) -> MetricValue:
     """Mean over the coverages at which the accepted hold these kinds."""
     xp = namespace(values)
-    known = ~xp.isnan(values)
-    if not xp.any(known):
+    is_defined = ~xp.isnan(values)
+    if not xp.any(is_defined):
         return undefined(f"the accepted hold {kinds} at no coverage")
-    return MetricValue(float(xp.mean(values[known])))
+    return MetricValue(float(xp.mean(values[is_defined])))
 
 
 def _auroc_and_ap_of_samples(s: Scored) -> tuple[FloatArray, FloatArray] | MetricValue:
@@ -252,8 +252,8 @@ def _auroc_and_ap_of_samples(s: Scored) -> tuple[FloatArray, FloatArray] | Metri
 
 def _compute_retention(s: Scored, *, index: int) -> MetricValue:
     # One pass is enough for both.
-    found = s.cached(_auroc_and_ap_of_samples)
-    return found if isinstance(found, MetricValue) else _mean(found[index], _KINDS[index])
+    result = s.cached(_auroc_and_ap_of_samples)
+    return result if isinstance(result, MetricValue) else _mean(result[index], _KINDS[index])
 
 
 def _entry(identity: Identity, index: int) -> Metric:

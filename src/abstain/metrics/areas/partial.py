@@ -1,4 +1,4 @@
-"""Areas between two coverages: partial AURC and AUGRC, exact inside a segment."""
+"""Areas between two coverages: partial AURC and partial AUGRC."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def partial_aurc(
 ) -> float:
     """Compute the area under the selective risk-coverage curve between two coverages.
 
-    Answers: how wrong are the accepted samples, over the coverages I may really use?
+    Answers: how large is the mean loss of the accepted samples, over the coverages of interest?
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def partial_aurc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     interpolation : {"linear", "hyperbolic"}, default="linear"
-        Between two vertices: a straight line (as the trapezoid AURC), or the exact risk when a
-        tie group is accepted in part at random (its generalized risk is linear).
+        The risk between two vertices: a straight line (as in the trapezoid AURC), or the exact risk
+        if a random part of the tie group is accepted (its generalized risk is linear).
     mean : bool, default=False
-        Divide by high - low, for the mean risk over the interval.
+        Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -77,12 +77,12 @@ def partial_aurc(
 
     Notes
     -----
-    Areas of adjacent intervals add up to the whole, also inside a segment. Cost: one sort.
+    The areas of adjacent intervals add up, also within a segment. Cost: one sort.
 
     References
     ----------
     .. [1] The code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts
-       (between two coverages by hyperbolas only)
+       (between two coverages, with hyperbolas only)
 
     Examples
     --------
@@ -100,7 +100,7 @@ def partial_aurc(
 def hyperbolic_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the exact area under the selective risk between two coverages.
 
-    Over untied successes the generalized risk is a straight line.
+    Merged groups need no special case: the generalized risk is a straight line over successes.
     """
     return rank_weighted_risk(
         groups, rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
@@ -120,17 +120,23 @@ def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
         return rank_weighted_risk(
             groups, rank_weight_from_vertices(partial_trapezoid_weights(low, high))
         )
-    ends = np.array([low, high]) * groups.total_weight
-    around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
-    groups = split_merged_groups(groups, np.unique(around))
-    accepted, through, above = groups.cumulative_loss, groups.cumulative_weight, groups.weight_above
-    right, left = linear_segments(through / groups.total_weight, low, high, is_flat_at_start=True)
-    risk = accepted / through
-    area = right * risk + left * np.append(risk[:1], risk[:-1])
-    # The two segments in which the interval ends are straight lines; between them all is whole.
-    whole = (groups.last_vertex_weight < groups.weight) & (above >= ends[0]) & (through <= ends[1])
-    area[whole] = trapezoid_areas(groups, accepted)[whole] / groups.total_weight
-    return float(area.sum())
+    bounds = np.array([low, high]) * groups.total_weight
+    neighbors = np.concatenate((np.floor(bounds), np.ceil(bounds))).astype(np.int64)
+    # A vertex on each side of both bounds, so that no bound lies within a merged group.
+    groups = split_merged_groups(groups, np.unique(neighbors))
+    right_weight, left_weight = linear_segments(
+        groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=True
+    )
+    risk = groups.cumulative_loss / groups.cumulative_weight
+    left_risk = np.append(risk[:1], risk[:-1])
+    areas = right_weight * risk + left_weight * left_risk
+    is_merged = groups.last_vertex_weight < groups.weight
+    is_in_interval = (groups.weight_above >= bounds[0]) & (groups.cumulative_weight <= bounds[1])
+    is_complete = is_merged & is_in_interval
+    areas[is_complete] = (
+        trapezoid_areas(groups, groups.cumulative_loss)[is_complete] / groups.total_weight
+    )
+    return float(areas.sum())
 
 
 def partial_augrc(
@@ -144,7 +150,7 @@ def partial_augrc(
 ) -> float:
     """Compute the area under the generalized risk-coverage curve between two coverages.
 
-    Answers: how many silent failures are there, over the coverages I may really use?
+    Answers: how frequent are silent failures, over the coverages of interest?
 
     Parameters
     ----------
@@ -153,7 +159,7 @@ def partial_augrc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     mean : bool, default=False
-        Divide by high - low, for the mean generalized risk over the interval.
+        Whether to divide the area by high - low, which yields the mean over the interval.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -169,13 +175,13 @@ def partial_augrc(
 
     Notes
     -----
-    The curve is a straight line between vertices, so the area is exact for random tie-breaking.
-    Areas of adjacent intervals add up to the whole. Cost: one sort.
+    The curve is a straight line between vertices, so the area is exact for random tie-breaking. The
+    areas of adjacent intervals add up. Cost: one sort.
 
     References
     ----------
-    .. [1] Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032, between two coverages; the
-       interval is ours
+    .. [1] Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032 (over all coverages;
+       abstain defines the interval)
 
     Examples
     --------
@@ -191,25 +197,27 @@ def partial_augrc(
 
 
 def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) -> FloatArray:
-    """Influence of each sample on the area over the width of the interval.
+    """Return the influence on the mean risk between two coverages.
 
-    The curve is continuous, so the two fixed coverages add nothing: moving the vertex of a segment
-    moves the curve in it by its slope, as much as the vertex counts there.
+    The curve is continuous, so the fixed bounds of the interval contribute nothing. Moving the
+    vertex of a segment to the right lowers the curve in the segment by its slope.
     """
     groups = s.groups
     coverage = groups.cumulative_weight / groups.total_weight
     divisor = groups.cumulative_weight if selective else groups.total_weight
-    value = groups.cumulative_loss / divisor
-    right, left = linear_segments(coverage, *coverages, is_flat_at_start=selective)
-    # From the origin, or flat from the first vertex on, whose place then does not matter.
-    before = np.concatenate((value[:1] if selective else [0.0], value[:-1]))
-    slope = (value - before) / np.diff(coverage, prepend=0.0)
-    counts = right + np.append(left[1:], 0.0)
-    moved = -slope * right - np.append((slope * left)[1:], 0.0)
-    through = moved / groups.total_weight - (counts * value / divisor if selective else 0.0)
-    found = gradient_from_cumulative(through, counts / divisor)
+    risk = groups.cumulative_loss / divisor
+    right_weight, left_weight = linear_segments(coverage, *coverages, is_flat_at_start=selective)
+    # The selective risk is constant before the first vertex; the generalized risk starts at 0.
+    left_risk = np.concatenate((risk[:1] if selective else [0.0], risk[:-1]))
+    slope = (risk - left_risk) / np.diff(coverage, prepend=0.0)
+    vertex_weight = right_weight + np.append(left_weight[1:], 0.0)
+    on_coverage = -slope * right_weight - np.append((slope * left_weight)[1:], 0.0)
+    on_through = on_coverage / groups.total_weight
+    if selective:
+        on_through = on_through - vertex_weight * risk / divisor
+    gradient = gradient_from_cumulative(on_through, vertex_weight / divisor)
     width = coverages[1] - coverages[0]
-    return influence_from_gradient(s, Gradient(found.weight / width, found.loss / width))
+    return influence_from_gradient(s, Gradient(gradient.weight / width, gradient.loss / width))
 
 
 @dataclass(frozen=True)
@@ -222,15 +230,15 @@ class _PartialArea:
 
 
 _SELECTIVE = _PartialArea(
-    "mean selective risk from {} to {} % coverage",
-    "Averaged over coverages from {} to {} %, {{value}} of the accepted are wrong.",
+    "mean selective risk from {} to {}% coverage",
+    "Averaged over coverages from {} to {}%, {{value}} of the accepted samples are wrong.",
     "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
     selective_risk_area,
     selective=True,
 )
 _GENERALIZED = _PartialArea(
-    "mean generalized risk from {} to {} % coverage",
-    "Averaged over coverages from {} to {} %, {{value}} of all samples are accepted and wrong.",
+    "mean generalized risk from {} to {}% coverage",
+    "Averaged over coverages from {} to {}%, {{value}} of all samples are accepted and wrong.",
     "Traub et al. (2024), eq. 6, between two coverages, https://arxiv.org/abs/2407.01032",
     generalized_risk_area,
     selective=False,

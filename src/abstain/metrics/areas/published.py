@@ -238,31 +238,43 @@ def _losses_in_row_order(s: Scored) -> AnyArray:
 def _remaining_loss_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
     """Order of rejection, first of tied rows first, and the loss left after none, one, two..."""
     order = s.xp.argsort(as_double(s.confidence), stable=True)
-    kept_last_first = s.xp.flip(as_double(s.xp.take(s.loss, order)))
-    return order, s.xp.flip(s.xp.cumulative_sum(kept_last_first))
+    loss_from_most_confident = s.xp.flip(as_double(s.xp.take(s.loss, order)))
+    return order, s.xp.flip(s.xp.cumulative_sum(loss_from_most_confident))
 
 
 def _mean_of_geifman_risks(s: Scored) -> Scalar:
-    _, left = _remaining_loss_in_row_order(s)
+    _, remaining_loss = _remaining_loss_in_row_order(s)
     # The program counts the sample it has just rejected: k are left and it divides by k + 1.
-    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(left))) + 1.0
-    return as_scalar(left[0] / s.n_rows + s.xp.sum(left[1:] / divisor[1:])) / s.n_rows
+    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(remaining_loss))) + 1.0
+    return (
+        as_scalar(remaining_loss[0] / s.n_rows + s.xp.sum(remaining_loss[1:] / divisor[1:]))
+        / s.n_rows
+    )
 
 
 def _legacy_trapezoid(s: Scored) -> Scalar:
     """Area with vertices after the first sample of each tie group, down to coverage 1/n."""
     if s.n_rows == 1:
         return 0.0
-    xp, (order, left) = s.xp, _remaining_loss_in_row_order(s)
-    kept = xp.flip(xp.cumulative_sum(xp.ones_like(left)))
+    xp, (order, remaining_loss) = s.xp, _remaining_loss_in_row_order(s)
+    n_remaining = xp.flip(xp.cumulative_sum(xp.ones_like(remaining_loss)))
     ascending = as_double(xp.take(s.confidence, order))
-    opens = xp.concat((ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2]))
-    vertex = xp.nonzero(opens)[0] + 1
-    width = xp.concat((kept[:1], xp.take(kept, vertex), kept[-1:]))
-    risk = xp.concat((left[:1] / s.n_rows, xp.take(left, vertex) / xp.take(kept, vertex)))
+    is_new_confidence = xp.concat(
+        (ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2])
+    )
+    vertex = xp.nonzero(is_new_confidence)[0] + 1
+    coverage = xp.concat((n_remaining[:1], xp.take(n_remaining, vertex), n_remaining[-1:]))
+    risk = xp.concat(
+        (
+            remaining_loss[:1] / s.n_rows,
+            xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex),
+        )
+    )
     # The last stretch, to coverage 1/n, has the risk of the last vertex.
     risk = xp.concat((risk, risk[-1:]))
-    return as_scalar(xp.sum((risk[:-1] + risk[1:]) * (width[:-1] - width[1:]))) / (2 * s.n_rows)
+    return as_scalar(xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))) / (
+        2 * s.n_rows
+    )
 
 
 def _trapezoid_from_first_sample(risk: FloatArray, *, scale: bool) -> Scalar:

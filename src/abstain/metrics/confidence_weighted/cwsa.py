@@ -71,12 +71,12 @@ def check_unit_interval(s: Scored) -> None:
 
 def check_threshold(x: float) -> float:
     """Validate a threshold in [0, 1)."""
-    value = checks.number(x, "threshold")
-    if not 0.0 <= value < 1.0:
+    threshold = checks.number(x, "threshold")
+    if not 0.0 <= threshold < 1.0:
         raise DomainError(
-            f"`threshold` must lie in [0, 1); got {value!r}. At 1 the ramp has no width."
+            f"`threshold` must lie in [0, 1); got {threshold!r}. At 1 the ramp has no width."
         )
-    return value
+    return threshold
 
 
 def get_ramp(x: RampName | Ramp) -> Ramp:
@@ -129,18 +129,18 @@ def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
         groups = s.precomputed_value_groups
         k = int(n_accepted_groups(groups, threshold))
         count = int(groups.xp.sum(groups.count[:k]))
-        held = _Accepted(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
-        return _sum_accepted(held, groups.total_weight, threshold, ramp)
+        accepted = _Accepted(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
+        return _sum_accepted(accepted, groups.total_weight, threshold, ramp)
     # A ramp of the user's sees all that is accepted at once.
-    blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
-    step, pick = (_BLOCK, _zero_weight_of_rejected) if blocks else (s.n_rows, _select_accepted)
-    parts = [
+    in_blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
+    step, pick = (_BLOCK, _zero_weight_of_rejected) if in_blocks else (s.n_rows, _select_accepted)
+    blocks = [
         _sum_accepted(
             pick(s, slice(start, start + step), threshold), s.total_weight, threshold, ramp
         )
         for start in range(0, s.n_rows, step)
     ]
-    return parts[0] if len(parts) == 1 else _add_blocks(parts)
+    return blocks[0] if len(blocks) == 1 else _add_blocks(blocks)
 
 
 def _add_blocks(blocks: list[AcceptedSums]) -> AcceptedSums:
@@ -168,42 +168,47 @@ class _Accepted:
 def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
     """Return samples, not groups: each has its own gradient, tied or not."""
     p, loss = s.probability_or_confidence[rows], as_double(s.loss[rows])
-    fixed = without_gradient(p)
-    taken = fixed >= s.xp.astype(as_double_like(threshold, fixed), fixed.dtype)
+    values = without_gradient(p)
+    is_accepted = values >= s.xp.astype(as_double_like(threshold, values), values.dtype)
     if s.weight is None:
-        loss = loss[taken]
-        return _Accepted(p[taken], s.xp.ones_like(loss), loss, int(loss.shape[0]))
+        loss = loss[is_accepted]
+        return _Accepted(p[is_accepted], s.xp.ones_like(loss), loss, int(loss.shape[0]))
     weight = s.weight[rows]
-    taken = taken & (weight > 0)
-    weight = weight[taken]
-    return _Accepted(p[taken], weight, weight * loss[taken], int(weight.shape[0]))
+    is_accepted = is_accepted & (weight > 0)
+    weight = weight[is_accepted]
+    return _Accepted(p[is_accepted], weight, weight * loss[is_accepted], int(weight.shape[0]))
 
 
 def _zero_weight_of_rejected(s: Scored, rows: slice, threshold: float) -> _Accepted:
     """Return all samples, those that are not accepted without weight: none has to be moved."""
     p = s.probability_or_confidence[rows]
-    taken = p >= p.dtype.type(threshold)
+    is_accepted = p >= p.dtype.type(threshold)
     if s.weight is not None:
-        taken &= s.weight[rows] > 0
-    weight = taken.astype(np.float64) if s.weight is None else taken * s.weight[rows]
-    return _Accepted(p, weight, weight * s.loss[rows], int(np.count_nonzero(taken)))
+        is_accepted &= s.weight[rows] > 0
+    weight = is_accepted.astype(np.float64) if s.weight is None else is_accepted * s.weight[rows]
+    return _Accepted(p, weight, weight * s.loss[rows], int(np.count_nonzero(is_accepted)))
 
 
-def _sum_accepted(held: _Accepted, everything: float, threshold: float, ramp: Ramp) -> AcceptedSums:
-    p, weight, loss = held.probability, held.weight, held.loss
+def _sum_accepted(
+    accepted: _Accepted, total_weight: float, threshold: float, ramp: Ramp
+) -> AcceptedSums:
+    p, weight, loss = accepted.probability, accepted.weight, accepted.loss
     above = as_double(p) - threshold
     # A float32 0.9 reaches the threshold 0.9, from a hair below it.
     above = value_with_gradient(above, clip_negative(without_gradient(above)))
-    worth = apply_ramp(ramp, above / (1.0 - threshold))
-    total, good = namespace(above).sum, weight - loss
-    correct, wrong = as_scalar(total(worth * good)), as_scalar(total(worth * loss))
+    ramp_values = apply_ramp(ramp, above / (1.0 - threshold))
+    sum_values, successes = namespace(above).sum, weight - loss
+    weighted_successes, weighted_failures = (
+        as_scalar(sum_values(ramp_values * successes)),
+        as_scalar(sum_values(ramp_values * loss)),
+    )
     return AcceptedSums(
-        weighted_difference=correct - wrong,
-        weighted_successes=correct,
-        successes=as_scalar(total(good)),
-        weight=float(total(weight)),
-        total=everything,
-        count=held.count,
+        weighted_difference=weighted_successes - weighted_failures,
+        weighted_successes=weighted_successes,
+        successes=as_scalar(sum_values(successes)),
+        weight=float(sum_values(weight)),
+        total=total_weight,
+        count=accepted.count,
     )
 
 
@@ -216,29 +221,29 @@ def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> An
     xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
     is_accepted = p >= xp.astype(as_double_like(threshold, p), p.dtype)
     weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
-    worth = clip_negative(as_double(p) - threshold) / (1.0 - threshold)
+    ramp_values = clip_negative(as_double(p) - threshold) / (1.0 - threshold)
     total = float(xp.sum(weight)) if plus else s.total_weight
     if total == 0:
         msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
         return xp.full_like(loss, float("nan"))
     # 0.0 is added because a failure at the threshold would contribute -0.0.
-    return weight * worth * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
+    return weight * ramp_values * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
 
 
 def apply_ramp(ramp: Ramp, u: FloatArray) -> AnyArray:
     """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
     if ramp in RAMPS.values():
         return ramp(u)
-    out = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
-    if out.shape != u.shape:
+    values = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
+    if values.shape != u.shape:
         raise InputError(
-            f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
+            f"`ramp` must return one weight for each of the {u.shape[0]} values; got {values.shape}"
         )
     if u.shape[0]:
-        checks.finite(out, "ramp(u)")
-        checks.unit_interval(out, "ramp(u)")
-    return out
+        checks.finite(values, "ramp(u)")
+        checks.unit_interval(values, "ramp(u)")
+    return values
 
 
 NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
@@ -287,17 +292,17 @@ def accepted_sums_at_thresholds(
     ]
 
 
-def _moments_above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
+def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, FloatArray]:
     """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
-    cells = BinCells(ends, "right", s.loss.dtype.kind == "b")
-    parts = [
+    cells = BinCells(edges, "right", s.loss.dtype.kind == "b")
+    blocks = [
         _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
         for start in range(0, s.n_rows, BLOCK)
     ]
     # Nothing is asked of what lies below all ends.
-    count = np.sum([part[0] for part in parts], axis=0)[1:]
-    sums = np.sum([part[1] for part in parts], axis=0)[..., 1:]
-    width = np.diff(ends.astype(np.float64))
+    count = np.sum([block[0] for block in blocks], axis=0)[1:]
+    sums = np.sum([block[1] for block in blocks], axis=0)[..., 1:]
+    width = np.diff(edges.astype(np.float64))
     for m in range(power + 1):
         for k in range(m):
             sums[:, m, :-1] += comb(m, k) * sums[:, k, 1:] * width ** (m - k)
@@ -311,23 +316,23 @@ def _moments_in_cells(
     """Return the same of what is at each end or above it, but below the next; first below all."""
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    place, index = cells.bin_and_cell_index(p, loss)
+    position, index = cells.bin_and_cell_index(p, loss)
     lower = np.append(0.0, cells.edges.astype(np.float64))
-    distance = p - lower.take(place) if power else p
+    distance = p - lower.take(position) if power else p
     kinds = [weight] if cells.has_boolean_loss else _success_and_failure_weights(loss, weight)
     sums = np.empty((2, power + 1, cells.n_bins))
     for m in range(power + 1):
         sums[:, m] = np.concatenate([cells.sum_by_cell(index, kind) for kind in kinds])
         if m < power:
             kinds = [distance if kind is None else kind * distance for kind in kinds]
-    there = None if weight is None else weight > 0
-    return cells.sum_by_cell(index, there).sum(axis=0).astype(np.int64), sums
+    has_weight = None if weight is None else weight > 0
+    return cells.sum_by_cell(index, has_weight).sum(axis=0).astype(np.int64), sums
 
 
 def _success_and_failure_weights(loss: Array, weight: FloatArray | None) -> list[Any]:
     """Return how much of each sample is right, and how much is wrong."""
-    wrong = loss.astype(np.float64) if weight is None else loss * weight
-    return [(1.0 if weight is None else weight) - wrong, wrong]
+    failures = loss.astype(np.float64) if weight is None else loss * weight
+    return [(1.0 if weight is None else weight) - failures, failures]
 
 
 def cwsa(
@@ -395,9 +400,9 @@ def cwsa(
     0.3
     """
     s = scored_probabilities(confidence, loss, weight)
-    by = checks.one_of(normalize, "normalize", NORMALIZERS)
+    divisor = checks.one_of(normalize, "normalize", NORMALIZERS)
     return value_with_warning(
-        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa(by), "cwsa"
+        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa(divisor), "cwsa"
     )
 
 
@@ -455,51 +460,53 @@ def cwsa_plus(
     0.6
     """
     s = scored_probabilities(confidence, loss, weight)
-    by = checks.one_of(normalize, "normalize", NORMALIZERS)
+    divisor = checks.one_of(normalize, "normalize", NORMALIZERS)
     return value_with_warning(
-        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa_plus(by), "cwsa_plus"
+        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa_plus(divisor), "cwsa_plus"
     )
 
 
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
     """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
     groups = s.probability_groups
-    inside = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
+    is_accepted = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
         sample_weights(s) > 0
     )
     p = np.zeros(s.n_rows) if s.probability is None else s.probability.astype(np.float64)
-    worth = inside * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
+    ramp_values = is_accepted * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
     if not plus:
-        return mean_influence(s, worth * (1.0 - 2.0 * s.loss))
-    accepted = float(sample_weights(s)[inside].sum())
-    each = worth * (1.0 - s.loss)
-    mean = float((sample_weights(s) * each).sum()) / accepted
-    out: FloatArray = inside * (each - mean) * (s.total_weight / accepted)
-    return out
+        return mean_influence(s, ramp_values * (1.0 - 2.0 * s.loss))
+    accepted = float(sample_weights(s)[is_accepted].sum())
+    contribution = ramp_values * (1.0 - s.loss)
+    mean = float((sample_weights(s) * contribution).sum()) / accepted
+    influence: FloatArray = is_accepted * (contribution - mean) * (s.total_weight / accepted)
+    return influence
 
 
-def _cwsa_limits(blocks: NonemptyBins, threshold: float) -> Limits:
+def _cwsa_limits(bins: NonemptyBins, threshold: float) -> Limits:
     """Return limits of CWSA: successes at one end of their bin, failures at the other."""
-    low, high = (
-        _ramp_values(blocks.min_confidence, threshold),
-        _ramp_values(blocks.max_confidence, threshold),
+    low_ramp, high_ramp = (
+        _ramp_values(bins.min_confidence, threshold),
+        _ramp_values(bins.max_confidence, threshold),
     )
-    right = np.maximum(blocks.weight - blocks.loss, 0.0)
+    successes = np.maximum(bins.weight - bins.loss, 0.0)
     return (
-        float(np.sum(right * low - blocks.loss * high)) / blocks.total,
-        float(np.sum(right * high - blocks.loss * low)) / blocks.total,
+        float(np.sum(successes * low_ramp - bins.loss * high_ramp)) / bins.total,
+        float(np.sum(successes * high_ramp - bins.loss * low_ramp)) / bins.total,
     )
 
 
-def _cwsa_plus_limits(blocks: NonemptyBins, threshold: float) -> Limits:
+def _cwsa_plus_limits(bins: NonemptyBins, threshold: float) -> Limits:
     """Return limits of CWSA+, whose denominator a bin around the threshold leaves open too."""
-    at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
-    right = np.maximum(blocks.weight - blocks.loss, 0.0)
-    fewest = float(blocks.weight[blocks.min_confidence >= at].sum())
-    most = float(blocks.weight[blocks.max_confidence >= at].sum())
-    low = float(np.sum(right * _ramp_values(blocks.min_confidence, threshold)))
-    high = float(np.sum(right * _ramp_values(blocks.max_confidence, threshold)))
-    return (low / most if most else 0.0), (min(1.0, high / fewest) if fewest else 1.0)
+    threshold_in_precision = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
+    successes = np.maximum(bins.weight - bins.loss, 0.0)
+    min_weight = float(bins.weight[bins.min_confidence >= threshold_in_precision].sum())
+    max_weight = float(bins.weight[bins.max_confidence >= threshold_in_precision].sum())
+    low = float(np.sum(successes * _ramp_values(bins.min_confidence, threshold)))
+    high = float(np.sum(successes * _ramp_values(bins.max_confidence, threshold)))
+    return (low / max_weight if max_weight else 0.0), (
+        min(1.0, high / min_weight) if min_weight else 1.0
+    )
 
 
 def _ramp_values(confidence: FloatArray, threshold: float) -> FloatArray:
@@ -516,8 +523,8 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     def compute(s: Scored) -> MetricValue:
         return _normalized(accepted_sums(s, threshold, RAMPS["linear"]), plus=plus)
 
-    score = "right and confident" if plus else "right less wrong"
-    whom = "the accepted" if plus else "all samples"
+    description = "right and confident" if plus else "right less wrong"
+    population = "the accepted" if plus else "all samples"
     return Metric(
         Identity(
             name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
@@ -525,11 +532,11 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             family="cwsa",
             lower_is_better=False,
             meaning=(
-                f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
-                "weighted by confidence."
+                f"Accepting from a confidence of {threshold:.12g}, {population} are "
+                f"{{value}} {description}, weighted by confidence."
             ),
             source=SOURCE.format("3.3" if plus else "3.2"),
-            convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
+            convention=f"linear ramp, divided by the number of {population.removeprefix('the ')}",
             function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
         ),
         Measurement(
@@ -558,16 +565,18 @@ def _normalized(sums: AcceptedSums, *, plus: bool) -> MetricValue:
 _MAX_SEPARATE_PASSES = 2
 
 
-def _compute_at_thresholds(s: Scored, at: Sequence[tuple[float, bool]]) -> list[MetricValue]:
+def _compute_at_thresholds(
+    s: Scored, parameters: Sequence[tuple[float, bool]]
+) -> list[MetricValue]:
     """Compute CWSA and CWSA+ at many thresholds from the same sums."""
-    thresholds = sorted({threshold for threshold, _ in at})
+    thresholds = sorted({threshold for threshold, _ in parameters})
     ramp = RAMPS["linear"]
     if len(thresholds) <= _MAX_SEPARATE_PASSES:
-        found = [accepted_sums(s, threshold, ramp) for threshold in thresholds]
+        sums_by_threshold = [accepted_sums(s, threshold, ramp) for threshold in thresholds]
     else:
-        found = accepted_sums_at_thresholds(s, np.array(thresholds), ramp)
-    sums = dict(zip(thresholds, found, strict=True))
-    return [_normalized(sums[threshold], plus=plus) for threshold, plus in at]
+        sums_by_threshold = accepted_sums_at_thresholds(s, np.array(thresholds), ramp)
+    sums = dict(zip(thresholds, sums_by_threshold, strict=True))
+    return [_normalized(sums[threshold], plus=plus) for threshold, plus in parameters]
 
 
 def _make_metric(_: str, threshold: str, *, plus: bool) -> Metric | None:

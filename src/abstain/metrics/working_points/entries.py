@@ -142,36 +142,42 @@ def _selective_accuracy_limits(blocks: NonemptyBins, threshold: float) -> Limits
 
 
 def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
-    at = float(threshold)
-    if at >= 1:
+    threshold_value = float(threshold)
+    if threshold_value >= 1:
         return None
     return Metric(
         Identity(
             name=name,
-            title=f"selective accuracy at {at:.12g}",
+            title=f"selective accuracy at {threshold_value:.12g}",
             family="working point",
             lower_is_better=False,
-            meaning=f"Of what reaches a confidence of {at:.12g}, {{value}} is right.",
+            meaning=f"Of what reaches a confidence of {threshold_value:.12g}, {{value}} is right.",
             source=_SOURCE,
             convention="one minus the selective risk at a threshold",
-            function=f"selective_accuracy(confidence, loss, threshold={at:.12g})",
+            function=f"selective_accuracy(confidence, loss, threshold={threshold_value:.12g})",
         ),
         Measurement(
-            compute=partial(_compute_selective_accuracy, threshold=at),
+            compute=partial(_compute_selective_accuracy, threshold=threshold_value),
             needs=NEEDS,
             rank_based=False,
-            influence=accepts_group_rows(partial(_selective_accuracy_influence, threshold=at)),
-            n_failures=partial(_count_failures_above_threshold, threshold=at),
-            binned=BinnedLimits(partial(_selective_accuracy_limits, threshold=at)),
+            influence=accepts_group_rows(
+                partial(_selective_accuracy_influence, threshold=threshold_value)
+            ),
+            n_failures=partial(_count_failures_above_threshold, threshold=threshold_value),
+            binned=BinnedLimits(partial(_selective_accuracy_limits, threshold=threshold_value)),
         ),
     )
 
 
 def _count_failures_above_threshold(s: Scored, *, threshold: float) -> int:
-    place = s.probability_group_index
-    inside = (place >= 0) & (place < int(n_accepted_groups(s.probability_groups, threshold)))
-    failed = (s.loss > 0) & inside
-    return int(np.count_nonzero(failed) if s.row_counts is None else s.row_counts[failed].sum())
+    group = s.probability_group_index
+    is_accepted = (group >= 0) & (group < int(n_accepted_groups(s.probability_groups, threshold)))
+    is_accepted_failure = (s.loss > 0) & is_accepted
+    return int(
+        np.count_nonzero(is_accepted_failure)
+        if s.row_counts is None
+        else s.row_counts[is_accepted_failure].sum()
+    )
 
 
 SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accuracy, ("0.8",))
@@ -202,19 +208,21 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     )
 
 
-def _compute_at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[MetricValue]:
+def _compute_at_coverages(
+    s: Scored, parameters: Sequence[tuple[Quantity, float]]
+) -> list[MetricValue]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
     groups = s.merged_groups
     if not is_numpy(groups.cumulative_weight):
         return [
             quantity.value_at_vertex(groups, vertex_at_coverage(groups, share))
-            for quantity, share in at
+            for quantity, share in parameters
         ]
-    shares = sorted({share for _, share in at})
+    shares = sorted({share for _, share in parameters})
     vertices = dict(
         zip(shares, vertices_at_coverages(groups, np.array(shares)).tolist(), strict=True)
     )
-    return [quantity.value_at_vertex(groups, vertices[share]) for quantity, share in at]
+    return [quantity.value_at_vertex(groups, vertices[share]) for quantity, share in parameters]
 
 
 def _failure_counter_at_coverage(share: float) -> Callable[[Scored], int]:

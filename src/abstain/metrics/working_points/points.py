@@ -94,8 +94,8 @@ def selective_risk(
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
         return _interpolated_generalized_risk(s.merged_groups, share) / share
-    found = selective_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule))
-    return value_with_warning(found, "selective_risk")
+    result = selective_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule))
+    return value_with_warning(result, "selective_risk")
 
 
 def generalized_risk(
@@ -327,11 +327,11 @@ def working_point(
     >>> point.threshold, point.coverage, point.selective_risk, point.accepted
     (0.8, 0.5, 0.0, 2)
     """
-    given = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
+    targets = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
+    names = [name for name, value in targets.items() if value is not None]
+    if len(names) != 1:
         raise InputError(
-            f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
+            f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(names)}"
         )
     s = validate_samples(confidence, loss, weight).without_gradient
     if threshold is not None:
@@ -340,7 +340,7 @@ def working_point(
         return _working_point_at_vertex(*parted, bounded=s.is_loss_bounded)
     find = _find_vertex_at_risk if coverage is None else _find_vertex_at_coverage
     return _working_point_at_vertex(
-        s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.is_loss_bounded
+        s.merged_groups, find(s.merged_groups, targets[names[0]]), bounded=s.is_loss_bounded
     )
 
 
@@ -348,9 +348,9 @@ def _find_vertex_at_risk(groups: TieGroups, max_risk: Any) -> int:
     risk = checks.number(max_risk, "max_risk")
     index = vertex_at_risk(groups, risk)
     if index < 0:
-        least = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
+        min_risk = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
         raise InputError(
-            f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
+            f"no threshold keeps the selective risk at or below {risk:g}; the least is {min_risk:g}"
         )
     return index
 
@@ -360,23 +360,25 @@ def _find_vertex_at_coverage(groups: TieGroups, coverage: Any) -> int:
 
 
 def _working_point_at_vertex(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
-    weight, wrong, count = accepted_totals(groups, index)
-    graded = undefined("it needs a loss in [0, 1]")
+    weight, accepted_loss, count = accepted_totals(groups, index)
+    undefined_quality = undefined("it needs a loss in [0, 1]")
     measured = {
         "selective_risk": selective_risk_at_vertex(groups, index),
         "generalized_risk": generalized_risk_at_vertex(groups, index),
         "classification_quality": classification_quality_at_vertex(groups, index)
         if bounded
-        else graded,
-        "rejection_quality": rejection_quality_at_vertex(groups, index) if bounded else graded,
+        else undefined_quality,
+        "rejection_quality": rejection_quality_at_vertex(groups, index)
+        if bounded
+        else undefined_quality,
     }
     return WorkingPoint(
         threshold=float("inf") if index < 0 else float(groups.confidence[index]),
         coverage=weight / groups.total_weight,
-        **{name: found.value for name, found in measured.items()},
+        **{name: value.value for name, value in measured.items()},
         accepted=count,
         n=groups.n_samples,
-        failures_accepted=wrong,
-        failures_rejected=float(groups.cumulative_loss[-1]) - wrong,
+        failures_accepted=accepted_loss,
+        failures_rejected=float(groups.cumulative_loss[-1]) - accepted_loss,
         reasons={k: m.reason for k, m in measured.items() if m.reason},
     )
