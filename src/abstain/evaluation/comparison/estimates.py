@@ -201,7 +201,7 @@ def method_bands(run: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
     )
     for method, s in run.scored.items():
         # A copy contains only the samples, without the cached inputs of other metrics.
-        yield MethodBand(run.data, method, partial(compute_band, replace(s)))
+        yield MethodBand(run.data, method, partial(band_with_options, replace(s)))
 
 
 def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonInferiorityRow]:
