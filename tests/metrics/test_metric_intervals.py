@@ -287,7 +287,7 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
 
 def test_failures_among_the_accepted_are_named_so() -> None:
     c, loss = np.linspace(1, 0, 80), (np.arange(80) >= 78).astype(float)
-    assert "none of the accepted" in metric_interval(c, loss, metric="selective_risk@80cov").note
+    assert "no accepted sample" in metric_interval(c, loss, metric="selective_risk@80cov").note
     loss[60:] = 1.0
     note = metric_interval(c, loss, metric="selective_risk@80cov").note
     assert "only 4 failures among the accepted" in note

@@ -129,7 +129,7 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
     return Metric(
         Identity(
             name=name,
-            title=f"OC-accuracy with {percent} % reviewed",
+            title=f"OC-accuracy with {percent}% reviewed",
             family="working point",
             lower_is_better=False,
             meaning=f"With the least confident {percent} % answered by people, {{value}} of all "
@@ -248,7 +248,7 @@ def _make_multiclass_metric(
     return Metric(
         Identity(
             name=name,
-            title=f"{title} with {percent} % reviewed",
+            title=f"{title} with {percent}% reviewed",
             family="working point",
             lower_is_better=False,
             meaning=f"With the least confident {percent} % answered by people, {meaning}",

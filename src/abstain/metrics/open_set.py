@@ -406,7 +406,7 @@ def _scod_risk_at_coverage(name: str, percent: str, cost: str) -> Metric | None:
         base,
         name,
         cost,
-        title=f"SCOD risk at {percent} % coverage",
+        title=f"SCOD risk at {percent}% coverage",
         meaning=f"Keeping at least {percent} % of the samples, the accepted cost",
     )
 
