@@ -59,7 +59,7 @@ def test_samples_of_no_known_class():
     with pytest.warns(UndefinedMetricWarning, match="no sample has a known class"):
         assert np.isnan(balanced_accuracy([0, 1], [-1, -1]))
     for function in (nll, brier):
-        with pytest.warns(UndefinedMetricWarning, match="1 samples have no known class"):
+        with pytest.warns(UndefinedMetricWarning, match="1 samples have an unknown class"):
             assert np.isnan(function([[0.5, 0.5], [0.5, 0.5]], [0, -1]))
         assert np.isfinite(function([[0.5, 0.5], [0.5, 0.5]], [0, -1], weight=[1, 0]))
 

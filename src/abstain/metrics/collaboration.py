@@ -138,9 +138,8 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
             title=f"OC-accuracy with {percent}% reviewed",
             family="working point",
             lower_is_better=False,
-            meaning=f"If people answer the least confident {percent}%, {{value}} of all answers are
-            "
-            "correct.",
+            meaning=f"If people answer the least confident {percent}%, {{value}} of all answers "
+            "are correct.",
             source=_SOURCE,
             convention=f"review fraction {review:g}",
             function=f"oc_accuracy(confidence, loss, review={review:g})",
@@ -243,7 +242,7 @@ def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue
     return (
         MetricValue(sum(defined_values) / len(defined_values))
         if defined_values
-        else undefined("all samples are of one class")
+        else undefined("all samples have the same class")
     )
 
 

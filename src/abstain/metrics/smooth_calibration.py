@@ -202,9 +202,8 @@ ENTRIES = (
             rank_based=False,
             monotone=False,
             gradients=frozenset(),
-            no_influence_reason="it is positive on every sample even for a calibrated confidence, so
-            "
-            "an interval around it would not cover the true value",
+            no_influence_reason="it is positive on every sample even for a calibrated confidence, "
+            "so an interval around it would not cover the true value",
             n_failures=None,
         ),
     ),
