@@ -94,7 +94,7 @@ def test_the_catalogue_without_a_view():
     s = Scored(np.ones(2), np.zeros(2))
     assert METRICS["balanced_accuracy"].reason_not_applicable(s) == "needs labels and predictions"
     assert METRICS["nll"].reason_not_applicable(s) == "needs class probabilities or logits"
-    with pytest.raises(MissingInputError, match="labels and predictions are needed"):
+    with pytest.raises(MissingInputError, match="labels and predictions are required"):
         METRICS["balanced_accuracy"].compute(s)
     view = ClassView(np.zeros(2, dtype=int), np.zeros(2, dtype=int), (0, 1))
     with pytest.raises(MissingInputError, match="class probabilities or logits are needed"):

@@ -55,7 +55,7 @@ def test_a_perfect_order_leaves_the_accuracy_and_a_random_one_half_of_it():
 def test_oscr_without_one_kind_says_so():
     with pytest.warns(UndefinedMetricWarning, match="no sample has an unknown class"):
         assert np.isnan(oscr([0.1, 0.2], [0, 1], [0, 1]))
-    with pytest.warns(UndefinedMetricWarning, match="no sample is of a known class"):
+    with pytest.warns(UndefinedMetricWarning, match="no sample has a known class"):
         assert np.isnan(oscr([0.1, 0.2], [0, 1], [-1, -1]))
     assert oscr([0.1, 0.2], [0, 1], [1, -1]) == 0.0
     closed = of_open_set(np.array([0.1, 0.2]), np.array([0, 1]), np.array([0, 1]))

@@ -92,9 +92,9 @@ def test_one_class_gives_a_reason():
         assert np.isnan(oc_auc([0.1], [1], [0.3]))
     with pytest.warns(UndefinedMetricWarning, match="there are no positives"):
         assert np.isnan(oc_ap([0.1, 0.2], [0, 0], [0.3, 0.4]))
-    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not hold both classes"):
+    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not contain both classes"):
         assert np.isnan(accepted_auroc([0.1, 0.2], [0, 1], [0.3, 0.4], coverage=0.5))
-    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not hold both classes"):
+    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not contain both classes"):
         assert np.isnan(accepted_auroc([0.1, 0.2], [0, 1], [0.3, 0.4], coverage=0.0))
 
 

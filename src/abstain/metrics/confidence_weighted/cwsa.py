@@ -326,20 +326,18 @@ def _moments_in_cells(
     position, index = cells.places(p, loss)
     lower = np.append(0.0, cells.inner.astype(np.float64))
     distance = p - lower.take(position) if power else p
-    kinds = [weight] if cells.parted else _success_and_failure_weights(loss, weight)
+    if cells.parted:
+        factors = [weight]
+    else:
+        failures = loss.astype(np.float64) if weight is None else loss * weight
+        factors = [(1.0 if weight is None else weight) - failures, failures]
     sums = np.empty((2, power + 1, cells.bins))
     for m in range(power + 1):
-        sums[:, m] = np.concatenate([cells.sums(index, kind) for kind in kinds])
+        sums[:, m] = np.concatenate([cells.sums(index, factor) for factor in factors])
         if m < power:
-            kinds = [distance if kind is None else kind * distance for kind in kinds]
+            factors = [distance if x is None else x * distance for x in factors]
     has_weight = None if weight is None else weight > 0
     return cells.sums(index, has_weight).sum(axis=0).astype(np.int64), sums
-
-
-def _success_and_failure_weights(loss: Array, weight: FloatArray | None) -> list[Any]:
-    """Return the success weight and the failure weight of each sample."""
-    failures = loss.astype(np.float64) if weight is None else loss * weight
-    return [(1.0 if weight is None else weight) - failures, failures]
 
 
 def cwsa(
