@@ -97,7 +97,7 @@ def test_the_catalogue_without_a_view():
     with pytest.raises(MissingInputError, match="labels and predictions are required"):
         METRICS["balanced_accuracy"].compute(s)
     view = ClassView(np.zeros(2, dtype=int), np.zeros(2, dtype=int), (0, 1))
-    with pytest.raises(MissingInputError, match="class probabilities or logits are needed"):
+    with pytest.raises(MissingInputError, match="class probabilities or logits are required"):
         METRICS["brier"].compute(Scored(np.ones(2), np.zeros(2), class_view=view))
 
 

@@ -54,7 +54,7 @@ def test_few_failures_or_successes_of_a_rare_class_allow_no_interval(failed):
     assert gap.value == BALANCED.compute(first).value - BALANCED.compute(second).value
     for note in (interval.note, gap.note):
         assert note.startswith(f"{REASON} {min(failed, 30 - failed)} failures or successes")
-        assert note.endswith("need 4 or more")
+        assert note.endswith("need at least 4")
 
 
 @pytest.mark.parametrize("failed", [4, 15, 26])
