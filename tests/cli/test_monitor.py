@@ -69,7 +69,7 @@ def test_a_page_a_table_and_what_to_label(place, monkeypatch, capsys):
     more = ["--out", "page", "--every", "0", "--label-share", "0.1", "--ask", "ask.jsonl"]
     assert monitored(lines("a", 600, seed=3, labels=False), place, monkeypatch, *more) == 0
     said = capsys.readouterr().out
-    assert "No alarm: 600 predictions" in said
+    assert "No alarm after 600 predictions" in said
     assert "Coverage" in said
     asked = [json.loads(line) for line in (place / "ask.jsonl").read_text().splitlines()]
     assert 20 < len(asked) < 80

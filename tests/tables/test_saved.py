@@ -169,7 +169,7 @@ def test_damaged_files_are_refused_in_words(name, tmp_path):
 
 def test_an_archive_of_something_else_is_no_fitted_score(tmp_path):
     np.savez(tmp_path / "p.npz", labels=np.ones(3))
-    with pytest.raises(FileFormatError, match=r"no entry 'plain\.json', so it is no fitted score"):
+    with pytest.raises(FileFormatError, match=r"no entry 'plain\.json', so it was not written"):
         load(tmp_path / "p.npz")
 
 
@@ -205,7 +205,7 @@ def test_saving_refuses_what_it_cannot_keep(tmp_path):
     from dataclasses import replace
 
     odd = replace(named, classes=((0, 1), "b", "c"))
-    with pytest.raises(InputError, match=r"the class name \(0, 1\) is no text and no number"):
+    with pytest.raises(InputError, match=r"the class name \(0, 1\) is neither text nor a number"):
         save(odd, tmp_path / "odd.npz")
     assert not list(tmp_path.iterdir())
 
@@ -273,7 +273,9 @@ def test_results_are_saved_as_pages_and_tables(kind, tmp_path):
     assert table.columns == found.frame().columns
     assert table.height == found.frame().height
     assert save(found, tmp_path / "table.csv").read_text().count("\n") == table.height + 1
-    with pytest.raises(InputError, match=r"a result goes to a file that ends in \.html, \.md"):
+    with pytest.raises(
+        InputError, match=r"a result is saved to a file with the suffix \.html, \.md"
+    ):
         save(found, tmp_path / "page.json")
 
 

@@ -328,7 +328,7 @@ class StreamCounts:
     ) -> "StreamCounts":
         """Return those with a batch too; of `several` files its samples are named by theirs."""
         splits, rows = dict(self.splits), 0
-        at = f"{batch.piece.file}: " if several else ""
+        at = f"{batch.chunk.file_label}: " if several else ""
         for split, passed in batch.splits.items():
             rows += passed.n
             p = positive_weight_batch(passed)
@@ -339,7 +339,7 @@ class StreamCounts:
             self.n_pieces + 1,
             self.n_rows + rows,
             splits,
-            (*self.notes, (batch.rows, batch.notes)),
+            (*self.notes, (batch.n_rows, batch.notes)),
             (*self.skipped, *batch.skipped),
         )
 

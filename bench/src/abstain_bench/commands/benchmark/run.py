@@ -15,7 +15,7 @@ from abstain._foundation.optional_packages import is_installed
 from abstain.cli.console import console, interruptible, progress, say, working
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 from abstain_bench.commands.benchmark.budget import show_budget
 from abstain_bench.commands.job_lines import JobLines
 
@@ -301,7 +301,9 @@ def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
 def _note(words: str) -> None:
     """Say something beside the results: on standard error, and with no markup read from it."""
-    Console(stderr=True).print(visible(words), markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(
+        escape_control_characters(words), markup=False, highlight=False, soft_wrap=True
+    )
 
 
 def _cores() -> int:

@@ -267,7 +267,7 @@ class _Writing:
     @cached_property
     def own(self) -> IntArray | None:
         """The predictions of the file, by row of it; None where they are those of the runs."""
-        if "prediction" not in self.rows.table.kinds:
+        if "prediction" not in self.rows.table.kind_by_column:
             return None
         found = self.rows.codes("prediction", self.store.classes)
         same = all(
@@ -316,7 +316,7 @@ class _Writing:
 
     def refuse_other_labels(self) -> None:
         """Where the file has labels they must be those of the folder, or rows were mixed up."""
-        if "label" not in self.rows.table.kinds:
+        if "label" not in self.rows.table.kind_by_column:
             return
         labels = self.rows.codes("label", self.store.classes)
         for (run, key), said in self._pictures.items():

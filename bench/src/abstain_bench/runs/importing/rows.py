@@ -47,13 +47,13 @@ class RowIndex:
             )
         values = np.asarray(column.values, dtype=np.float64)
         bad = ~np.isfinite(values)
-        if column.missing is not None:
-            bad = bad | column.missing
+        if column.is_missing is not None:
+            bad = bad | column.is_missing
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise DomainError(
                 f"{self.table.source}: every confidence must be a finite number; got "
-                f"{column.shown(row)} in row {row} of {name!r} ({self.where(row)}), "
+                f"{column.format_entry(row)} in row {row} of {name!r} ({self.where(row)}), "
                 f"{int(bad.sum()):,} such rows. Give an abstention the lowest confidence instead"
             )
         return values
@@ -65,13 +65,14 @@ class RowIndex:
             return _coded(column, {c: i for i, c in enumerate(classes)}, "class", self.table)
         values = np.asarray(column.values)
         low = -1 if name == "label" else 0
-        fits = column.missing is None and column.whole and values.ndim == 1
+        fits = column.is_missing is None and column.has_only_integers and values.ndim == 1
         bad = (values < low) | (values >= len(classes)) if fits else np.ones(1, np.bool_)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise DomainError(
                 f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
-                f"{low} to {len(classes) - 1}; got {column.shown(row) if fits else column.origin}"
+                f"{low} to {len(classes) - 1}; got "
+                + (column.format_entry(row) if fits else column.dtype_name)
                 + (f" in row {row}" if fits else "")
             )
         return values.astype(np.int64)
@@ -86,13 +87,13 @@ class RowIndex:
 
     def _column(self, name: str) -> DataColumn:
         column = self.table.load([name])[name]
-        return to_number(column) if column.is_text and self.table.typeless else column
+        return to_number(column) if column.is_text and self.table.is_untyped else column
 
 
 def rows_of(store: Store, table: DataTable) -> RowIndex:
     """Match the rows of a table with the images of a store; each must be there once."""
     for name in PLACE:
-        if name not in table.kinds:
+        if name not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
                 "confidences says with `run`, `exposure` and `row` which image each row is about"
@@ -138,9 +139,10 @@ def _coded(column: DataColumn, known: Mapping[str, int], what: str, table: DataT
 def _row_numbers(
     column: DataColumn, table: DataTable, most: IntArray, keys: list[str], exposure: IntArray
 ) -> IntArray:
-    if column.is_text or column.missing is not None or not column.whole:
+    if column.is_text or column.is_missing is not None or not column.has_only_integers:
         raise DomainError(
-            f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.origin}"
+            f"{table.source}: 'row' must hold whole numbers, counted from 0; got "
+            f"{column.dtype_name}"
         )
     values: IntArray = np.asarray(column.values).astype(np.int64)
     bad = (values < 0) | (values >= most)
@@ -187,13 +189,13 @@ def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> di
     """Return the name of the method of each column of confidences."""
     given = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in given:
-        if column not in table.kinds:
+        if column not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {column!r}.{suggest(column, table.names)}"
             )
     found = given or tuple(
         column
-        for column, kind in table.kinds.items()
+        for column, kind in table.kind_by_column.items()
         if kind == "number" and column not in _OTHERS and not _LOGIT.fullmatch(column)
     )
     if not found:
