@@ -205,14 +205,14 @@ def test_jobs_in_progress_have_a_line_of_the_bar(tmp_path):
     bar = Progress(TextColumn("{task.description}", markup=False), console=Console(file=StringIO()))
     lines = JobLines(bar, folder=tmp_path)
     told(2.0)
-    lines.look()
+    lines.update()
     told.path.write_text(told.path.read_text().replace("null", "40.5"))
-    lines.look()
+    lines.update()
     jobs, own = bar.tasks
     assert (own.completed, own.total) == (2.0, 12)
     assert re.fullmatch(r"train-\[x\]: epoch 3 of 12, about (40|39) s left", own.description)
     told.path.unlink()
-    lines.look()
+    lines.update()
     assert [task.description for task in bar.tasks] == [jobs.description] == ["Jobs"]
 
 
@@ -220,7 +220,7 @@ def test_status_of_jobs_in_progress(folder, capsys):
     followed.begin(folder / "runs", followed.small())
     ProgressWriter(Job("train-x", {}), folder / "runs" / JOBS, "epoch", 12)(2.5)
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "Going on: train-x: epoch 3 of 12\n" in capsys.readouterr().out
+    assert "Running: train-x: epoch 3 of 12\n" in capsys.readouterr().out
 
 
 def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):
@@ -242,7 +242,7 @@ def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):
 def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
     faked(stop=KeyboardInterrupt())
     assert run(["benchmark", "run", "glyphs"]) == 130
-    assert "the same command goes on from here" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_what_differs_between_configurations():
     assert changes_in(before, now) == [
         "a: with 3, without 1",
         "b.c: 1 -> 2",
-        "e: 0 -> not there",
-        "f: not there -> new",
+        "e: 0 -> not set",
+        "f: not set -> new",
     ]
     assert changes_in({"a": [1, 2]}, {"a": [2, 1]}) == ["a: in another order"]
 
@@ -306,15 +306,15 @@ def test_status_of_a_run_that_goes_on(folder, capsys):
     assert "Unless a run is going on, the command that began it goes on" in printed
     followed.before(folder / "runs", config, jobs=slice(9))
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "Settings chosen so far by augrc" in words(capsys.readouterr().out)
+    assert "Settings selected so far by augrc" in words(capsys.readouterr().out)
     followed.before(folder / "runs", config)
     followed.after(folder / "runs", config)
     assert run(["benchmark", "status", "runs", "--metric", "accuracy"]) == 0
     printed = words(capsys.readouterr().out)
     assert "cross-entropy 4 4 4 2 2" in printed
-    assert "Settings chosen by accuracy on validation data" in printed
+    assert "Settings selected by accuracy on validation data" in printed
     assert "dg_res dg dropout0-reward6 0.95 2" in printed
-    assert "All is done" in printed
+    assert "The run is complete" in printed
 
 
 def test_status_says_what_each_stage_took(folder, capsys):
@@ -322,7 +322,7 @@ def test_status_says_what_each_stage_took(folder, capsys):
     followed.begin(folder / "runs", config)
     followed.before(folder / "runs", config)
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "What each stage took" not in capsys.readouterr().out
+    assert "Time by stage" not in capsys.readouterr().out
     assert run(["benchmark", "status", "runs", "--costs"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     start = lines.index(["What", "each", "stage", "took"])
@@ -345,7 +345,7 @@ def test_status_names_failures(folder, capsys):
     followed.before(folder / "runs", config, fails)
     assert run(["benchmark", "status", "runs"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Failed: train-dg-dropout0-reward3-seed0: OSError: [too] hot. Its log: runs/" in printed
+    assert "Failed: train-dg-dropout0-reward3-seed0: OSError: [too] hot. Log: runs/" in printed
     assert "tries again what failed" in printed
 
 
@@ -386,7 +386,7 @@ def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     mine.write_csv("mine.csv")
     assert run(["benchmark", "add-scores", "runs", "mine.csv", "--title", "Mine"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Added mine; `abstain benchmark report runs` ranks it with the rest." in printed
+    assert "Added mine; `abstain benchmark report runs` includes it in the ranking." in printed
     store = Store.read("runs")
     assert [one.title for one in store.added_methods] == ["Mine"]
     assert run(["benchmark", "add-scores", "runs", "mine.csv"]) == 2
@@ -461,7 +461,7 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "Imported: 1 run of confidnet" in printed
     # Nothing was run here, so no job took any time; "0 s" was printed.
-    assert printed.endswith("All is done.")
+    assert printed.endswith("The run is complete.")
     assert run(["benchmark", "import", "theirs", "runs", *asked]) == 2
     assert run(["benchmark", "import", "theirs", "runs", *asked, "--replace"]) == 0
     assert {"msr", "confidnet"} <= set(Store.read("runs").stored_runs[0].validation_values)
