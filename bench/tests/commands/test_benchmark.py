@@ -109,10 +109,10 @@ def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monke
         raise InputError(msg)
 
     faked()
-    monkeypatch.setattr(COMMAND, "_show", stale)
+    monkeypatch.setattr(COMMAND, "_print_summary", stale)
     assert run(["benchmark", "run", "glyphs"]) == 0
     printed = capsys.readouterr()
-    assert "There is no summary: the run 'x' has changed" in printed.err
+    assert "The summary is not available: the run 'x' has changed" in printed.err
     assert "Runs are in runs" in printed.out
 
 
@@ -185,7 +185,7 @@ def test_jobs_are_told_as_they_end(folder, faked, capsys):
 
 def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatch):
     """Also where there is no terminal: a line each, now and then."""
-    monkeypatch.setattr(job_lines, "_LINES", 0.01)
+    monkeypatch.setattr(job_lines, "_LINE_INTERVAL", 0.01)
     jobs = folder / "runs" / JOBS
 
     def go_on(*_, **__):
@@ -232,11 +232,11 @@ def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):
     assert run(["benchmark", "run", "glyphs"]) == 1
     printed = capsys.readouterr()
     assert "1/2 train-[x]: failed: too hot" in printed.err
-    assert f"2 of 2 jobs failed or were left out. Their logs: runs/jobs/{log.name}." in printed.err
+    assert f"2 of 2 jobs failed or were skipped. Their logs: runs/jobs/{log.name}." in printed.err
     assert "`abstain benchmark report runs`" in printed.out
     faked(Outcome(other, "failed", error="its process was killed"))
     assert run(["benchmark", "run", "glyphs"]) == 1
-    assert "1 of 1 jobs failed or were left out. The same command tries" in capsys.readouterr().err
+    assert "1 of 1 jobs failed or were skipped. The same command tries" in capsys.readouterr().err
 
 
 def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
@@ -248,7 +248,7 @@ def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["glyph"], "no task named 'glyph'. Did you mean 'glyphs'?.*ends in '.toml'"),
+        (["glyph"], "no task named 'glyph'. Did you mean 'glyphs'?.*must end in '.toml'"),
         (["none.toml"], "there is no configuration 'none.toml'"),
         (["glyphs", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
         (["glyphs", "--methods", "mrs"], "no method named 'mrs'"),
@@ -277,11 +277,13 @@ def test_a_folder_of_another_configuration(folder, faked, capsys):
     assert "another configuration" not in capsys.readouterr().err
     assert run(["benchmark", "run", "glyphs", "--seeds", "3", "--samples", "4"]) == 0
     err = capsys.readouterr().err
-    assert "runs of another configuration. They are kept" in err
+    assert "runs of another configuration. They are used again" in err
     assert err.splitlines()[1:] == ["  seeds: with 2"]
     assert run(["benchmark", "run", "digits"]) == 2
     err = capsys.readouterr().err
-    assert "holds runs of the task 'glyphs'; choose another one for 'digits' with --out" in err
+    assert (
+        "contains runs of the task 'glyphs'; choose another folder for 'digits' with --out" in err
+    )
 
 
 def test_what_differs_between_configurations():
@@ -303,7 +305,7 @@ def test_status_of_a_run_that_goes_on(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "glyphs, small-conv, 2 seeds" in printed
     assert "cross-entropy 4 0 0 ? 0" in printed
-    assert "Unless a run is going on, the command that began it goes on" in printed
+    assert "If it is not running, the same `run` command continues it" in printed
     followed.before(folder / "runs", config, jobs=slice(9))
     assert run(["benchmark", "status", "runs"]) == 0
     assert "Settings selected so far by augrc" in words(capsys.readouterr().out)
@@ -325,7 +327,7 @@ def test_status_says_what_each_stage_took(folder, capsys):
     assert "Time by stage" not in capsys.readouterr().out
     assert run(["benchmark", "status", "runs", "--costs"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    start = lines.index(["What", "each", "stage", "took"])
+    start = lines.index(["Time", "by", "stage"])
     assert lines[start + 1] == ["stage", "part", "jobs", "seconds", "share"]
     assert [line[:5] for line in lines[start + 2 : start + 4]] == [
         ["train", "all", "of", "it", "8"],
@@ -346,7 +348,7 @@ def test_status_names_failures(folder, capsys):
     assert run(["benchmark", "status", "runs"]) == 0
     printed = words(capsys.readouterr().out)
     assert "Failed: train-dg-dropout0-reward3-seed0: OSError: [too] hot. Log: runs/" in printed
-    assert "tries again what failed" in printed
+    assert "repeats failed jobs" in printed
 
 
 @pytest.mark.parametrize("command", ["status", "report"])
@@ -360,14 +362,16 @@ def test_status_of_an_unknown_metric(folder, capsys):
     followed.begin(folder, config)
     followed.before(folder, config, jobs=slice(4))
     assert run(["benchmark", "status", ".", "--metric", "augr"]) == 2
-    assert "no setting was chosen by 'augr'. Did you mean 'augrc'" in capsys.readouterr().err
+    assert "no setting was selected by 'augr'. Did you mean 'augrc'" in capsys.readouterr().err
 
 
 def test_a_report_of_what_is_not_tested(folder, capsys):
     followed.begin(folder / "runs", followed.small())
     assert run(["benchmark", "report", "runs"]) == 2
     err = capsys.readouterr().err
-    assert "no run of 'runs' is tested yet; `abstain benchmark status runs` says how far" in err
+    assert (
+        "no run in 'runs' is tested yet; `abstain benchmark status runs` prints its progress" in err
+    )
 
 
 @pytest.fixture
@@ -431,7 +435,7 @@ def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monk
 def test_a_report_beside_runs_of_another_task(made, folder, capsys):
     followed.begin(folder / "other", followed.small())
     assert run(["benchmark", "report", "runs", "--beside", "other"]) == 2
-    assert "no run of 'other' is tested yet" in capsys.readouterr().err
+    assert "no run in 'other' is tested yet" in capsys.readouterr().err
     manifest = (folder / "runs" / MANIFEST).read_text()
     shutil.copytree(folder / "runs", folder / "third")
     (folder / "third" / MANIFEST).write_text(manifest.replace('"task": "made"', '"task": "else"'))

@@ -223,7 +223,7 @@ def test_a_configuration_to_edit_is_printed(folder, capsys, data):
     assert run(["study", "finetune", "mine.toml", "--print-config"]) == 0
     assert capsys.readouterr().out == text
     assert run(["study", "finetune", "mine.toml", "--data", "cifar10", "--print-config"]) == 2
-    assert "prints a file as it is" in capsys.readouterr().err
+    assert "prints a file without changes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -82,5 +82,5 @@ PUBLISHED: Final = ListedCatalogue(
     "Published tables",
     "For abstain_bench.published.table(NAME)",
     "abstain_bench.published:tables",
-    lambda one: (f"Scale: {one.scale}.", *(d.text for d in one.doubts), one.source),
+    lambda table: (f"Scale: {table.scale}.", *(d.text for d in table.doubts), table.source),
 )

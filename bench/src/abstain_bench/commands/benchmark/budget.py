@@ -57,7 +57,8 @@ def _budget_sentences(budget: "Budget") -> list[str]:
     n_tested = sum(counts.exposures.values())
     sizes = (
         f"Images: {counts.train:,} for training, {counts.validation:,} for validation, "
-        f"{n_tested:,} in {len(counts.exposures)} test sets; {budget.memory / _GB:.1f} GB of memory per process."
+        f"{n_tested:,} in {len(counts.exposures)} test sets; "
+        f"{budget.memory / _GB:.1f} GB of memory per process."
     )
     sentences = [sizes]
     if budget.hours is not None:

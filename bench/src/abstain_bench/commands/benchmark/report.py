@@ -90,13 +90,13 @@ def report(
     from abstain_bench.runs.costs import Stopwatch, write_report_costs
     from abstain_bench.runs.store import MANIFEST, Store
 
-    store, *others = _tested_stores(folder, *beside)
+    store, *other_stores = _tested_stores(folder, *beside)
     rotated_stores = [Store.read(other) for other in rotations]
-    manifests = [each.folder / MANIFEST for each in (store, *rotated_stores, *others)]
+    manifests = [each.folder / MANIFEST for each in (store, *rotated_stores, *other_stores)]
     target = place(out if out is not None else folder / "report", [_PAGE], manifests)
     stopwatch = Stopwatch()
     with working("Comparing the methods") as update_status:
-        all_stores = [store, *(rotated_stores or others)]
+        all_stores = [store, *(rotated_stores or other_stores)]
         all_results = (
             _mean_over_rotations(all_stores, evaluation)
             if rotated_stores
@@ -164,7 +164,7 @@ def _results_by_store(
         "watch": stopwatch,
         **evaluation.options(),
     }
-    return [results_of(one, **options) for one in stores]
+    return [results_of(store, **options) for store in stores]
 
 
 def _mean_over_rotations(
@@ -180,6 +180,6 @@ def _mean_over_rotations(
 
 
 def _check_same_task(other: "Store", store: "Store") -> None:
-    tasks = [one.config.get("task") for one in (store, other)]
+    tasks = [each.config.get("task") for each in (store, other)]
     if tasks[0] != tasks[1]:
         raise InputError(f"`--beside` compares runs of one task; got {tasks[0]!r} and {tasks[1]!r}")

@@ -166,5 +166,6 @@ def import_runs(
         say(f"Note: {_missing_methods(imported.reasons)}")
     say(
         f"Imported {imported.run.name}: {len(imported.methods)} methods on "
-        f"{len(imported.exposures)} exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."
+        f"{len(imported.exposures)} exposures; "
+        f"`abstain benchmark report {quote(str(folder))}` writes the report."
     )

@@ -43,7 +43,9 @@ def status(
     for arm, count in progress.imported.items():
         out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
     displayed_metric = metric or (metrics[0] if metrics else "")
-    selections = [one for one in progress.chosen if one.metric == displayed_metric]
+    selections = [
+        selection for selection in progress.chosen if selection.metric == displayed_metric
+    ]
     if selections:
         out.print()
         out.print(_selections_table(selections, is_final=progress.validated))

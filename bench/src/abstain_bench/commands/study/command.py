@@ -182,8 +182,8 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
     """Return the files of a study: tables, page, figures and the record for programs."""
     from abstain_bench.pages import study_html
 
-    first, *others = result.tables
-    tables = {"results": result.rows(first)} | {name: result.rows(name) for name in others}
+    first, *other_names = result.tables
+    tables = {"results": result.rows(first)} | {name: result.rows(name) for name in other_names}
     page = study_html(result, command=command())
     record = {name: getattr(result, name) for name in ("name", "parameters", "verdict")}
     record["notes"] = [

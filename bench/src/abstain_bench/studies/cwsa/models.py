@@ -38,7 +38,7 @@ def models() -> dict[str, Population]:
     """Return the populations by the names that tables call them."""
     five = (CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT, PERFECT, RANDOM)
     found = {name: simulate.make(f"cwsa-{name}") for name in five}
-    found[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(known_share=0.9)
+    found[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(informed_share=0.9)
     found[PERFECT_TEXT] = simulate.discrete_scores([1.0], [1.0], [0.0])
     return found
 
