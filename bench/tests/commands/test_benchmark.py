@@ -26,9 +26,9 @@ from abstain_bench.commands import job_lines
 from abstain_bench.commands.benchmark.run import changes_in
 from abstain_bench.commands.job_lines import JobLines
 from abstain_bench.results import results_of
-from abstain_bench.runs.costs import REPORT, costs_of
+from abstain_bench.runs.costs import REPORT, read_costs
 from abstain_bench.runs.jobs import Job, Outcome
-from abstain_bench.runs.jobs.steps import ProgressWriter
+from abstain_bench.runs.jobs.progress import ProgressWriter
 from abstain_bench.runs.specification import default_config, read_config, to_toml_tables
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
@@ -424,7 +424,7 @@ def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monk
     assert run(["benchmark", "report", "runs", *asked]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"Comparing the methods: {i} of 2 studies" for i in (1, 2)]
-    stages = {one.part for one in costs_of(folder / "runs") if one.stage == REPORT}
+    stages = {one.part for one in read_costs(folder / "runs") if one.stage == REPORT}
     assert stages == {"reading", "comparison", "looks", "ranking", "page", "tables"}
 
 

@@ -129,7 +129,7 @@ def test_the_page_about_data_names_every_task():
 # -------------------------------------------------------------------------------- corruptions
 def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_again(home):
     pytest.importorskip("torch")
-    from abstain_bench.runs.training import Inputs
+    from abstain_bench.runs.training import Preprocessing
 
     parts = TASKS["cifar10"].load(home, sizes("cifar10"))
     spoiled = [e for e in parts.exposures if e.kind == "corruption"]
@@ -144,10 +144,12 @@ def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_a
     assert (found.labels == clean.labels).all()
     assert found.rows.tolist() == clean.rows.tolist() == list(range(10, 20))
     assert found.pixels[0, :, 0, 0].tolist() == [150, 151, 152]  # image 2 * 20 + 10, times 3
-    inputs = Inputs((0.0,) * 3, (1.0,) * 3)
-    seen = inputs.exposed(jpeg, seed=0)
+    inputs = Preprocessing((0.0,) * 3, (1.0,) * 3)
+    seen = inputs.prepare_exposure(jpeg, seed=0)
     assert np.array_equal(seen.numpy() * 255, found.pixels.astype(np.float32))
-    assert np.array_equal(inputs.exposed(jpeg, seed=0, images=clean), inputs.fixed(clean, seed=0))
+    assert np.array_equal(
+        inputs.prepare_exposure(jpeg, seed=0, images=clean), inputs.prepare(clean, seed=0)
+    )
 
 
 def test_corruptions_that_are_not_there_are_told(home, tmp_path):
@@ -306,14 +308,14 @@ def everything(parts):
 def test_every_model_takes_the_pictures_of_its_task(loaded):
     pytest.importorskip("torch")
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.training.variations import variation_of
+    from abstain_bench.runs.training.variations import make_variation
 
     task, parts = loaded
     MODELS[task.model]._check(parts.train.shape)
     # What the model sees officially, where the tests take other sides.
     if task.model == "resnet50":
         MODELS[task.model]._check((3, Sizes().side, Sizes().side))
-    variation_of(dict(task.variation))
+    make_variation(dict(task.variation))
 
 
 @pytest.mark.parametrize("name", ["cifar10", "entity13", "mnist"])
@@ -321,21 +323,21 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     pytest.importorskip("torch")
     from abstain import training
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.passes import outputs_of
-    from abstain_bench.runs.training import Inputs, train
-    from abstain_bench.runs.training.variations import variation_of
+    from abstain_bench.runs.passes import compute_outputs
+    from abstain_bench.runs.training import Preprocessing, train
+    from abstain_bench.runs.training.variations import make_variation
 
     task = TASKS[name]
     parts = task.load(home, Sizes(RECORDS, 10, 40, 30, 64))
-    inputs = Inputs.of(parts.train, variation_of(dict(task.variation)))
+    inputs = Preprocessing.from_training_images(parts.train, make_variation(dict(task.variation)))
     some = parts.train.subset(np.arange(4))
     backbone = MODELS[task.model].make(some.shape, seed=0, dropout=task.dropout)
     objective = training.make("cross-entropy", rng=0)
     network = training.Network(backbone, objective.head(backbone.width, some.count))
     recipe = type(task.recipe)(epochs=1, batch_size=4, learning_rate=0.001)
-    assert np.isfinite(train(network, some, objective, recipe, inputs=inputs)).all()
-    seen = inputs.fixed(some, seed=0)
-    out = outputs_of(network, objective, seen, some.labels, some.places, samples=2)
+    assert np.isfinite(train(network, some, objective, recipe, preprocessing=inputs)).all()
+    seen = inputs.prepare(some, seed=0)
+    out = compute_outputs(network, objective, seen, some.labels, some.places, samples=2)
     assert out.logit_samples.shape == (4, 2, some.count)
     assert not np.allclose(out.logit_samples[:, 0], out.logit_samples[:, 1])
 
@@ -343,10 +345,10 @@ def test_a_step_of_training_and_dropout_passes(name, home):
 @pytest.mark.skipif(not is_installed("timm"), reason="needs timm")
 def test_a_transformer_takes_pictures_of_a_folder(pictures):
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.training import Inputs
+    from abstain_bench.runs.training import Preprocessing
 
     parts = TASKS["imagenet-folder"].load(pictures, sizes("imagenet-folder"))
-    seen = Inputs.of(parts.train).fixed(parts.validation, seed=0)
+    seen = Preprocessing.from_training_images(parts.train).prepare(parts.validation, seed=0)
     backbone = MODELS["vit-b16"].make(tuple(seen.shape[1:]), seed=0, dropout=0.1)
     assert backbone.features(seen).shape == (2, 768)
 

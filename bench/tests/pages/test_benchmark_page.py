@@ -169,7 +169,7 @@ def _read(source):
 
 
 def _task(monkeypatch, load):
-    monkeypatch.setitem(sys.modules, "abstain_bench.runs.pictures", SimpleNamespace(loaded=load))
+    monkeypatch.setitem(sys.modules, "abstain_bench.runs.loaded_task", SimpleNamespace(loaded=load))
 
 
 def test_pictures_are_those_that_the_networks_saw(monkeypatch):

@@ -157,19 +157,19 @@ def pictures(torch):
 
 
 def asked(network, objective, pictures, **options):
-    from abstain_bench.runs.passes import outputs_of
+    from abstain_bench.runs.passes import compute_outputs
 
     n = len(pictures)
-    return outputs_of(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
+    return compute_outputs(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
 
 
 def test_logits_are_those_of_training_and_features_go_to_them(torch, pictures):
-    from abstain_bench.runs.training import logits_of
+    from abstain_bench.runs.training import compute_logits
 
     network, objective = network_of()
     network.train()
     out = asked(network, objective, pictures)
-    np.testing.assert_array_equal(out.logits, logits_of(network, pictures))
+    np.testing.assert_array_equal(out.logits, compute_logits(network, pictures))
     last = network.head.classifier
     again = torch.from_numpy(out.features.copy()) @ last.weight.T + last.bias
     np.testing.assert_allclose(again.detach().numpy(), out.logits, atol=1e-5)
@@ -312,7 +312,7 @@ def test_what_cannot_be_asked_is_refused(torch, pictures):
     with pytest.raises(ShapeError, match="`pictures` must be a tensor"):
         asked(network, objective, pictures[:3, 0])
     with pytest.raises(ShapeError, match="`labels`"):
-        passes.outputs_of(network, objective, pictures[:3], [0], [0, 1, 2])
+        passes.compute_outputs(network, objective, pictures[:3], [0], [0, 1, 2])
     torch.nn.init.constant_(network.head.classifier.bias, float("nan"))
     with pytest.raises(DomainError, match=r"`logits` must be finite.*diverge"):
         asked(network, objective, pictures[:3])

@@ -14,12 +14,12 @@ torch = pytest.importorskip("torch")
 from abstain.cli.main import run as main  # noqa: E402
 from abstain.errors import FileFormatError, InputError  # noqa: E402
 from abstain_bench.runs import work  # noqa: E402  after the skip
-from abstain_bench.runs.costs import costs_of  # noqa: E402
+from abstain_bench.runs.costs import read_costs  # noqa: E402
 from abstain_bench.runs.jobs import run_jobs  # noqa: E402
-from abstain_bench.runs.jobs.steps import ProgressWriter  # noqa: E402
-from abstain_bench.runs.passes import outputs_of  # noqa: E402
+from abstain_bench.runs.jobs.progress import ProgressWriter  # noqa: E402
+from abstain_bench.runs.passes import compute_outputs  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
-from abstain_bench.runs.selection import choose  # noqa: E402
+from abstain_bench.runs.selection import select_best_settings  # noqa: E402
 from abstain_bench.runs.specification import (  # noqa: E402
     Specification,
     default_config,
@@ -77,7 +77,10 @@ def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
     names = {one.run.name for one in store.stored_runs}
     assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
     assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
-    chosen = {(one.arm, one.setting) for one in choose(store.stored_runs, ["augrc", "accuracy"])}
+    chosen = {
+        (one.arm, one.setting)
+        for one in select_best_settings(store.stored_runs, ["augrc", "accuracy"])
+    }
     members = {("cross-entropy", label) for arm, label in chosen if arm == "ensemble"}
     tested = {(one.run.arm, one.run.setting) for one in store.stored_runs if one.test_file}
     assert chosen <= tested <= chosen | members | {("ensemble", label) for _, label in members}
@@ -309,16 +312,16 @@ def test_where_every_network_fails_the_outcomes_say_so(tmp_path, monkeypatch):
 
 
 def test_what_a_run_writes_into_the_folder_of_the_data_is_no_part_of_the_data(tmp_path):
-    from abstain_bench.runs.run import _listing
+    from abstain_bench.runs.run import _hash_listing
 
     (tmp_path / "a.bin").write_bytes(b"1")
     (tmp_path / "b\udcff.bin").write_bytes(b"2")
-    before = _listing(str(tmp_path), tmp_path / "runs")
+    before = _hash_listing(str(tmp_path), tmp_path / "runs")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "manifest.json").write_bytes(b"3")
-    assert _listing(str(tmp_path), tmp_path / "runs") == before
+    assert _hash_listing(str(tmp_path), tmp_path / "runs") == before
     (tmp_path / "a.bin").write_bytes(b"12")
-    assert _listing(str(tmp_path), tmp_path / "runs") != before
+    assert _hash_listing(str(tmp_path), tmp_path / "runs") != before
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):
@@ -342,13 +345,13 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
     arm = "devries" if "devries" in methods else "cross-entropy"
     config = default_config("digits8", seeds=1, samples=2, epochs=1, arms=[arm], corruptions=[])
     arms = tuple(replace(one, dropout=(0.1,)) for one in config.arms)
-    task = work.loaded("digits8", "")
+    task = work.load_task("digits8", "")
     sizes = {len(task.train.labels): "train", len(task.validation.labels): "validation"}
     told = []
 
     def counted(network, objective, pictures, *rest, samples, **options):
         told.append((sizes.get(len(pictures), "exposure"), samples))
-        return outputs_of(network, objective, pictures, *rest, samples=samples, **options)
+        return compute_outputs(network, objective, pictures, *rest, samples=samples, **options)
 
     monkeypatch.setattr(work, "outputs_of", counted)
     run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
@@ -357,7 +360,7 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
 
 def test_every_job_says_what_its_parts_took(run):
     store, outcomes, _ = run
-    costs = costs_of(store.folder)
+    costs = read_costs(store.folder)
     jobs = [one for one in outcomes if one.status == "done"]
     assert sum(one.seconds for one in costs) == pytest.approx(
         sum(o.seconds for o in jobs), rel=1e-3

@@ -18,8 +18,8 @@ from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, WorkerPool, run_jobs
 from abstain_bench.runs.jobs.devices import check_devices_available, device_kind, parse_devices
 from abstain_bench.runs.jobs.record import read_receipts, stored_outcome
-from abstain_bench.runs.pictures import LoadedTask, exposures_of, loaded
-from abstain_bench.runs.selection import choose
+from abstain_bench.runs.loaded_task import LoadedTask, load_task, select_exposures
+from abstain_bench.runs.selection import select_best_settings
 from abstain_bench.runs.specification import Config, Specification, to_plain
 from abstain_bench.runs.specification.arms import reward_notes
 from abstain_bench.runs.specification.config import check_config
@@ -114,37 +114,37 @@ def run_benchmark(
     folder = Path(out)
     make_folder(folder / JOBS)
     # Under the same name as the jobs of this process do, so that it is not loaded twice.
-    task = loaded(config.task, _absolute(config.folder), config.data, config.variation)
+    task = load_task(config.task, _absolute_path(config.folder), config.data, config.variation)
     # What is missing is told before training.
-    weights = _weights(config, task)
-    notes = _rebuilt(folder, config.task) if is_manifest_unreadable(folder) else []
-    exposures = exposures_of(task.parts, config.corruptions, config.severities)
+    weights = _check_model(config, task)
+    notes = _replace_damaged_manifest(folder, config.task) if is_manifest_unreadable(folder) else []
+    exposures = select_exposures(task.task_images, config.corruptions, config.severities)
     keys = tuple(one.key for one in exposures)
-    spec = Specification(config, keys, device_kind(devices), weights_digest=_hash(weights))
+    spec = Specification(config, keys, device_kind(devices), weights_digest=_hash_file(weights))
     if TASKS[config.task].needs_folder:
         spec = replace(
-            spec, images_digest=task.digest(), files_digest=_listing(config.folder, folder)
+            spec, images_digest=task.digest(), files_digest=_hash_listing(config.folder, folder)
         )
-    run = _OngoingRun(spec, folder, task, exposures, notes)
+    run = _RunningBenchmark(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
-        work=Worker(_absolute(config.folder), devices, weights=weights),
+        work=Worker(_absolute_path(config.folder), devices, weights=weights),
         folder=folder / JOBS,
         processes=processes,
         engine=engine,
         address=address,
-        on_outcome=partial(run.told, more=on_outcome),
+        on_outcome=partial(run.on_outcome, more=on_outcome),
     )
-    run.over([])
+    run.add_outcomes([])
     # What the processes have loaded to validate they need to test.
     with WorkerPool(processes) as pool:
-        run.over(do(spec.jobs_before_selection(), pool=pool))
-        run.over(do(run.tests(), pool=pool))
+        run.add_outcomes(do(spec.jobs_before_selection(), pool=pool))
+        run.add_outcomes(do(run.test_jobs(), pool=pool))
     return Store.read(folder), run.outcomes
 
 
 @dataclass
-class _OngoingRun:
+class _RunningBenchmark:
     """A benchmark in progress, and what of it is in its folder."""
 
     spec: Specification
@@ -155,7 +155,7 @@ class _OngoingRun:
     outcomes: list[Outcome] = field(default_factory=list)
     tested: dict[str, Outcome] = field(default_factory=dict)
 
-    def told(self, outcome: Outcome, *counts: int, more: OnOutcome | None) -> None:
+    def on_outcome(self, outcome: Outcome, *counts: int, more: OnOutcome | None) -> None:
         """Let the manifest name a network as soon as it is tested: a kill may be the next thing."""
         if outcome.is_done and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
@@ -165,7 +165,7 @@ class _OngoingRun:
         if more is not None:
             more(outcome, *counts)
 
-    def kept(self) -> list[StoredRun]:
+    def stored_runs(self) -> list[StoredRun]:
         """Return the networks that were validated, with what is there of each."""
         over = self.tested | {one.job.key: one for one in self.outcomes if one.is_done}
         # What an earlier run left counts at once: this one may be killed before it comes to it.
@@ -173,18 +173,18 @@ class _OngoingRun:
             lambda job: over.get(job.key) or stored_outcome(job, self.folder / JOBS)
         )
 
-    def tests(self) -> list[Job]:
+    def test_jobs(self) -> list[Job]:
         """Return the jobs that test what was chosen, but for networks that were not validated."""
-        kept = self.kept()
+        kept = self.stored_runs()
         if not any(one.validation_values for one in kept):
             return []
-        chosen = choose(kept, self.spec.config.metrics)
+        chosen = select_best_settings(kept, self.spec.config.metrics)
         lost = {outcome.job.key for outcome in self.outcomes if not outcome.is_done}
         never = {one.test.key for one in self.spec.networks if one.validate.key in lost}
         wanted = self.spec.test_jobs((one.arm, one.setting) for one in chosen)
         return [job for job in wanted if job.key not in never]
 
-    def over(self, outcomes: Iterable[Outcome]) -> None:
+    def add_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Add jobs that are over, and write the manifest."""
         self.outcomes += outcomes
         self._write()
@@ -195,9 +195,9 @@ class _OngoingRun:
             self.folder,
             config=to_plain(self.spec.config),
             facts=self._facts(),
-            classes=self.task.parts.train.classes,
-            exposures=[facts_of(exposure) for exposure in self.exposures],
-            stored_runs=[*self.kept(), *_imported(self.folder)],
+            classes=self.task.task_images.train.classes,
+            exposures=[exposure_facts(exposure) for exposure in self.exposures],
+            stored_runs=[*self.stored_runs(), *_imported_runs(self.folder)],
         )
 
     def _facts(self) -> dict[str, Any]:
@@ -211,37 +211,37 @@ class _OngoingRun:
             "weights": self.spec.weights_digest,
             "precision": self.spec.config.precision,
             "dtype": "float32 logits, float64 scores",
-            "train": self.task.parts.train.n,
-            "validation": self.task.parts.validation.n,
+            "train": self.task.task_images.train.n,
+            "validation": self.task.task_images.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
             "failed": [o.job.name for o in self.outcomes if not o.is_done],
             "notes": [
-                *self.task.parts.notes,
-                *reward_notes(self.spec.config.arms, len(self.task.parts.train.classes)),
+                *self.task.task_images.notes,
+                *reward_notes(self.spec.config.arms, len(self.task.task_images.train.classes)),
                 *self.notes,
             ],
         }
 
 
-def facts_of(exposure: Exposure) -> ExposureFacts:
+def exposure_facts(exposure: Exposure) -> ExposureFacts:
     """Return what is known of an exposure without its images."""
     return ExposureFacts(*(getattr(exposure, each.name) for each in fields(ExposureFacts)))
 
 
-def _absolute(folder: str) -> str:
+def _absolute_path(folder: str) -> str:
     """Return where the files are for processes that began in another folder."""
     return str(Path(folder).expanduser().resolve()) if folder else ""
 
 
-def _weights(config: Config, task: LoadedTask) -> str:
+def _check_model(config: Config, task: LoadedTask) -> str:
     """Make a network, to be sure that it can be; return where its weights are."""
-    path = _absolute(config.weights)
+    path = _absolute_path(config.weights)
     given: dict[str, Any] = {"weights": path or None, "side": config.side}
     MODELS[config.model].make(task.shape, seed=config.seeds[0], **given)
     return path
 
 
-def _hash(path: str) -> str:
+def _hash_file(path: str) -> str:
     """Return a hash of a file; nothing where there is none."""
     if not path:
         return ""
@@ -249,9 +249,9 @@ def _hash(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _listing(folder: str, out: Path) -> str:
+def _hash_listing(folder: str, out: Path) -> str:
     """Return a hash of the names and sizes of all files of a folder, but for those of the runs."""
-    place, own = Path(_absolute(folder)), out.resolve()
+    place, own = Path(_absolute_path(folder)), out.resolve()
     told = hashlib.sha256()
     for path in sorted(path for path in place.rglob("*") if path.is_file()):
         if not path.is_relative_to(own):
@@ -261,7 +261,7 @@ def _listing(folder: str, out: Path) -> str:
     return told.hexdigest()
 
 
-def _rebuilt(folder: Path, task: str) -> list[str]:
+def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
     """Make room for a new manifest, which the receipts are enough for; say what they lack."""
     specs = [one.spec for one in read_receipts(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
@@ -277,7 +277,7 @@ def _rebuilt(folder: Path, task: str) -> list[str]:
     return [note]
 
 
-def _imported(folder: Path) -> Iterable[StoredRun]:
+def _imported_runs(folder: Path) -> Iterable[StoredRun]:
     """Return the runs of the folder that no job made."""
     if not (folder / MANIFEST).is_file():
         return []

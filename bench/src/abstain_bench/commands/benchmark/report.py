@@ -117,10 +117,10 @@ def _files(
     from abstain_bench.pages.benchmark.output import table_files
 
     own = store.config
-    with watch.of("page"):
+    with watch.measure("page"):
         pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
         pages = benchmark_site(found, pictures=pictures, beside=compared, command=command())
-    with watch.of("tables"):
+    with watch.measure("tables"):
         tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
     return {name: page.encode() for name, page in pages.items()} | tables
 

@@ -14,7 +14,7 @@ from abstain_bench.commands.job_lines import step_said
 if TYPE_CHECKING:
     from abstain_bench.runs.costs import Cost
     from abstain_bench.runs.progress import Progress
-    from abstain_bench.runs.selection import Chosen
+    from abstain_bench.runs.selection import SelectedSetting
 
 
 def status(
@@ -29,10 +29,10 @@ def status(
     ] = False,
 ) -> None:
     """Print the progress of a run: finished and failed jobs, and the selected settings so far."""
-    from abstain_bench.runs.progress import progress_of
+    from abstain_bench.runs.progress import read_progress
 
-    found = progress_of(folder)
-    metrics = list(dict.fromkeys(one.metric for one in found.chosen))
+    found = read_progress(folder)
+    metrics = list(dict.fromkeys(one.metric for one in found.selected))
     if metric is not None and metrics and metric not in metrics:
         msg = f"no setting was chosen by {metric!r}.{suggest(metric, metrics)} There are "
         raise UnknownNameError(msg + ", ".join(metrics))
@@ -43,10 +43,10 @@ def status(
     for arm, count in found.imported.items():
         out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
     shown = metric or (metrics[0] if metrics else "")
-    chosen = [one for one in found.chosen if one.metric == shown]
+    chosen = [one for one in found.selected if one.metric == shown]
     if chosen:
         out.print()
-        out.print(_choices(chosen, final=found.validated))
+        out.print(_choices(chosen, final=found.is_validated))
     if costs:
         _print_costs(found.costs)
     _print_rest(found)
@@ -62,12 +62,12 @@ def _what(found: "Progress") -> str:
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
     """Print a table of the stages, and one of the scores."""
-    from abstain_bench.runs.costs import by_score, by_stage
+    from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
     out = console()
     for title, names, rows in (
-        ("What each stage took", ("stage", "part"), by_stage(costs)),
-        ("What each score took, fitted and computed", ("score",), by_score(costs)),
+        ("What each stage took", ("stage", "part"), costs_by_stage(costs)),
+        ("What each score took, fitted and computed", ("score",), costs_by_score(costs)),
     ):
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.title, table.title_justify, table.title_style = title, "left", "bold"
@@ -76,7 +76,7 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
         for name in ("jobs", "seconds", "share"):
             table.add_column(name, justify="right")
         for row in rows:
-            words = (line(word) for word in row.words)
+            words = (line(word) for word in row.labels)
             table.add_row(*words, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
         if rows:
             out.print()
@@ -86,15 +86,15 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
 
 def _print_rest(found: "Progress") -> None:
     out = console()
-    for step in found.running:
+    for step in found.running_jobs:
         out.print(line(f"Going on: {step.name}: {step_said(step)}"))
-    if found.begun:
-        out.print(line(f"Begun, and kept in part: {', '.join(found.begun)}"))
-    for failure in found.failed:
+    if found.unfinished_trainings:
+        out.print(line(f"Begun, and kept in part: {', '.join(found.unfinished_trainings)}"))
+    for failure in found.failures:
         out.print(line(f"Failed: {failure.name}: {failure.error}. Its log: {failure.log}"))
-    if found.over:
+    if found.is_finished:
         words = "All is done"
-    elif found.failed:
+    elif found.failures:
         words = "Not all is done. The command that began this goes on, and tries again what failed"
     else:
         words = "Not all is done. Unless a run is going on, the command that began it goes on"
@@ -110,13 +110,13 @@ def _arms(found: "Progress") -> Table:
         table.add_column(name, justify="right")
     for arm in found.arms:
         # What is tested is known once all are validated.
-        to_test = str(arm.to_test) if found.validated else "?"
-        numbers = (arm.networks, arm.trained, arm.validated)
-        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.tested))
+        to_test = str(arm.n_to_test) if found.is_validated else "?"
+        numbers = (arm.n_networks, arm.n_trained, arm.n_validated)
+        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
     return table
 
 
-def _choices(chosen: "list[Chosen]", *, final: bool) -> Table:
+def _choices(chosen: "list[SelectedSetting]", *, final: bool) -> Table:
     so_far = "" if final else " so far"
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.title = f"Settings chosen{so_far} by {chosen[0].metric} on validation data"

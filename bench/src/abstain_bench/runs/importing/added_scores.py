@@ -20,7 +20,7 @@ from abstain_bench.runs.importing.rows import (
     titled,
     unused,
 )
-from abstain_bench.runs.selection import metrics_of, validated
+from abstain_bench.runs.selection import reported_metrics, validation_values
 from abstain_bench.runs.store import (
     ADDED,
     VALIDATION,
@@ -297,7 +297,9 @@ class _Writing:
             n += sum(part.n for part in parts)
             if there[0] == VALIDATION:
                 checked |= {
-                    run.name: validated(parts[0], {name: False}, metrics_of(self.store))[name]
+                    run.name: validation_values(
+                        parts[0], {name: False}, reported_metrics(self.store)
+                    )[name]
                 }
         seen = {exposure for _, exposure in self._pictures}
         return AddedMethod(

@@ -10,7 +10,7 @@ from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain_bench.runs.importing.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain_bench.runs.methods import METHODS, FitData, Method, fit_all, methods_of
-from abstain_bench.runs.outputs import LEARNED
+from abstain_bench.runs.outputs import EXTERNAL_COLUMNS
 from abstain_bench.runs.specification.arms import INITIAL_OBJECTIVES
 from abstain_bench.runs.store import VALIDATION, RunScores, Store
 
@@ -93,10 +93,10 @@ def _suspect(told: ResultsFolder, objective: str) -> list[str]:
 
 def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list[str]]:
     """Return which external confidences are which method, and what is not used."""
-    there = [column for column in LEARNED.values() if column in told.parts[0].external]
+    there = [column for column in EXTERNAL_COLUMNS.values() if column in told.parts[0].external]
     names = {
         column: method.name
-        for score, column in LEARNED.items()
+        for score, column in EXTERNAL_COLUMNS.items()
         for method in METHODS.values()
         if method.objective == objective and method.score == score
     }

@@ -22,7 +22,7 @@ from abstain_bench.runs.importing.fd_shifts import (
 )
 from abstain_bench.runs.importing.imported_network import same_pictures, scored
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import metrics_of, validated
+from abstain_bench.runs.selection import reported_metrics, validation_values
 from abstain_bench.runs.specification.arms import ARM_NAME
 from abstain_bench.runs.store import (
     IMPORTED,
@@ -297,7 +297,7 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
     values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
     if parts["validate"]:
         averages = {name: METHODS[name].uses_mean_prediction for name in values}
-        values = validated(parts["validate"][0], averages, metrics_of(store))
+        values = validation_values(parts["validate"][0], averages, reported_metrics(store))
     return StoredRun(run, files["validate"], files["test"], values)
 
 
@@ -318,7 +318,7 @@ def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFol
         return
     write_manifest(
         folder,
-        config={"metrics": list(metrics_of(None))},
+        config={"metrics": list(reported_metrics(None))},
         facts={
             "imported": _BEGUN,
             "model": kept.run.model or kept.run.facts["configured_model"],

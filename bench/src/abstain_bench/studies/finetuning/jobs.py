@@ -25,11 +25,11 @@ from abstain.predictions import Predictions
 from abstain.training import Network, make
 from abstain_bench.data import DATASETS, Images, Splits
 from abstain_bench.runs.jobs import Job
-from abstain_bench.runs.pictures import digest_of
-from abstain_bench.runs.training import Inputs, Recipe, logits_of
+from abstain_bench.runs.loaded_task import hash_images
+from abstain_bench.runs.training import Preprocessing, Recipe, compute_logits
 from abstain_bench.runs.training.loop import save_state
-from abstain_bench.runs.training.variations import variation_of
-from abstain_bench.runs.work import Trainer, network_of, start_from
+from abstain_bench.runs.training.variations import make_variation
+from abstain_bench.runs.work import Trainer, load_classifier, make_network
 from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, DataChoice, Experiment
 from abstain_bench.studies.finetuning.results import archive
 
@@ -142,7 +142,7 @@ class FinetuningWorker(Trainer):
         objective = make(spec["kind"], rng=spec["seed"], **spec["options"])
         network = _fresh(first.spec, parts, objective)
         for start in job.needs:
-            start_from(network, start.path(place, ".pt"))
+            load_classifier(network, start.path(place, ".pt"))
         losses = []
         # The model before fine-tuning is only tested.
         if "recipe" in spec:
@@ -177,7 +177,7 @@ class FinetuningWorker(Trainer):
             return ""
         splits = self._parts(asdict(experiment.data)).splits
         parts = (splits.train, splits.validation, splits.test)
-        return digest_of(part for part in parts if part is not None)
+        return hash_images(part for part in parts if part is not None)
 
     def _parts(self, data: Mapping[str, Any]) -> "_Parts":
         return _loaded(json.dumps({**data, "folder": self.folder}))
@@ -188,7 +188,7 @@ class _Parts(NamedTuple):
 
     data: DataChoice
     splits: Splits
-    inputs: Inputs
+    inputs: Preprocessing
 
 
 @lru_cache(maxsize=1)
@@ -203,8 +203,8 @@ def _loaded(said: str) -> _Parts:
         records=data.records,
         rng=data.seed,
     )
-    variation = variation_of(dict(data.variation))
-    return _Parts(data, splits, Inputs.of(splits.train, variation))
+    variation = make_variation(dict(data.variation))
+    return _Parts(data, splits, Preprocessing.from_training_images(splits.train, variation))
 
 
 def _first(job: Job) -> Job:
@@ -214,7 +214,7 @@ def _first(job: Job) -> Job:
 
 def _fresh(spec: Mapping[str, Any], parts: _Parts, objective: Any) -> Network:
     train = parts.splits.train
-    return network_of(spec["model"], train.shape, train.count, objective, seed=spec["seed"])
+    return make_network(spec["model"], train.shape, train.count, objective, seed=spec["seed"])
 
 
 def _validated(choose_by: str, network: Network, parts: _Parts) -> Mapping[str, Any]:
@@ -232,12 +232,12 @@ def _predicted(network: Network, parts: _Parts, images: Images, copies: int) -> 
     # Test and validation pictures are varied by seeds of their own.
     seed = 2 * parts.data.seed + (images is parts.splits.test)
     where = str(next(network.parameters()).device)
-    pictures = parts.inputs.fixed(images, seed=seed, copies=copies, device=where)
+    pictures = parts.inputs.prepare(images, seed=seed, copies=copies, device=where)
     rows = np.tile(images.places, copies)
     # "17.2" is the third copy of the picture in row 17.
     names = [f"{row}.{i // images.n}" for i, row in enumerate(rows)] if copies > 1 else rows
     return Predictions(
-        logits=logits_of(network, pictures),
+        logits=compute_logits(network, pictures),
         labels=np.tile(images.labels, copies),
         ids=names,
         group=rows,
