@@ -18,8 +18,8 @@ from abstain_bench.data.published import CORRUPTIONS as OFFICIAL_NAMES
 from abstain_bench.data.published import ENTITY13, HELD_OUT_FINE, find_iwildcam
 from abstain_bench.runs.tasks import TASKS
 from abstain_bench.runs.tasks._entry import Sizes
-from abstain_bench.runs.tasks.large import chosen_on
-from abstain_bench.runs.tasks.open_set import ROTATIONS, rotated
+from abstain_bench.runs.tasks.large import validation_files
+from abstain_bench.runs.tasks.open_set import ROTATIONS, classes_of_rotation
 
 pytest.importorskip("PIL")
 
@@ -61,7 +61,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """A folder of one's own, with a shift and new classes."""
-    folder = tmp_path_factory.mktemp("pictures")
+    folder = tmp_path_factory.mktemp("images")
     write.write_image_folder(folder / "train", ["cat", "dog", "eel"], records=8)
     write.write_image_folder(folder / "test", ["cat", "dog", "eel"], records=4)
     write.write_image_folder(folder / "shift-night", ["eel", "cat"], records=3)
@@ -177,7 +177,7 @@ def test_corruptions_of_other_test_pictures_are_refused(tmp_path):
     place = write.write_cifar_c(tmp_path, records=20)
     np.save(place / "labels.npy", np.tile(np.roll(np.arange(20) % 10, 1), 5))
     fog = TASKS["cifar10"].load(tmp_path, sizes("cifar10")).exposures[1]
-    with pytest.raises(FileFormatError, match=r"picture 10 has the class 9 there, and 0 here"):
+    with pytest.raises(FileFormatError, match=r"image 10 has the class 9 there, and 0 here"):
         fog.load()
 
 
@@ -225,18 +225,18 @@ def test_a_folder_of_pictures_may_have_shifts_and_new_classes(pictures, tmp_path
 def test_every_class_is_held_out_by_two_rotations(count):
     often = np.zeros(count, int)
     for rotation in range(1, ROTATIONS + 1):
-        out = rotated(count, rotation)
+        out = classes_of_rotation(count, rotation)
         assert abs(len(out) - 0.4 * count) < 1
         often[out] += 1
     assert (often == 2).all()
-    assert rotated(10, 4) == [6, 7, 8, 9]  # as FD-Shifts configures it
+    assert classes_of_rotation(10, 4) == [6, 7, 8, 9]  # as FD-Shifts configures it
 
 
 @pytest.mark.parametrize("rotation", range(1, ROTATIONS + 1))
 def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
     task = TASKS[f"svhn-open-{rotation}"]
     parts = task.load(home, sizes("svhn"))
-    out = {str(i) for i in rotated(10, rotation)}
+    out = {str(i) for i in classes_of_rotation(10, rotation)}
     assert set(parts.train.classes) == set("0123456789") - out
     iid, new = (e.load() for e in parts.exposures)
     assert (parts.train.n, parts.validation.n, iid.n, new.n) == (24, 10, 14, 16)
@@ -245,7 +245,7 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
     assert not {str((row + 1) % 10) for row in parts.train.rows} & out
     animals = TASKS[f"iwildcam-open-{rotation}"].load(home, sizes("iwildcam"))
     assert animals.train.count == 3
-    gone = set(rotated(5, rotation))
+    gone = set(classes_of_rotation(5, rotation))
     whole = TASKS["iwildcam"].load(home, sizes("iwildcam"))
     assert animals.train.n == int((~np.isin(whole.train.labels, list(gone))).sum())
     assert {int(row) % 5 for row in animals.exposures[1].load().rows} == gone
@@ -253,9 +253,9 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
 
 def test_where_there_is_nothing_to_choose_on_the_test_is_no_stand_in(home):
     files = find_iwildcam(home, records=65)
-    assert chosen_on(files) is files.validation
+    assert validation_files(files) is files.validation
     with pytest.raises(InputError, match="nothing is chosen on test images"):
-        chosen_on(replace(files, validation=None))
+        validation_files(replace(files, validation=None))
 
 
 # -------------------------------------------------------------------------------------- trouble
@@ -356,7 +356,7 @@ def test_a_transformer_takes_pictures_of_a_folder(pictures):
 # ------------------------------------------------------------------------- as a protocol takes them
 def test_corrupted_pictures_are_of_those_tested_of_all_or_of_a_tenth(home):
     def places(name, which):
-        parts = TASKS[name].parts(home, sizes(name, corrupted=which))
+        parts = TASKS[name].load_images(home, sizes(name, corrupted=which))
         own = next(e for e in parts.exposures if e.corruption == "fog" and e.severity == 2)
         return own.load().places.tolist()
 
@@ -381,28 +381,28 @@ def test_a_tenth_is_what_the_code_of_the_paper_takes():
 def test_choices_may_be_made_on_the_first_pictures_of_the_test_part(home):
     files = find_iwildcam(home, records=65)
     few = Sizes({"iwildcam": 65}, 4, 0, 0, 32, "first")
-    parts = TASKS["iwildcam"].parts(home, few)
+    parts = TASKS["iwildcam"].load_images(home, few)
     assert parts.validation.places.tolist() == files.test.rows[:4].tolist()
     tested = parts.exposures[0].load()
     assert tested.places.tolist() == files.test.rows[4:].tolist()
     with pytest.raises(InputError, match="1,000 images must leave some"):
-        TASKS["iwildcam"].parts(home, replace(few, validation=1000))
-    drawn = TASKS["camelyon17"].parts(home, sizes("camelyon17", chosen="first"))
+        TASKS["iwildcam"].load_images(home, replace(few, validation=1000))
+    drawn = TASKS["camelyon17"].load_images(home, sizes("camelyon17", chosen="first"))
     both = [*drawn.validation.places, *drawn.exposures[0].load().places]
-    official = TASKS["camelyon17"].parts(home, sizes("camelyon17"))
+    official = TASKS["camelyon17"].load_images(home, sizes("camelyon17"))
     same = [*official.validation.places, *official.exposures[0].load().places]
     assert sorted(both) == sorted(same)
     assert drawn.validation.n == 10
 
 
 def test_no_limit_takes_all_and_new_classes_may_have_another_size(home):
-    few = TASKS["iwildcam"].parts(home, Sizes({"iwildcam": 65}, 5, 3, 2, 16))
-    all_ = TASKS["iwildcam"].parts(home, Sizes({"iwildcam": 65}, 5, 0, 0, 16))
+    few = TASKS["iwildcam"].load_images(home, Sizes({"iwildcam": 65}, 5, 3, 2, 16))
+    all_ = TASKS["iwildcam"].load_images(home, Sizes({"iwildcam": 65}, 5, 0, 0, 16))
     assert (few.train.n, few.exposures[1].load().n) == (3, 2)
     files = find_iwildcam(home, records=65)
     assert all_.train.n == files.train.n
     assert all_.exposures[1].load().n == files.shifts["locations"].n
-    parts = TASKS["cifar10"].parts(home, sizes("cifar10", new_side=64))
+    parts = TASKS["cifar10"].load_images(home, sizes("cifar10", new_side=64))
     shapes = {e.name: e.load().shape for e in parts.exposures if e.kind == "far-new-class"}
     assert shapes == {"svhn": (3, 32, 32), "tiny-imagenet": (3, 64, 64)}
 

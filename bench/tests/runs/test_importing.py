@@ -10,7 +10,7 @@ from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench.data.corruptions import CORRUPTIONS
 from abstain_bench.results import results_of
 from abstain_bench.runs.importing import import_fd_shifts
-from abstain_bench.runs.importing.fd_shifts import told_by
+from abstain_bench.runs.importing.fd_shifts import read_results
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.store import Store
 
@@ -126,8 +126,8 @@ def test_the_last_layer_of_deep_gamblers_has_a_row_for_abstention(tmp_path):
     folder = make_folder(tmp_path / "x", 1, abstains=True)
     found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
     assert {"dg_res", "dg_msr", "dg_pe", "dg_mcd_msr", "dg_temp_msr"} <= set(found.methods)
-    told = told_by(folder, SHORT, abstains=True)
-    assert [len(part) for part in told.layer] == [CLASSES, CLASSES]
+    told = read_results(folder, SHORT, abstains=True)
+    assert [len(part) for part in told.last_layer] == [CLASSES, CLASSES]
     layer = np.load(folder / "last_layer.npz")
     expected = told.train.features @ layer["w"][:CLASSES].T + layer["b"][:CLASSES]
     assert np.allclose(told.train.logits, expected, atol=1e-4)

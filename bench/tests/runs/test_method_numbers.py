@@ -129,7 +129,7 @@ def test_ours_tracks_it_too():
     )
 
     def said(seen):
-        return compute_outputs(network, objective, seen.pictures, seen.labels, seen.places)
+        return compute_outputs(network, objective, seen.images, seen.labels, seen.source_indices)
 
     held = said(task.validation)
     fitted = fit_all(["msr", "mls", "temp_mls"], FitData(held, held))

@@ -18,7 +18,13 @@ from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
 def counts(found):
     return {
-        arm.arm: (arm.networks, arm.trained, arm.validated, arm.to_test, arm.tested)
+        arm.arm: (
+            arm.n_networks,
+            arm.n_trained,
+            arm.n_validated,
+            arm.n_to_test,
+            arm.n_tested,
+        )
         for arm in found.arms
     }
 

@@ -77,9 +77,9 @@ def few(monkeypatch):
 
     entry = replace(TASKS["cifar10"], load=load)
     monkeypatch.setitem(tasks.TASKS._entries, "cifar10", entry)
-    load_task.__globals__["_loaded"].cache_clear()
+    load_task.__globals__["_load_task"].cache_clear()
     yield
-    load_task.__globals__["_loaded"].cache_clear()
+    load_task.__globals__["_load_task"].cache_clear()
 
 
 def short(home, **changes):

@@ -78,10 +78,10 @@ def test_the_last_epoch_is_cut_short_and_a_killed_training_of_steps_goes_on(tmp_
         if epoch == 2:
             raise KilledError
 
-    saving = Checkpointing(tmp_path / "own.part", 0.0)
+    checkpointing = Checkpointing(tmp_path / "own.part", 0.0)
     with pytest.raises(KilledError):
-        trained(recipe, saving=saving, on_epoch=stop)
-    again, after, _ = trained(recipe, saving=saving)
+        trained(recipe, checkpointing=checkpointing, on_epoch=stop)
+    again, after, _ = trained(recipe, checkpointing=checkpointing)
     assert after == losses
     for name, tensor in whole.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[name]), name

@@ -236,14 +236,14 @@ def test_a_manifest_that_a_crash_left_unreadable_is_written_anew(run, tmp_path, 
     (folder / IMPORTED / "test-vit-seed0-0123.npz").write_bytes(b"x")
     with pytest.raises(FileFormatError, match=r"damaged one.*run the same command to write it"):
         Store.read(folder)
-    with pytest.raises(InputError, match="jobs of its folder are of the task 'digits8'; choose"):
+    with pytest.raises(InputError, match="jobs in its folder have the task 'digits8'; choose"):
         run_benchmark(default_config("digits"), folder)
     found, outcomes = run_benchmark(miniature(), folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
     assert found.stored_runs == before.stored_runs
     assert found.exposures == before.exposures
     (note,) = (note for note in found.facts["notes"] if "damaged" in note)
-    assert note.endswith("what was imported must be imported again: test-vit-seed0-0123.npz")
+    assert note.endswith("imported runs must be imported again: test-vit-seed0-0123.npz")
     assert (folder / f"{MANIFEST}.damaged").is_file() == (damaged is cut_off)
     # What somebody wrote, or another version, is not written over.
     path.write_text('{"kind": "abstain-benchmark", "version": 99}')
@@ -353,7 +353,7 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
         told.append((sizes.get(len(pictures), "exposure"), samples))
         return compute_outputs(network, objective, pictures, *rest, samples=samples, **options)
 
-    monkeypatch.setattr(work, "outputs_of", counted)
+    monkeypatch.setattr(work, "compute_outputs", counted)
     run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
     assert [one for one in told if one[0] != "exposure"] == asked
 

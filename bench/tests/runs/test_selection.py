@@ -164,7 +164,9 @@ def test_every_method_and_metric_has_its_own_choice():
 
 def test_two_runs_of_one_place_are_refused_and_so_is_nothing():
     twice = [*kept({("x", "a", 0): 0.1}), *kept({("x", "a", 0): 0.2})]
-    with pytest.raises(InputError, match="two runs are of arm 'x', setting 'a', seed 0"):
+    with pytest.raises(
+        InputError, match="two runs have the arm 'x', the setting 'a' and the seed 0"
+    ):
         select_best_settings(twice, ["augrc"])
     with pytest.raises(InputError, match="validation"):
         select_best_settings([StoredRun(Run("r", "x", "a", 0))], ["augrc"])

@@ -49,7 +49,7 @@ def state(network):
 
 
 def trained(
-    epochs=4, seed=0, saving=None, name="rank-weighted", on_epoch=None, precision="32-true",
+    epochs=4, seed=0, checkpointing=None, name="rank-weighted", on_epoch=None, precision="32-true",
     device="cpu", **options,
 ):  # fmt: skip
     network, objective = fresh(name, **({"queue": 30} if name == "rank-weighted" else {}))
@@ -58,7 +58,7 @@ def trained(
     inputs = Preprocessing.from_training_images(data, Distortion())
     losses = train(
         network, data, objective, recipe,
-        preprocessing=inputs, seed=seed, checkpointing=saving, on_epoch=on_epoch, machine=Machine(device, precision),
+        preprocessing=inputs, seed=seed, checkpointing=checkpointing, on_epoch=on_epoch, machine=Machine(device, precision),
     )  # fmt: skip
     return network, losses
 
@@ -94,7 +94,7 @@ def through_fabric(monkeypatch, casting):
     def made(_):
         return MixedPrecision(Fabric(accelerator="cpu", plugins=[casting()]))
 
-    monkeypatch.setattr("abstain_bench.runs.training.loop.precision_of", made)
+    monkeypatch.setattr("abstain_bench.runs.training.loop.make_precision", made)
 
 
 def test_in_full_precision_nothing_is_cast_as_lightning_fabric_would(monkeypatch):
@@ -118,12 +118,15 @@ def resumes(tmp_path, **options):
                 raise KilledError
 
         with pytest.raises(KilledError):
-            trained(epochs=5, saving=Checkpointing(path, 0.0), on_epoch=kill, **options)
+            trained(epochs=5, checkpointing=Checkpointing(path, 0.0), on_epoch=kill, **options)
         assert path.is_file()
     kept = load_state(path)["scaling"]
     seen = []
     again, resumed = trained(
-        epochs=5, saving=Checkpointing(path, 0.0), on_epoch=lambda e, _: seen.append(e), **options
+        epochs=5,
+        checkpointing=Checkpointing(path, 0.0),
+        on_epoch=lambda e, _: seen.append(e),
+        **options,
     )
     assert seen == [4, 5]
     assert resumed == losses
@@ -142,12 +145,12 @@ def test_training_resumes_to_the_same_bits(tmp_path, name, precision):
 def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, killed):
     start, seen = tmp_path / "both.start", []
 
-    def gambled(reward, saving=None, on_epoch=None):
+    def gambled(reward, checkpointing=None, on_epoch=None):
         # The images have two classes: a larger reward would warn.
         network, objective = fresh("deep-gamblers", reward=reward)
         data = pictures()
         recipe = Recipe(epochs=6, batch_size=16, schedule="cosine")
-        options = {"seed": 3, "saving": saving, "on_epoch": on_epoch}
+        options = {"seed": 3, "checkpointing": checkpointing, "on_epoch": on_epoch}
         losses = train(network, data, objective, recipe, **options)
         return state(network), losses
 
@@ -191,7 +194,11 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     losses = train(whole, data, objective, longer, seed=4)
     network, objective = begun(plain)
     seen = []
-    options = {"seed": 4, "done": 3, "saving": Checkpointing(tmp_path / "run.part", 0.0)}
+    options = {
+        "seed": 4,
+        "n_epochs_done": 3,
+        "checkpointing": Checkpointing(tmp_path / "run.part", 0.0),
+    }
 
     def kill(epoch, _loss):
         seen.append(epoch)
@@ -205,7 +212,9 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     assert seen == [4, 5, 6] or seen == [4, 5, 5, 6]
     assert found == losses[3:]
     assert torch.equal(state(network), state(whole))
-    with pytest.raises(InputError, match="`done` must be a whole number from 0 to 5; got 6"):
+    with pytest.raises(
+        InputError, match="`n_epochs_done` must be a whole number from 0 to 5; got 6"
+    ):
         train(network, data, objective, longer, n_epochs_done=6)
 
 
@@ -253,7 +262,7 @@ def test_mixed_precision_computes_the_network_in_16_bits_and_the_loss_in_32():
 def test_precisions_that_cannot_be_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="`precision` must be one of '32-true'"):
         trained(precision="16")
-    with pytest.raises(InputError, match="on the CPU take 'bf16-mixed'"):
+    with pytest.raises(InputError, match="on the CPU use 'bf16-mixed'"):
         trained(precision="16-mixed")
     with pytest.raises(InputError, match="`device` 'meta' cannot be used"):
         trained(device="meta")
@@ -284,13 +293,13 @@ def test_the_state_of_another_training_is_refused(tmp_path):
             raise KilledError
 
     with pytest.raises(KilledError):
-        trained(saving=Checkpointing(path, 0.0), on_epoch=kill)
+        trained(checkpointing=Checkpointing(path, 0.0), on_epoch=kill)
     for other in ({"seed": 1}, {"precision": "bf16-mixed"}):
         with pytest.raises(FileFormatError, match="another training"):
-            trained(saving=Checkpointing(path, 0.0), **other)
+            trained(checkpointing=Checkpointing(path, 0.0), **other)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(FileFormatError, match="damaged"):
-        trained(saving=Checkpointing(path, 0.0))
+        trained(checkpointing=Checkpointing(path, 0.0))
 
 
 class Evil:
@@ -302,7 +311,7 @@ def test_checkpoints_are_never_unpickled(tmp_path, capsys):
     content = io.BytesIO()
     torch.save({"seed": Evil()}, content)
     (tmp_path / "x.pt").write_bytes(content.getvalue())
-    with pytest.raises(FileFormatError, match="delete it to train anew"):
+    with pytest.raises(FileFormatError, match="delete it to train again"):
         load_state(tmp_path / "x.pt")
     assert capsys.readouterr().out == ""
 

@@ -23,11 +23,11 @@ def noise(n=8, side=32, seed=1):
 def test_nothing_is_changed_where_nothing_is_asked_for():
     pictures = noise()
     assert torch.equal(Augmentation()(pictures, draws()), pictures)
-    assert torch.equal(Augmentation(cutout=0).after(pictures, draws()), pictures)
+    assert torch.equal(Augmentation(cutout=0).augment_normalized(pictures, draws()), pictures)
 
 
 def test_half_of_the_pictures_lose_a_square_around_a_random_pixel():
-    out = Augmentation(cutout=16).after(torch.ones(4000, 3, 32, 32), draws())
+    out = Augmentation(cutout=16).augment_normalized(torch.ones(4000, 3, 32, 32), draws())
     gone = (out[:, 0] == 0).sum((1, 2))
     hit = gone > 0
     assert abs(float(hit.float().mean()) - 0.5) < 4 * np.sqrt(0.25 / 4000)
@@ -69,12 +69,12 @@ def test_parts_of_random_size_are_scaled_and_tests_see_the_center():
     width = out[:, 0, 24, -1] - out[:, 0, 24, 0]
     assert 0.15 < float(width.min()) < 0.4
     assert float(width.max()) > 0.9
-    assert torch.equal(own.fixed(ramp), ramp[:, :, 8:56, 8:56])
+    assert torch.equal(own.prepare_for_evaluation(ramp), ramp[:, :, 8:56, 8:56])
     whole = Preprocessing((0.0,), (1.0,), own)
     images = Images(np.zeros((2, 1, 64, 64), np.uint8), np.array([0, 1]), ("a", "b"))
     assert whole.prepare(images, seed=0).shape == (2, 1, 48, 48)
     with pytest.raises(InputError, match=r"`variation\.side` must be at most"):
-        Augmentation(side=48).fixed(torch.zeros(1, 1, 32, 32))
+        Augmentation(side=48).prepare_for_evaluation(torch.zeros(1, 1, 32, 32))
 
 
 def test_brightness_contrast_and_saturation_stay_within_their_factors():

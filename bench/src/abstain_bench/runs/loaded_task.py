@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from abstain.typing import IntArray
 from abstain_bench.data import Exposure, Images
-from abstain_bench.runs.tasks import TASKS, Parts, Sizes
+from abstain_bench.runs.tasks import TASKS, Sizes, TaskImages
 from abstain_bench.runs.training import Preprocessing
 from abstain_bench.runs.training.variations import make_variation
 
@@ -46,7 +46,7 @@ class InputImages:
 class LoadedTask:
     """The images of a task, loaded once per process, and their preprocessing."""
 
-    task_images: Parts
+    task_images: TaskImages
     preprocessing: Preprocessing
     _cache: dict[str, InputImages] = field(default_factory=dict)
 
@@ -133,13 +133,13 @@ def _load_task(arguments: str) -> LoadedTask:
     """Load a task; the arguments are JSON, because the cache requires hashable ones."""
     task, folder, data, variation = json.loads(arguments)
     sizes = None if data is None else Sizes(**data)
-    task_images = TASKS[task].parts(Path(folder).expanduser() if folder else None, sizes)
+    task_images = TASKS[task].load_images(Path(folder).expanduser() if folder else None, sizes)
     preprocessing = Preprocessing.from_training_images(task_images.train, make_variation(variation))
     return LoadedTask(task_images, preprocessing)
 
 
 def select_exposures(
-    parts: Parts, corruptions: Sequence[str], severities: Sequence[int]
+    parts: TaskImages, corruptions: Sequence[str], severities: Sequence[int]
 ) -> tuple[Exposure, ...]:
     """Return the exposures of a task, with the given corruptions and severities only."""
     return tuple(

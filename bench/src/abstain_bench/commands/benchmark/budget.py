@@ -18,13 +18,13 @@ def show_budget(config: "Config", teraflops: float) -> None:
     """Print what a configuration would take."""
     from abstain_bench.runs.specification.arms import reward_notes
     from abstain_bench.runs.specification.budget import budget_of
-    from abstain_bench.runs.tasks.counts import counts_of, published_counts
+    from abstain_bench.runs.tasks.counts import count_images, published_counts
 
     asked = (config.corruptions, config.severities)
     counts = published_counts(config.task, config.data, *asked)
     if counts is None:
         folder = Path(config.folder) if config.folder else None
-        counts = counts_of(config.task, folder, config.data, *asked)
+        counts = count_images(config.task, folder, config.data, *asked)
     found = budget_of(config, counts, teraflops=teraflops)
     out = console()
     seeds = len(config.seeds)

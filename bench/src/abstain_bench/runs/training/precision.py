@@ -66,11 +66,11 @@ class MixedPrecision(FullPrecision):
         self.fabric, self.mixed_precision = fabric, fabric.strategy.precision
         self.name = self.mixed_precision.precision
 
-    def network(self, network: Any) -> Any:
+    def setup_network(self, network: Any) -> Any:
         """Move a network to the device; return the callable that computes in 16 bits."""
         return self.fabric.setup_module(network)
 
-    def optimizer(self, optimizer: Any) -> Any:
+    def setup_optimizer(self, optimizer: Any) -> Any:
         """Return the object that performs steps and skips those with overflowed gradients."""
         return self.fabric.setup_optimizers(optimizer)
 
@@ -86,7 +86,7 @@ class MixedPrecision(FullPrecision):
         """Return the scale of the loss."""
         return dict(self.mixed_precision.state_dict())
 
-    def resume(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Load a scale of the loss."""
         self.mixed_precision.load_state_dict(state)
 

@@ -23,7 +23,7 @@ class Variation(ABC):
 
     Attributes
     ----------
-    of_task : bool
+    is_part_of_task : bool
         Whether it belongs to the task, so that images to validate and test on are changed too
         (drawn once), or only helps to learn.
     """
@@ -135,7 +135,7 @@ class Distortion(Variation):
     background: float = 0.0
     side: int = 0
 
-    of_task: ClassVar[bool] = True
+    is_part_of_task: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("rotation", "scale", "shear", "noise"):
@@ -210,7 +210,7 @@ class Augmentation(Variation):
     >>> generator = torch.Generator().manual_seed(0)
     >>> Augmentation(side=24, area=0.1)(torch.ones(2, 3, 32, 32), generator).shape
     torch.Size([2, 3, 24, 24])
-    >>> some = Augmentation(cutout=4).after(torch.ones(64, 3, 32, 32), generator)
+    >>> some = Augmentation(cutout=4).augment_normalized(torch.ones(64, 3, 32, 32), generator)
     >>> 16 < int((some.amin((1, 2, 3)) == 0).sum()) < 48
     True
     """
@@ -230,13 +230,15 @@ class Augmentation(Variation):
         """Return the images (n, channels, height, width), each changed on its own."""
         out = self._jitter_colors(images, generator) if self.jitter else images
         out = (
-            self._random_crop(out, generator) if self.side and self.area < 1.0 else self.fixed(out)
+            self._random_crop(out, generator)
+            if self.side and self.area < 1.0
+            else self.prepare_for_evaluation(out)
         )
         if self.rotation:
             out = self._rotate(out, generator)
         return shift_and_mirror(out, self.padding, mirror=self.mirror, generator=generator)
 
-    def after(self, images: Tensor, generator: Generator) -> Tensor:
+    def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
         """Return images that are scaled, half of them with a square set to the mean."""
         if not self.cutout:
             return images
@@ -251,7 +253,7 @@ class Augmentation(Variation):
         square = inside[0][:, None, :, None] & inside[1][:, None, None, :]
         return images.masked_fill(square, 0.0)
 
-    def fixed(self, images: Tensor) -> Tensor:
+    def prepare_for_evaluation(self, images: Tensor) -> Tensor:
         """Return the centers of images."""
         if not self.side:
             return images

@@ -152,7 +152,7 @@ class FinetuningWorker(Trainer):
                 network,
                 objective,
                 images=parts.splits.train,
-                inputs=parts.inputs,
+                preprocessing=parts.inputs,
                 recipe=Recipe(**spec["recipe"]),
                 seed=spec["seed"] + (_FINETUNED if job.needs else 0),
             )
