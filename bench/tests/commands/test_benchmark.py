@@ -328,8 +328,8 @@ def test_status_says_what_each_stage_took(folder, capsys):
     start = lines.index(["What", "each", "stage", "took"])
     assert lines[start + 1] == ["stage", "part", "jobs", "seconds", "share"]
     assert [line[:5] for line in lines[start + 2 : start + 4]] == [
-        ["train", "all", "of", "it", "8"],
-        ["validate", "all", "of", "it", "10"],
+        ["train", "total", "8"],
+        ["validate", "total", "10"],
     ]
 
 
@@ -478,7 +478,7 @@ def test_methods_that_cannot_be_computed_have_one_line(folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     (line,) = [line for line in lines if "cannot be computed" in line]
     assert line.startswith("Note: 17 methods cannot be computed: ")
-    assert line.count("(it is fitted on validation data, and there are none)") == 1
+    assert line.count("(it is fitted on validation data, which are missing)") == 1
     assert "devries_mcd_msr, devries_mcd_pe" in line
     assert sum("devries_knn_1000" in line for line in lines) == 1
 

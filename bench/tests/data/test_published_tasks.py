@@ -164,7 +164,7 @@ def test_corruptions_that_are_not_there_are_told(home, tmp_path):
     assert not any(e.ready for e in own)
     assert own[0].load().rows.tolist() == list(range(10, 20))
     first, *others = alone.notes
-    assert first.startswith("the corruptions are our own, as the official ones are not there: ")
+    assert first.startswith("our own corruptions replace the official ones: ")
     assert "CIFAR-10-C/labels.npy is not in" in first
     assert [note.split(":")[0].split("'")[1] for note in others] == [
         "cifar100", "svhn", "tiny-imagenet",
@@ -254,7 +254,7 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
 def test_where_there_is_nothing_to_choose_on_the_test_is_no_stand_in(home):
     files = find_iwildcam(home, records=65)
     assert validation_files(files) is files.validation
-    with pytest.raises(InputError, match="nothing is chosen on test images"):
+    with pytest.raises(InputError, match="that are not test images"):
         validation_files(replace(files, validation=None))
 
 

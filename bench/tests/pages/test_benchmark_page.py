@@ -169,7 +169,7 @@ def _read(source):
 
 
 def _task(monkeypatch, load):
-    monkeypatch.setitem(sys.modules, "abstain_bench.runs.loaded_task", SimpleNamespace(loaded=load))
+    monkeypatch.setitem(sys.modules, "abstain_bench.runs.loaded_task", SimpleNamespace(load_task=load))
 
 
 def test_pictures_are_those_that_the_networks_saw(monkeypatch):
@@ -184,7 +184,7 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
         return SimpleNamespace(
             parts=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
             inputs=SimpleNamespace(mean=(0.25, 0.25, 0.5), deviation=(0.25, 0.25, 0.1)),
-            exposed=lambda exposure: SimpleNamespace(pictures={"iid": seen}[exposure.key]),
+            exposure_images=lambda exposure: SimpleNamespace(images={"iid": seen}[exposure.key]),
         )
 
     _task(monkeypatch, load)

@@ -177,7 +177,7 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
         .otherwise(pl.col("mine"))
     )
     rest = rows.filter(~((pl.col("exposure") == "validation") & pl.col("run").str.contains("-a-")))
-    with pytest.raises(InputError, match=r"2 settings \(plain a, plain b\).*only validation data"):
+    with pytest.raises(InputError, match=r"2 settings \(plain a, plain b\).*validation data must select"):
         add_scores(folder, saved(folder, rest))
     untested = rows.filter(run="plain-a-seed0", exposure="validation").with_columns(
         run=pl.lit("plain-c-seed0")
@@ -259,7 +259,7 @@ BROKEN = {
     "prediction": (lambda r: r.with_columns(prediction=pl.lit(3)), "whole numbers from 0 to 2"),
     "no place": (lambda r: r.drop("row"), "has no column 'row'"),
     "nothing": (lambda r: r.drop("mine"), "no column of confidences"),
-    "name": (lambda r: r.rename({"mine": "my score"}), "must be named with up to 60"),
+    "name": (lambda r: r.rename({"mine": "my score"}), "the name of a method must have up to 60"),
     "catalogue": (lambda r: r.rename({"mine": "confidnet"}), "is the name of a method"),
     "arm": (lambda r: r.rename({"mine": "plain"}), "is the name of a method or an arm"),
 }

@@ -185,12 +185,12 @@ def test_classes_held_out_are_asked_for_and_checked(tmp_path):
     folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
     asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
     found = import_fd_shifts(folder, tmp_path / "a", **asked)
-    assert any("no training image is of the classes 2" in note for note in found.notes)
+    assert any("no training image has the classes 2" in note for note in found.notes)
     for wrong, said in (
         ([3], "0 to 2; got 3"),
         ([2, 2], "one of them twice"),
         ([True], "got True"),
-        ([0], "which training images in train_features.npz are of"),
+        ([0], "which training images in train_features.npz have"),
         ([0, 2], "must leave two classes"),
     ):
         with pytest.raises(InputError, match=said):
@@ -270,7 +270,7 @@ def test_other_pictures_are_refused(tmp_path, folder):
     table = raw(folder)
     table[COUNTS[0] + 3, -2] = (table[COUNTS[0] + 3, -2] + 1) % CLASSES
     np.savez(folder / "raw_logits.npz", table)
-    with pytest.raises(InputError, match=r"'iid' must be of the same images.*image 3"):
+    with pytest.raises(InputError, match=r"'iid' must have the same images.*image 3"):
         import_fd_shifts(folder, out, arm="confidnet", seed=1, exposures=EXPOSURES)
     assert len(Store.read(out).stored_runs) == 1
 
@@ -292,7 +292,7 @@ def test_into_a_folder_of_own_runs(tmp_path, folder):
         ),
         ({"exposures": (*EXPOSURES[:3], "new-class")}, "'new-class:NAME'"),
         ({"exposures": (*EXPOSURES[:3], "iid")}, "'iid:iid' twice"),
-        ({"exposures": ("validation", "-", "corruption", "-")}, "must hold 'iid'"),
+        ({"exposures": ("validation", "-", "corruption", "-")}, "must contain 'iid'"),
         ({"exposures": (*EXPOSURES[:3], "corruption")}, "twice"),
         ({"exposures": ("validation", "iid", "new-class:a", "corruption")}, "15 corruptions"),
         ({"exposures": (*EXPOSURES[:3], "shift")}, "must be one of 'validation', 'iid'"),
