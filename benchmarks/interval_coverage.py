@@ -25,9 +25,9 @@ from scipy.stats import norm
 from abstain import simulate
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import ClassView, Scored
-from abstain.inference.intervals import Difference, difference_from
+from abstain.inference.intervals import Difference, difference_from_influences
 from abstain.metrics.entry import METRICS
-from abstain.metrics.intervals import difference_of, influences, interval_of
+from abstain.metrics.intervals import difference_of_metric, influence_matrix, interval_of_metric
 
 SIZES = (100, 300, 1000, 3000, 9000)
 RATES = (0.05, 0.10, 0.20)
@@ -79,9 +79,9 @@ def draw(rate: float, n: int, rng: np.random.Generator, *, ties: bool) -> Draw:
 
 def difference(name: str, first: Scored, second: Scored) -> Difference:
     metric = METRICS[name]
-    return difference_from(
+    return difference_from_influences(
         (metric.compute(first).value, metric.compute(second).value),
-        influences(metric, (first, second)),
+        influence_matrix(metric, (first, second)),
         lower_is_better=metric.lower_is_better,
         failures=min(first.n_failures, second.n_failures),
         heavy=metric.measurement.heavy_tailed,
@@ -94,7 +94,7 @@ COLUMNS = ("interval", "same classifier", "other classifier", "false positives")
 def outcomes(name: str, d: Draw, truths: tuple[float, float]) -> list[float]:
     """1 where the truth is held (or a true null rejected), 0 where not, NaN without interval."""
     good, worse = truths
-    interval = interval_of(METRICS[name], d.good)
+    interval = interval_of_metric(METRICS[name], d.good)
     gaps = [difference(name, d.good, second) for second in (d.worse, d.other)]
     null = difference(name, d.good, d.rival)
     held = [(interval.low, interval.high, good), *((g.low, g.high, good - worse) for g in gaps)]
@@ -240,10 +240,10 @@ def rare_cell(
     rows = []
     for _ in range(draws):
         d = draw_one()
-        any_interval = interval_of(always, d.good)
-        interval = interval_of(metric, d.good)
-        null = difference_of(metric, (d.good, d.rival))
-        gap = difference_of(metric, (d.good, d.worse))
+        any_interval = interval_of_metric(always, d.good)
+        interval = interval_of_metric(metric, d.good)
+        null = difference_of_metric(metric, (d.good, d.rival))
+        gap = difference_of_metric(metric, (d.good, d.worse))
         rows.append(
             (
                 metric.compute(d.good).value / good - 1,

@@ -83,8 +83,8 @@ def only_read(path):
 def one_pass(path):
     from abstain import streaming
 
-    state = over(streaming.one_pass(), path).settled
-    distinct = int(state.right.value.size)
+    state = over(streaming.one_pass(), path).finalized
+    distinct = int(state.successes.value.size)
     samples = streaming.scored(state)
     del state
     return numbers(samples, ("augrc", "aurc_plugin", "aurc")) | {"distinct": distinct}
@@ -94,8 +94,8 @@ def two_passes(path):
     from abstain import streaming
 
     state = streaming.second_pass(over(streaming.first_pass(), path))
-    state = over(state, path).settled
-    cuts = int(state.cut.size)
+    state = over(state, path).finalized
+    cuts = int(state.cuts.size)
     samples = streaming.scored(state)
     del state
     return numbers(samples, ("augrc", "aurc_plugin")) | {"cuts": cuts}
@@ -103,11 +103,11 @@ def two_passes(path):
 
 def numbers(samples, names):
     from abstain.metrics import METRICS
-    from abstain.metrics.intervals import interval_of
+    from abstain.metrics.intervals import interval_of_metric
 
     out = {}
     for name in names:
-        found = interval_of(METRICS[name], samples)
+        found = interval_of_metric(METRICS[name], samples)
         out[name] = [METRICS[name].compute(samples).value, found.low, found.high]
     return out
 

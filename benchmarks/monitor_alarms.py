@@ -14,8 +14,8 @@ import numpy as np
 
 import abstain as ab
 from abstain.inference.exchangeability import rank_blocks, rank_p_value
-from abstain.inference.powered_mean import powered_mean
-from abstain.inference.wager import played, wager, waiting_share
+from abstain.inference.prediction_powered_mean import prediction_powered_mean
+from abstain.inference.wager import unallocated_share, update_money, wager
 from abstain.monitoring.plan import EVEN
 from abstain.monitoring.reference import spread_of
 from abstain.monitoring.starting import coverage_limits
@@ -55,7 +55,7 @@ class Ranks:
     def __init__(self, blocks):
         self.blocks, self.counts = blocks, np.stack([b.gaps for b in blocks])
         one = wager(0.5, 0.5, streams=(len(blocks), 2))
-        self.claims, self.edges, self.held = one.claims, one.edges, one.held
+        self.claims, self.edges, self.held = one.claims, one.stakes, one.money
         self.most, self.step = np.ones(len(blocks)), 0
         self.cuts = np.stack([b.edges for b in blocks])
 
@@ -65,8 +65,8 @@ class Ranks:
         p = rank_p_value(self.counts, home, at)
         self.counts[np.arange(home.size), home] += 1
         seen = np.stack([p, np.abs(2 * p - 1)], axis=1)
-        self.held = played(self.held, seen, self.step, self.claims, self.edges)
-        own = self.held.sum(axis=-1).mean(axis=-1) + waiting_share(self.step)
+        self.held = update_money(self.held, seen, self.step, self.claims, self.edges)
+        own = self.held.sum(axis=-1).mean(axis=-1) + unallocated_share(self.step)
         self.most = np.maximum(self.most, own)
 
 
@@ -210,7 +210,7 @@ def estimate_table(seed, n=20_000, sets=300, promise=0.05):
             p = rng.beta(0.3, 0.3 * (1 - promise) / promise, n)
             pi, _ = chances(way, spread_of(p), spread_of(p).mean())
             loss = np.where(rng.random(n) < pi, rng.random(n) < p, np.nan)
-            found = powered_mean(p, loss, pi)
+            found = prediction_powered_mean(p, loss, pi)
             values.append((found.labels_only, found.value))
             held += found.interval.low <= promise <= found.interval.high
         errors = np.std(values, axis=0)

@@ -27,17 +27,17 @@ from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.intervals import interval_of_replicates
 from abstain.inference.draws import Draws
 from abstain.inference.multiplicity import critical_difference
-from abstain.inference.non_inferiority import non_inferiority_from
+from abstain.inference.non_inferiority import non_inferiority_from_influences
 from abstain.inference.paired import bootstrap_difference
-from abstain.inference.permutation import swap_test
+from abstain.inference.permutation import permutation_test
 from abstain.inference.rank_tests import friedman, wilcoxon
 from abstain.metrics import METRICS, Metric, Need
 from abstain.metrics.intervals import (
-    difference_of,
-    fewest_failures,
-    influences,
-    interval_of,
-    range_of,
+    difference_of_metric,
+    difference_range,
+    influence_matrix,
+    interval_of_metric,
+    min_failures,
 )
 from abstain.metrics.resampling import replicates
 from abstain.metrics.small_samples import expected_variance
@@ -171,13 +171,13 @@ def by_influence(design: Design, draws: int, seed: int) -> Found:
         d = draw(design, rng)
         for metric in analytic():
             good, rival = d.pair(metric)
-            interval = interval_of(metric, good)
+            interval = interval_of_metric(metric, good)
             add(
                 found,
                 f"interval {metric.name}",
                 held(interval.low, interval.high, true[metric.name]),
             )
-            p = difference_of(metric, (good, rival)).p_value
+            p = difference_of_metric(metric, (good, rival)).p_value
             add(found, f"difference {metric.name}", rejected(p))
     return found
 
@@ -223,7 +223,7 @@ def by_swaps(design: Design, draws: int, seed: int) -> Found:
         pair = ((d.good.confidence, d.good.loss), (d.rival.confidence, d.rival.loss))
         for name in TESTED:
             statistic = _statistic(METRICS[name])
-            p = swap_test(statistic, *pair, permutations=SWAPS, rng=rng).p_value
+            p = permutation_test(statistic, *pair, n_permutations=SWAPS, rng=rng).p_value
             add(found, f"swaps {name}", float(p <= 0.05))
     return found
 
@@ -246,15 +246,15 @@ def at_margin(design: Design, draws: int, seed: int) -> Found:
                 add(found, f"margin {name}", 0.0)
                 continue
             models = [expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)]
-            passed = non_inferiority_from(
+            passed = non_inferiority_from_influences(
                 (values[0], values[1]),
-                influences(metric, pair),
+                influence_matrix(metric, pair),
                 margin=abs(worst[name] - best[name]),
                 lower_is_better=metric.lower_is_better,
-                failures=fewest_failures(metric, pair),
-                heavy=metric.measurement.heavy_tailed,
-                expected=(models[0], models[1]),
-                bounds=range_of(metric, pair),
+                failures=min_failures(metric, pair),
+                heavy_tailed=metric.measurement.heavy_tailed,
+                model_variances=(models[0], models[1]),
+                bounds=difference_range(metric, pair),
             ).non_inferior
             add(found, f"margin {name}", float(passed))
     return found

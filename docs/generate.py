@@ -19,12 +19,12 @@ from abstain.errors import UncountedError
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import Need
-from abstain.metrics.rank_weights import BY_PLACE, trapezoid_weight
+from abstain.metrics.rank_weights import RANK_ONLY_WEIGHTS, trapezoid_weight
 from abstain.predictions import LOSSES
 from abstain_bench.data import glyph_families
 from abstain_bench.studies import STUDIES
 from abstain_bench.studies.requirements import READINGS, summary_rows
-from abstain_bench.studies.requirements.decisions import is_meant, judged
+from abstain_bench.studies.requirements.decisions import is_in_scope, judge_metric
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
@@ -75,7 +75,7 @@ def metrics_table() -> str:
 
 def numbers_table() -> str:
     """One row for each family of metrics that takes numbers."""
-    rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.named(f.shown))]
+    rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.parse(f.example_name))]
     return _table(("for example", "is the"), rows)
 
 
@@ -84,7 +84,7 @@ def states_table() -> str:
     batch = [0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 0, 0, 1]
     first = streaming.update(streaming.first_pass(), *batch)
     second = streaming.update(streaming.second_pass(first), *batch)
-    in_blocks = {*BY_PLACE, trapezoid_weight}
+    in_blocks = {*RANK_ONLY_WEIGHTS, trapezoid_weight}
 
     def counted(name: str) -> bool:
         try:
@@ -237,7 +237,11 @@ def studies_table() -> str:
 @cache
 def requirements_table() -> str:
     """One row for each metric over all thresholds, with what is found of R1 to R5."""
-    known = [judged(metric, REQUIREMENTS_ORDERS) for metric in METRICS.values() if is_meant(metric)]
+    known = [
+        judge_metric(metric, REQUIREMENTS_ORDERS)
+        for metric in METRICS.values()
+        if is_in_scope(metric)
+    ]
     rows = [
         (
             f"`{row['metric']}`",

@@ -29,7 +29,7 @@ from abstain.errors import AbstainError
 from abstain.tables import load, read_predictions, save
 from abstain_bench.runs.store import Additions, Store
 from abstain_bench.studies._inputs import StudyRequest
-from abstain_bench.studies.finetuning.experiment import read_experiment, shipped
+from abstain_bench.studies.finetuning.experiment import packaged_configuration, read_experiment
 
 #: Seconds after which a reader hangs.
 LONGEST = 30
@@ -202,7 +202,7 @@ def runs(place: Path) -> dict:
 
 def configurations(place: Path) -> dict:
     place.mkdir()
-    shutil.copy(shipped("digits"), place / "digits.toml")
+    shutil.copy(packaged_configuration("digits"), place / "digits.toml")
     text = '[benchmark]\ntask = "digits"\nseeds = [3]\nmetrics = ["augrc"]\n[arms.devries]\n'
     (place / "mine.toml").write_text(text, encoding="utf-8")
     (place / "other.toml").write_text(text, encoding="utf-8")

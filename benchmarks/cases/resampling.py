@@ -13,9 +13,9 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.inference.draws import Draws
 from abstain.inference.influence import covariance
-from abstain.inference.ranking import expected_ranks, rank_chances
+from abstain.inference.ranking import expected_ranks, rank_probabilities
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import influences
+from abstain.metrics.intervals import influence_matrix
 from abstain.metrics.resampling import replicates
 
 SECTION = Section(
@@ -150,9 +150,9 @@ def analytic(problem: Problem) -> Call:
             for name in NAMES:
                 metric = METRICS[name]
                 values = np.array([metric.compute(s).value for s in scored])
-                sigma = covariance(influences(metric, scored))
+                sigma = covariance(influence_matrix(metric, scored))
                 expected_ranks(values, sigma, lower_is_better=True)
-                rank_chances(values, sigma, lower_is_better=True)
+                rank_probabilities(values, sigma, lower_is_better=True)
 
     return call
 

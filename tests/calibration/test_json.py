@@ -57,7 +57,7 @@ def test_every_field_is_needed_and_no_other(state):
     for field in good:
         with pytest.raises(InputError, match=f"field `{field}`"):
             from_json(json.dumps({k: v for k, v in good.items() if k != field}))
-    with pytest.raises(InputError, match="`treshold` is no field"):
+    with pytest.raises(InputError, match="`treshold` is not a field"):
         from_json(json.dumps({**good, "treshold": 1}))
 
 
@@ -102,10 +102,10 @@ def test_nonsense_is_refused_with_the_field_named(state, field, value):
     [
         ("", "not the JSON of a calibration"),
         ("{", "not the JSON of a calibration"),
-        ("[]", "no JSON object"),
-        ("3", "no JSON object"),
+        ("[]", "not a JSON object"),
+        ("3", "not a JSON object"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"format": 1, "kind": "platt", "kind": "platt"}', "`kind` is there twice"),
+        ('{"format": 1, "kind": "platt", "kind": "platt"}', "`kind` occurs twice"),
         ('{"format": 1, "kind": "platt", "slope": NaN}', "finite; got NaN"),
         ('{"format": 1, "kind": "plat"}', "Did you mean 'platt'"),
         ("1" * 6000, "thousands of digits"),

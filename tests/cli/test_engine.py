@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from abstain.cli.main import run
-from abstain.tables.scan import pieces
+from abstain.tables.scan import chunks
 
 
 def _parts(folder: Path, parts: int = 3, rows: int = 500) -> str:
@@ -123,14 +123,14 @@ def test_bad_rows_are_left_out_and_said(tmp_path, capsys):
 
 
 # ------------------------------------------------------------------------------------ kill -9
-#: Runs the command with pieces so small, and looks at the clock so often, that it takes a while.
+#: Runs the command with chunks so small, and looks at the clock so often, that it takes a while.
 _SLOWLY = """
 import sys, time
 from abstain.evaluation.stream import evaluation
-from abstain.tables.scan import pieces, scan
+from abstain.tables.scan import chunks, scan
 from abstain.cli.main import run
 import abstain as ab
-pieces._MOST = pieces._LEAST = 100
+chunks._MAX_ROWS = chunks._MIN_ROWS = 100
 evaluation._WRITTEN = 1
 read = scan.PredictionScan.read
 def slowly(self, piece):
@@ -167,8 +167,8 @@ def _killed_after(seconds: float, command: list[str], pause: float) -> bool:
 def _hold_killed(
     tmp_path: Path, monkeypatch, instants: list[float], pause: float, *, graded: bool = False
 ) -> None:
-    for size in ("_MOST", "_LEAST"):
-        monkeypatch.setattr(pieces, size, 100)
+    for size in ("_MAX_ROWS", "_MIN_ROWS"):
+        monkeypatch.setattr(chunks, size, 100)
     files = _parts(tmp_path / "big")
     for path in sorted((tmp_path / "big").iterdir()) if graded else ():
         frame = pl.read_parquet(path)

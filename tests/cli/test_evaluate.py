@@ -115,14 +115,14 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
         Image.new("L", (9, 9)).save(seen / name)
     asked = ["evaluate", str(table), *COLUMNS, "--id", "image", "--out", str(to)]
     assert run(asked) == 0
-    assert "samples have no picture" in (to / "report.html").read_text()
+    assert "samples have no image" in (to / "report.html").read_text()
     assert run([*asked, "--pictures", str(seen)]) == 0
     page = (to / "report.html").read_text()
-    assert "samples have no picture" not in page
+    assert "samples have no image" not in page
     monkeypatch.chdir(seen)
     assert run(asked) == 0
-    assert "samples have no picture" not in (to / "report.html").read_text()
-    assert page.count('alt="The picture ') == 48
+    assert "samples have no image" not in (to / "report.html").read_text()
+    assert page.count('alt="Image of sample ') == 48
     assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
     assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2
@@ -188,23 +188,23 @@ def test_hints_are_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(["evaluate", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.startswith("abstain: label=1.csv: ")
-    assert "--missing drop leaves" in err
+    assert "--missing drop removes" in err
     assert run(["evaluate", str(path), "--missing", "drop", "--by", "loss=2"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "label=1.csv: took" in out
+    assert "label=1.csv: read label" in out
     assert "pass --unknown-label=-1" in out
     assert "loss=2" in out
     assert "--label" not in out
     assert "--own-loss" not in out
     assert run(["evaluate", str(path), "--own-loss", "los"]) == 2
-    assert "asked for by --own-loss" in capsys.readouterr().err
+    assert "requested by --own-loss" in capsys.readouterr().err
 
 
 def test_hints_are_keywords_again_after_a_command(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,prediction,confidence\n1,1,\n")
     assert run(["evaluate", str(path)]) == 2
-    with pytest.raises(InputError, match="missing='drop' leaves"):
+    with pytest.raises(InputError, match="missing='drop' removes"):
         read_predictions(path)
 
 

@@ -69,7 +69,7 @@ def test_a_page_a_table_and_what_to_label(place, monkeypatch, capsys):
     more = ["--out", "page", "--every", "0", "--label-share", "0.1", "--ask", "ask.jsonl"]
     assert monitored(lines("a", 600, seed=3, labels=False), place, monkeypatch, *more) == 0
     said = capsys.readouterr().out
-    assert "No alarm: 600 predictions" in said
+    assert "No alarm after 600 predictions" in said
     assert "Coverage" in said
     asked = [json.loads(line) for line in (place / "ask.jsonl").read_text().splitlines()]
     assert 20 < len(asked) < 80
@@ -126,7 +126,7 @@ def test_a_folder_is_read_on_from_where_it_was_left(place, capsys):
     with (stream / "1.jsonl").open("a") as file:
         file.write('idence": 0.5}\nno\n')
     assert run(watch) == 2
-    assert "1.jsonl, line 3: it is no JSON" in capsys.readouterr().err
+    assert "1.jsonl, line 3: it is not valid JSON" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 2
 
 
@@ -191,4 +191,4 @@ def test_what_a_folder_does_not_give_is_said(place, capsys):
 
 def test_a_line_that_is_no_object_is_told_so(place, monkeypatch, capsys):
     assert monitored("[1]\n", place, monkeypatch) == 2
-    assert "line 1: it holds no JSON object ({...})" in capsys.readouterr().err
+    assert "line 1: it is not a JSON object ({...})" in capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_a_restart_after_a_malformed_line_counts_nothing_again(stream, capsys):
     (stream / "1.jsonl").write_text(text_of("a", 50) + "no\n" + text_of("b", 5))
     for _ in range(2):
         assert run(WATCH) == 2
-        assert "1.jsonl, line 51: it is no JSON" in capsys.readouterr().err
+        assert "1.jsonl, line 51: it is not valid JSON" in capsys.readouterr().err
         assert counts() == (50, 0)
     assert run([*WATCH, "--skip-bad"]) == 0
     assert "1 bad line skipped, the first: 1.jsonl, line 51" in capsys.readouterr().err
@@ -150,7 +150,7 @@ def test_the_exit_status_tells_that_no_line_could_be_read(
     text = "no\n" * 20_000 + text_of("a", n_good)
     assert run_with_input(text, monkeypatch, "--skip-bad", "--state", "s.npz") == status
     message = capsys.readouterr().err
-    assert "20,000 bad lines skipped, the first: line 1: it is no JSON" in message
+    assert "20,000 bad lines skipped, the first: line 1: it is not valid JSON" in message
     assert ("none of the 20,000 lines could be read" in message) == (n_good == 0)
     assert len(message) < 500
 

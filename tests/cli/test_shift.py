@@ -39,10 +39,10 @@ def test_a_threshold_for_a_file_without_labels(elsewhere, plain, capsys):
     said = words(capsys.readouterr().out)
     assert "Rule: Learn then test" in said
     assert "reweighted by density ratios that a classifier estimated (1200 samples worth" in said
-    assert "new.csv: estimated without labels, which promises nothing" in said
-    assert "by the density ratios;" in said
+    assert "new.csv: the data have no labels, so the risk is only estimated" in said
+    assert "by density ratios." in said
     rule = DecisionRule.from_json(Path("left/rule.json").read_text())
-    assert rule.promised_for.startswith("data like the calibration data reweighted")
+    assert rule.population.startswith("data like the calibration data reweighted")
     rows = pl.read_parquet("left/results.parquet")
     assert rows["estimated_risk_reweighted"].is_not_nan().to_list() == [False, True]
 
@@ -101,7 +101,7 @@ def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
     assert run([*asked, "--apply", "scores.parquet", "--shifted-to", "scores.parquet"]) == 0
     said = words(capsys.readouterr().out)
     assert "scores.parquet: no column says what is right" in said
-    assert "scores.parquet: estimated without labels" in said
+    assert "scores.parquet: the data have no labels" in said
 
 
 @pytest.mark.parametrize(

@@ -149,9 +149,9 @@ def test_every_field_is_checked(i, name, options):
         for wrong in (value[:0], np.full_like(value, np.nan), value.astype(str)):
             with pytest.raises(InputError, match=f"`{bare}`"):
                 from_arrays(plain, {**arrays, field: wrong})
-    with pytest.raises(InputError, match="`new` is no field"):
+    with pytest.raises(InputError, match="`new` is not a field"):
         from_arrays({**plain, "new": 1}, arrays)
-    with pytest.raises(InputError, match=r"`parts\.9\.x` (is no field|belongs to no part)"):
+    with pytest.raises(InputError, match=r"`parts\.9\.x` (is not a field|belongs to no part)"):
         from_arrays(plain, {**arrays, "parts.9.x": np.ones(2)})
 
 

@@ -109,7 +109,7 @@ def test_numbers_beyond_floats_and_fields_given_twice_are_refused():
     plain, arrays = fitted("react", {}).to_arrays()
     with pytest.raises(InputError, match="`threshold` must be finite"):
         from_arrays({**plain, "threshold": 10**400}, arrays)
-    with pytest.raises(InputError, match="`weight` is there twice"):
+    with pytest.raises(InputError, match="`weight` occurs twice"):
         from_arrays({**plain, "weight": [[1.0]]}, arrays)
 
 

@@ -8,7 +8,7 @@ from abstain._foundation.tie_groups import equal_mass_bins
 from abstain.curves import bin_sums as module
 from abstain.curves.bin_sums import bin_sums, mass_edges
 from abstain.metrics import METRICS
-from abstain.metrics.calibration import ece_right_open_of
+from abstain.metrics.calibration import compute_ece_right_open
 
 
 def samples(seed, dtype, *, weighted, n=700):
@@ -59,7 +59,7 @@ def test_edges_of_equal_mass_are_those_of_the_groups(bins, seed):
 @pytest.mark.parametrize("name", ["ece", "ece_equal_mass", "mce"])
 def test_no_calibration_error_sorts_rows_or_groups_samples(monkeypatch, name):
     s = samples(1, "float32", weighted=False)
-    METRICS[name].compute(s), ece_right_open_of(s, 10)
+    METRICS[name].compute(s), compute_ece_right_open(s, 10)
     assert not {"groups", "sorted_confidence", "_keys", "probability_groups"} & set(vars(s))
 
 

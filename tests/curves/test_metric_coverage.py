@@ -73,7 +73,7 @@ def test_nothing_accepted():
     assert curve.coverage.tolist() == [0.0, 1.0]
     assert np.isnan(curve.value[0])
     assert curve.frame()["value"].to_list() == [None, 0.5]
-    with pytest.warns(UndefinedMetricWarning, match="cwsa_plus is undefined here"):
+    with pytest.warns(UndefinedMetricWarning, match="cwsa_plus is undefined"):
         metric_coverage_curve([0.1], [0], metric=cwsa_plus, thresholds=[0.5])
 
 

@@ -16,7 +16,7 @@ from abstain.confidence import SCORES
 from abstain.evaluation.records import RESULT_COLUMNS
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
-from abstain.tables._choice import USUAL
+from abstain.tables._column_selection import DEFAULT_NAMES
 from abstain.tables.files import SUFFIXES
 from abstain_bench.studies import STUDIES
 
@@ -110,7 +110,7 @@ def test_the_columns_of_results_are_explained():
 
 def test_the_usual_names_of_columns_are_those_of_the_reader():
     table = page("files.md")
-    assert [n for names in USUAL.values() for n in names if f"`{n}`" not in table] == []
+    assert [n for names in DEFAULT_NAMES.values() for n in names if f"`{n}`" not in table] == []
     assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in table] == []
 
 

@@ -13,7 +13,7 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan, RowWeights, compute_values
 from abstain.evaluation.comparison.pairs import differences_of
 from abstain.evaluation.comparison.runs import SplitRoles, score_runs
-from abstain.inference.aggregates import improvements, probability_of_improvement
+from abstain.inference.aggregates import pairwise_improvements, probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
 from abstain.metrics.calibration import ece_replicates
@@ -280,7 +280,7 @@ def test_the_ece_of_all_resamples_at_once_is_that_of_each(cluster):
 
 def test_improvements_are_those_of_each_pair():
     runs = np.random.default_rng(18).random((3, 2, 4))
-    found = list(improvements(runs, lower_is_better=True, level=0.9, rng=3))
+    found = list(pairwise_improvements(runs, lower_is_better=True, level=0.9, rng=3))
     alone = [
         probability_of_improvement(one, two, lower_is_better=True, level=0.9, rng=3)
         for one, two in combinations(runs, 2)

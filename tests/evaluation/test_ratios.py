@@ -32,7 +32,7 @@ def test_a_rule_for_unlabeled_predictions_keeps_its_promise_there():
     rule = set_threshold(known, ratio=found.ratios, **asked)
     assert check_rule(plain, truth).checks[0].verdict == "broken"
     assert check_rule(rule, truth).checks[0].verdict == "holds"
-    assert "a classifier estimated" in rule.promised_for
+    assert "a classifier estimated" in rule.population
     assert found.notes()[0].message.startswith("Of the calibration data 3000 samples")
 
 
@@ -82,7 +82,7 @@ def test_bad_questions_are_refused(options, error, says):
 
 def test_unlabeled_predictions_choose_no_threshold_but_by_coverage():
     there = ab.Predictions(confidence=np.linspace(0, 1, 100), unlabeled=True)
-    with pytest.raises(MissingInputError, match="without labels"):
+    with pytest.raises(MissingInputError, match="needs labels or losses"):
         set_threshold(there, max_risk=0.1, delta=0.1)
     rule = set_threshold(there, method="coverage_guarantee", coverage=0.5, delta=0.1)
     assert rule.coverage >= 0.5
@@ -103,10 +103,10 @@ def test_groups_and_limits_take_ratios():
     limited = set_threshold(known, limits={"group:b": 0.25}, **asked)
     for rule in (by_group, limited):
         assert rule.attainable
-        assert "reweighted by the density ratios given" in rule.promised_for
+        assert "reweighted by the density ratios given" in rule.population
         found = check_rule(rule, {"same": known}, calibration=known)
         said = [f.message for f in found.notes if f.kind == "guarantee"]
-        assert "It is worth what the ratios are" in said[0]
+        assert "It is only valid if the density ratios are correct" in said[0]
     assert np.isnan(check_rule(by_group, {}, calibration=known).calibration_values()["coverage"])
     assert limited.coverage == pytest.approx(limited.part("overall").coverage)
 
@@ -126,7 +126,7 @@ def test_data_without_labels_have_estimates_beside_their_coverage():
     assert np.isnan(rows[0][1])
     assert np.isnan(rows[2][1])
     said = next(f.message for f in found.notes if f.kind == "estimated_risk")
-    assert said.startswith("new: estimated without labels, which promises nothing")
+    assert said.startswith("new: the data have no labels, so the risk is only estimated")
     # Without calibration data there is nothing to estimate from.
     alone = check_rule(rule, {"new": there})
     assert alone.estimates == (None,)

@@ -163,7 +163,10 @@ def test_another_scale_is_pointed_out():
     said = [
         f.message for f in check_rule(rule, {"a": percent, "b": tiny}).notes if f.kind == "scale"
     ]
-    assert [m.split(" is ")[0] for m in said] == ["a: Everything", "b: Nothing"]
+    assert [m.split(": the conf")[0] for m in said] == [
+        "a: All samples are accepted",
+        "b: No sample is accepted",
+    ]
     assert check_rule(rule, {"b": tiny}).checks[0].verdict == "nothing accepted"
 
 

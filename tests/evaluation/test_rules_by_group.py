@@ -110,12 +110,12 @@ def test_small_and_unseen_groups_are_named_and_counted():
     assert "1 of 2 groups have no threshold" in kinds["group_without_threshold"]
     assert "samples cannot certify" in kinds["group_without_threshold"]
     north = int((TEST.group == "north").sum())
-    assert kinds["group_unseen"].startswith(f"later: {north} samples are of 1 group that")
+    assert kinds["group_unseen"].startswith(f"later: {north} samples belong to 1 group without")
     own = {c.group: c for c in checked.all_checks()}
     assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
     # What is not answered breaks nothing.
-    assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
-    with pytest.raises(MissingInputError, match="later: these are confidences without labels"):
+    assert own[""].verdict == own["south"].verdict or own[""].excess_verdict == own[""].verdict
+    with pytest.raises(MissingInputError, match="these are confidences without labels"):
         check_rule(rule, {"later": np.ones(3)})
     without = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
     with pytest.raises(MissingInputError, match="later: the rule has a threshold for each 'group'"):
@@ -152,7 +152,7 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in known.all_checks()]
     for c in checked.all_checks():
         assert c.verdict in {"cannot tell", "unattainable"}
-        assert c.alone in {"", "cannot tell"}
+        assert c.excess_verdict in {"", "cannot tell"}
         assert np.isnan(
             [c.selective_risk, c.generalized_risk, c.selective_risk_interval.high]
         ).all()
@@ -169,7 +169,7 @@ def test_what_was_read_is_taken_under_a_name_of_its_own():
     one = ab.Predictions(confidence=[0.9, 0.8], loss=[0, 1])
     (check,) = check_rule(rule, {"later": {(): one}}).checks
     assert (check.name, check.accepted) == ("later", 2)
-    with pytest.raises(InputError, match=r"`predictions\['later'\]` holds 2 data sets"):
+    with pytest.raises(InputError, match=r"`predictions\['later'\]` contains 2 data sets"):
         check_rule(rule, {"later": {(("site", "a"),): one, (("site", "b"),): one}})
 
 

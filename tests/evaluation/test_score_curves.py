@@ -141,10 +141,8 @@ def test_the_spread_of_ranks_is_that_of_every_sample():
         tied = (mass * (confidence == confidence[:, None])).sum(axis=1)
         rank = (above + tied / 2) / mass.sum()
         known = np.average((rank - 0.5) ** 2, weights=mass)
-        assert notes._variance_of_ranks(s.merged_groups) == pytest.approx(
-            known, rel=1e-12, abs=1e-14
-        )
-        assert notes._at_the_ends(s.merged_groups) == (
+        assert notes._rank_variance(s.merged_groups) == pytest.approx(known, rel=1e-12, abs=1e-14)
+        assert notes._count_extreme_confidences(s.merged_groups) == (
             (confidence == confidence.max()).sum(),
             (confidence == confidence.min()).sum(),
         )

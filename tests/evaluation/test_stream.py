@@ -13,7 +13,7 @@ from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.stream import StreamOptions, StreamPlan, evaluate_stream
 from abstain.evaluation.stream import evaluation as engine
 from abstain.evaluation.stream.counts import CountingOptions
-from abstain.tables.scan import pieces
+from abstain.tables.scan import chunks
 
 _HOW = IntervalOptions.from_arguments(
     "analytic", level=0.95, bootstrap=1000, clustered=False, rng=0
@@ -26,8 +26,8 @@ class _StoppedError(Exception):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch) -> str:
-    monkeypatch.setattr(pieces, "_MOST", 100)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     rng = np.random.default_rng(1)
     for part in range(3):
         confidence = rng.random(400).round(2)
@@ -190,8 +190,8 @@ def test_what_takes_every_sample_is_refused(files):
 @pytest.fixture
 def graded(tmp_path, monkeypatch) -> str:
     """Files of which the first has losses of 0 and 1 alone."""
-    monkeypatch.setattr(pieces, "_MOST", 100)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     monkeypatch.setattr(engine, "_WRITTEN", 1)
     rng = np.random.default_rng(4)
     for part in range(3):
@@ -280,8 +280,8 @@ def test_lost_rows_are_refused(graded, tmp_path):
 
 
 def test_a_confidence_outside_of_0_and_1_in_one_batch_is_no_probability(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "_MOST", 100)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     confidence = np.linspace(0, 1, 300)
     confidence[250] = 1.5
     frame = pl.DataFrame({"correct": np.arange(300) % 3 > 0, "confidence": confidence})

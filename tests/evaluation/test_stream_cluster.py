@@ -15,7 +15,7 @@ import pytest
 
 import abstain as ab
 from abstain.errors import InputError, MissingInputError
-from abstain.tables.scan import pieces
+from abstain.tables.scan import chunks
 
 DASK = ab.StreamOptions(engine="dask")
 
@@ -72,8 +72,8 @@ def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatc
 
     monkeypatch.setattr(cluster, "start_local_cluster", lambda *_, **__: Here())
     monkeypatch.setattr(cluster, "import_distributed", lambda: None)
-    monkeypatch.setattr(pieces, "_MOST", 100)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     scan = ab.scan_predictions(_files(tmp_path), by="model")
     counts = cluster.count_on_cluster(scan, CountingOptions(None, None), "")
     how = IntervalOptions.from_arguments(

@@ -55,7 +55,7 @@ def test_tables(tmp_path):
         same(found, named)
         said = [finding.message for finding in found.notes]
         assert "mine" in said
-        assert any("took label from 'label'" in message for message in said)
+        assert any("read label from 'label'" in message for message in said)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_comparisons_open_what_evaluate_opens(tmp_path):
     for source in (frame, tmp_path / "data.parquet", frame.to_dict()):
         found = ab.compare(source)
         assert found.methods == ("confidence", "confidence_b")
-        assert any("took" in finding.message for finding in found.notes)
+        assert any(": read " in finding.message for finding in found.notes)
 
 
 # ------------------------------------------------------------------------ tables of other libraries

@@ -216,7 +216,9 @@ def test_integers_that_float64_would_tie_are_refused(
     function: Callable[..., Any], kind: type
 ) -> None:
     confidence = np.array([EXACT + 3, EXACT + 1, EXACT, 5], dtype=kind)
-    with pytest.raises(DomainError, match=r"float64 tells apart; got 90.* at index 1 and 90.* 2,"):
+    with pytest.raises(
+        DomainError, match=r"float64 distinguishes; got 90.* at index 1 and 90.* 2,"
+    ):
         function(confidence, [0, 1, 0, 1])
 
 
@@ -234,14 +236,14 @@ def test_large_integers_that_float64_tells_apart_keep_their_order() -> None:
 def test_an_integer_beyond_float64_is_refused() -> None:
     with pytest.raises(DomainError, match="beyond the range of float64"):
         ab.augrc(np.array([10**400, 1, 2], dtype=object), [0, 1, 0])
-    with pytest.raises(DomainError, match=r"predictions|confidence.*tells apart"):
+    with pytest.raises(DomainError, match=r"predictions|confidence.*distinguishes"):
         ab.Predictions(prediction=[0, 1], labels=[0, 0], confidence=np.array([EXACT, EXACT + 1]))
 
 
 def test_integers_are_checked_where_their_library_computes() -> None:
     torch = pytest.importorskip("torch")
     confidence = torch.tensor([EXACT + 1, EXACT, 1])
-    with pytest.raises(DomainError, match="float64 tells apart"):
+    with pytest.raises(DomainError, match="float64 distinguishes"):
         ab.augrc(confidence, torch.tensor([0.0, 1.0, 0.0], requires_grad=True))
     metrics = pytest.importorskip("abstain.integrations.torchmetrics")
     with pytest.raises(DomainError, match="got 9,007,199,254,740,993"):

@@ -10,8 +10,8 @@ from abstain._foundation import arrays, device, gradients
 from abstain._foundation.device import validate_on_device
 from abstain._foundation.tie_groups import group_ties
 from abstain.errors import InputError
-from abstain.metrics.areas import pair
-from abstain.metrics.areas.pair import risk_coverage_areas
+from abstain.metrics.areas import risk_coverage_areas as areas_module
+from abstain.metrics.areas.risk_coverage_areas import risk_coverage_areas
 
 DTYPES = ["float32", "float64", "int64"]
 
@@ -69,7 +69,7 @@ def test_areas_equal_those_of_the_host(monkeypatch, xp, n, weighted, binary):
     confidence, loss, weight = drawn(n, binary=binary)
     weight = weight + (n < 3) if weighted else None
     expected = vars(risk_coverage_areas(confidence, loss, weight=weight)).values()
-    monkeypatch.setattr(pair, "is_computed_on_device", lambda *_: True)
+    monkeypatch.setattr(areas_module, "is_computed_on_device", lambda *_: True)
     on_device = on(xp, weight) if weighted else None
     areas = risk_coverage_areas(on(xp, confidence), on(xp, loss), weight=on_device)
     got = tuple(vars(areas).values())

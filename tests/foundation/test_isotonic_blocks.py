@@ -23,7 +23,7 @@ def test_blocks_are_those_of_isotonic_regression(seed, n, few):
     weight = 2.0 ** rng.integers(0, 3, n)
     mass = rng.integers(0, 8, n) + rng.integers(0, 2) * np.arange(n) // 4
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(isotonic_blocks, "_FEW", few)
+        patch.setattr(isotonic_blocks, "_LOOP_BELOW", few)
         ends = isotonic_block_ends(mass * weight, weight)
     slopes = isotonic_regression(mass.astype(float), weights=weight).x
     sizes = np.diff(ends, prepend=-1)

@@ -11,10 +11,10 @@ def test_a_note_is_written_with_its_source_and_its_rows():
 
 
 def test_a_source_is_named_once():
-    note = Note(READING, "took label from 'y'")
-    assert str(note.within("a.csv")) == "a.csv: took label from 'y'"
+    note = Note(READING, "read label from 'y'")
+    assert str(note.within("a.csv")) == "a.csv: read label from 'y'"
     assert note.within("a.csv").within("a.csv") == note.within("a.csv")
-    assert str(note.within("a.csv").within("folder")) == "folder: a.csv: took label from 'y'"
+    assert str(note.within("a.csv").within("folder")) == "folder: a.csv: read label from 'y'"
 
 
 def test_counts_of_parts_are_added_up():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from abstain._foundation import blockwise, optional_packages, packed
 from abstain._foundation.tie_groups import TieGroups, group_ties
-from abstain.metrics.areas.pair import areas_from_keys
+from abstain.metrics.areas.risk_coverage_areas import areas_from_keys
 from abstain.metrics.rank_weights import augrc_weight, trapezoid_area
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -285,12 +285,12 @@ def test_compiled_and_numpy_agree_to_the_last_digits(monkeypatch):
 
 def test_without_numba_numpy_does_the_work(monkeypatch):
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    optional_packages._loaded.cache_clear()
+    optional_packages._import_kernels.cache_clear()
     monkeypatch.setattr(optional_packages, "is_installed", lambda _: False)
     try:
         assert packed.kernels() is blockwise
     finally:
-        optional_packages._loaded.cache_clear()
+        optional_packages._import_kernels.cache_clear()
 
 
 def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
@@ -298,12 +298,12 @@ def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
         raise ImportError
 
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    optional_packages._loaded.cache_clear()
+    optional_packages._import_kernels.cache_clear()
     monkeypatch.setattr(optional_packages, "import_module", broken)
     try:
         assert packed.kernels() is blockwise
     finally:
-        optional_packages._loaded.cache_clear()
+        optional_packages._import_kernels.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -102,7 +102,7 @@ def test_links_are_not_written_through(tmp_path):
     elsewhere.mkdir()
     put(out, {"report.html": b"1"})
     (out / "figures").symlink_to(elsewhere)
-    assert "is no folder of files" in refused(out, NEW)
+    assert "is not a folder" in refused(out, NEW)
     (out / "figures").unlink()
     (out / "report.html").rename(elsewhere / "report.html")
     (out / "report.html").symlink_to(elsewhere / "report.html")

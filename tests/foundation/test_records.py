@@ -170,8 +170,11 @@ def test_records_inside_a_record_are_made_and_checked():
     ("found", "says"),
     [
         ({"rate": 1}, "the field `inner` is missing in a test"),
-        ({"rat": 1, "inner": 2}, "the field `rate` is missing in a test, and `rat` is no field"),
-        ({"rate": 1, "inner": 2, "iner": 3}, "`iner` is no field of a test. Did you mean 'inner'"),
+        ({"rat": 1, "inner": 2}, "the field `rate` is missing in a test, and `rat` is not a field"),
+        (
+            {"rate": 1, "inner": 2, "iner": 3},
+            "`iner` is not a field of a test. Did you mean 'inner'",
+        ),
     ],
 )
 def test_every_field_of_a_file_is_there_and_no_other(found, says):

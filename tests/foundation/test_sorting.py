@@ -7,7 +7,7 @@ from abstain._foundation import sorting
 from abstain._foundation.scored import Scored
 from abstain._foundation.sorting import descending_order, sort_descending
 from abstain._foundation.tie_groups import group_ties
-from abstain.metrics.contributions import contributions_of
+from abstain.metrics.contributions import compute_contributions
 
 KINDS = {
     "unit": lambda rng, n: rng.random(n),
@@ -102,7 +102,7 @@ def test_a_scored_object_is_sorted_once(monkeypatch):
 def test_contributions_need_only_merged_groups():
     rng, n = np.random.default_rng(2), 20_000
     s = Scored(np.round(rng.random(n), 2), rng.random(n) < 0.05)
-    parts = contributions_of(s, "augrc")
+    parts = compute_contributions(s, "augrc")
     assert "groups" not in vars(s)
     place = np.unique(-s.confidence, return_inverse=True)[1]
     each = (

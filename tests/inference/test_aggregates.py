@@ -36,7 +36,7 @@ def test_improvement_interval_is_that_of_resampled_runs():
         y = np.array([row[rng.integers(10, size=10)] for row in b])
         lead = y[:, None, :] - x[:, :, None]
         drawn.append((lead > 0).mean() + (lead == 0).mean() / 2)
-    found = probability_of_improvement(a, b, lower_is_better=True, draws=4000)
+    found = probability_of_improvement(a, b, lower_is_better=True, resamples=4000)
     assert [found.low, found.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.015)
 
 
@@ -47,7 +47,9 @@ def test_improvement_interval_covers():
     truth, hits = norm.cdf(0.5 / np.sqrt(2)), 0
     for seed in range(200):
         a, b = rng.normal(size=(2, 5, 10))
-        found = probability_of_improvement(a, b + 0.5, lower_is_better=True, draws=300, rng=seed)
+        found = probability_of_improvement(
+            a, b + 0.5, lower_is_better=True, resamples=300, rng=seed
+        )
         hits += found.low <= truth <= found.high
     assert 0.88 <= hits / 200 <= 0.99
 
@@ -65,7 +67,7 @@ def test_interquartile_mean_interval_is_that_of_resampled_runs():
         trim_mean([row[i] for row in table for i in rng.integers(10, size=10)], 0.25)
         for _ in range(3000)
     ]
-    found = interquartile_mean(table, draws=3000)
+    found = interquartile_mean(table, resamples=3000)
     assert [found.low, found.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
 
 
@@ -81,9 +83,9 @@ def test_profile_is_the_share_that_reaches_each_threshold():
 
 def test_blocks_of_draws_change_nothing_but_memory(monkeypatch):
     table = runs(7)
-    whole = interquartile_mean(table, draws=100)
-    monkeypatch.setattr(aggregates, "_MEMORY", 200)
-    assert interquartile_mean(table, draws=100) == whole
+    whole = interquartile_mean(table, resamples=100)
+    monkeypatch.setattr(aggregates, "_MAX_NUMBERS", 200)
+    assert interquartile_mean(table, resamples=100) == whole
 
 
 def test_one_run_has_no_interval():
@@ -110,20 +112,20 @@ def test_refusals():
         probability_of_improvement(runs(0), runs(0, sets=3), lower_is_better=True)
     with pytest.raises(DomainError, match="`scores` must be finite"):
         interquartile_mean([[1.0, np.nan]])
-    with pytest.raises(InputError, match="`draws`"):
-        interquartile_mean([[1.0, 2.0]], draws=0)
+    with pytest.raises(InputError, match="`resamples`"):
+        interquartile_mean([[1.0, 2.0]], resamples=0)
 
 
 def test_methods_together_are_each_by_itself():
     runs = np.random.default_rng(5).random((4, 3, 5)).round(1)
-    means = aggregates.interquartile_means(runs, level=0.9, draws=200, rng=7)
+    means = aggregates.interquartile_means(runs, level=0.9, resamples=200, rng=7)
     for own, found in zip(runs, means, strict=True):
-        alone = aggregates.interquartile_mean(own, level=0.9, draws=200, rng=7)
+        alone = aggregates.interquartile_mean(own, level=0.9, resamples=200, rng=7)
         assert (found.value, found.low, found.high) == pytest.approx(
             (alone.value, alone.low, alone.high), rel=1e-14
         )
     grid = np.linspace(0, 1, 21)
-    options = {"lower_is_better": False, "level": 0.9, "draws": 200, "rng": 7}
+    options = {"lower_is_better": False, "level": 0.9, "resamples": 200, "rng": 7}
     for own, found in zip(
         runs, aggregates.performance_profiles(runs, grid, **options), strict=True
     ):
@@ -135,11 +137,13 @@ def test_methods_together_are_each_by_itself():
 
 def test_methods_together_are_drawn_once(monkeypatch):
     calls = []
-    drawn = aggregates._shares_of_runs
-    monkeypatch.setattr(aggregates, "_shares_of_runs", lambda *own: calls.append(1) or drawn(*own))
+    drawn = aggregates._resampled_run_shares
+    monkeypatch.setattr(
+        aggregates, "_resampled_run_shares", lambda *own: calls.append(1) or drawn(*own)
+    )
     runs = np.random.default_rng(5).random((20, 1, 5))
     options = {"lower_is_better": True, "level": 0.95}
     list(aggregates.performance_profiles(runs, np.linspace(0, 1, 101), **options))
     assert len(calls) == 1
-    list(aggregates.improvements(runs, **options))
+    list(aggregates.pairwise_improvements(runs, **options))
     assert len(calls) == 3

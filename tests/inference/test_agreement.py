@@ -55,7 +55,7 @@ def test_agreement_leaves_out_what_ranks_nothing():
 def test_stability_equals_all_pairs(memory, monkeypatch):
     # The package offers the function of the same name.
     module = importlib.import_module("abstain.inference.agreement")
-    monkeypatch.setattr(module, "_MEMORY", memory)  # 70: several blocks of resamples
+    monkeypatch.setattr(module, "_MAX_NUMBERS", memory)  # 70: several blocks of resamples
     table = replicates(2)
     table[:, 4] = 0.0
     kept = np.delete(np.arange(40), 4)

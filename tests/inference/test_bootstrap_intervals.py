@@ -8,7 +8,7 @@ from abstain.inference.bootstrap_intervals import (
     acceleration,
     bca,
     bias_note,
-    debiased,
+    debiased_percentile,
     percentile,
     studentized,
 )
@@ -147,7 +147,7 @@ def test_a_sum_of_absolute_gaps_is_held_without_its_bias(n: int, gap: float) -> 
         right = rng.binomial(size, sure - gap)
         cells = rng.multinomial(n, np.append(right, size - right) / n, size=400)
         drawn, value = ece(cells[:, :10], cells[:, :10] + cells[:, 10:]), float(ece(right, size))
-        found, naive = debiased(drawn, value), percentile(drawn)
+        found, naive = debiased_percentile(drawn, value), percentile(drawn)
         held += found.low - 1e-12 <= gap <= found.high
         plain += naive.low <= gap <= naive.high
         assert 0 <= found.low < found.high
@@ -161,9 +161,9 @@ def test_a_bias_that_is_not_small_is_said() -> None:
     assert "biased by 0.5" in bias_note(drawn - drawn.mean() + 1.5, 1.0)
     assert not bias_note(drawn - drawn.mean() + 1.1, 1.0)
     assert not bias_note([np.nan, np.nan], 1.0)
-    assert np.isnan(debiased([np.nan, 1.0], 1.0).low)
+    assert np.isnan(debiased_percentile([np.nan, 1.0], 1.0).low)
     # Less than chance alone makes: the squares are all spent, but the interval is no point.
-    spent = debiased(0.02 + np.abs(drawn) / 1000, 0.001)
+    spent = debiased_percentile(0.02 + np.abs(drawn) / 1000, 0.001)
     assert spent.low == 0
     assert spent.high > 0
 

@@ -10,9 +10,9 @@ from abstain.inference.exchangeability import rank_blocks, rank_p_value
 def p_values(rng, draw, n=40, later=6, blocks=8):
     """The p-values of a stream that is drawn as the sample was."""
     known = rank_blocks(draw(rng, n), blocks=blocks, rng=rng)
-    counts, found = known.gaps.copy(), []
+    counts, found = known.n_gaps.copy(), []
     for x in draw(rng, later):
-        home = int(known.home([x], rng.random(1))[0])
+        home = int(known.find_blocks([x], rng.random(1))[0])
         found.append(float(rank_p_value(counts, home, rng.random())))
         counts[home] += 1
     return found
@@ -38,10 +38,10 @@ def test_p_values_of_a_like_stream_are_uniform_and_independent(draw):
 
 def test_a_block_is_where_the_ranks_say():
     known = rank_blocks(np.arange(9.0), blocks=5, rng=0)
-    assert known.gaps.sum() == 10
-    assert known.home([-1.0, 100.0], [0.5, 0.5]).tolist() == [0, 4]
+    assert known.n_gaps.sum() == 10
+    assert known.find_blocks([-1.0, 100.0], [0.5, 0.5]).tolist() == [0, 4]
     one = rank_blocks([0.3], blocks=5, rng=0)
-    assert one.gaps.tolist() == [1, 1]
+    assert one.n_gaps.tolist() == [1, 1]
 
 
 def test_many_streams_are_each_by_itself():

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from abstain.inference.influence import counted_units, covariance, shares, standard_error
+from abstain.inference.influence import (
+    covariance,
+    standard_error,
+    unit_contributions,
+    unit_has_weight,
+)
 
 
 def test_the_standard_error_is_that_of_a_mean() -> None:
@@ -55,11 +60,11 @@ def test_each_number_may_have_its_own_weights() -> None:
         same = np.repeat(w[:, :1], 2, axis=1)
         assert np.allclose(covariance(x, weight=same, cluster=home),
                            covariance(x, weight=w[:, 0], cluster=home), rtol=1e-12)  # fmt: skip
-        found, counted = shares(x, w, home), counted_units(w, home)
+        found, counted = unit_contributions(x, w, home), unit_has_weight(w, home)
         assert counted.shape == found.shape
         assert counted.any(axis=1).all()
         for k in range(2):
             rows = w[:, k] > 0
-            alone = shares(x[rows, k], None, None if home is None else home[rows])
+            alone = unit_contributions(x[rows, k], None, None if home is None else home[rows])
             assert np.allclose(found[counted[:, k], k], alone[:, 0], rtol=1e-12)
             assert not found[~counted[:, k], k].any()

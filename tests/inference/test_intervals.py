@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abstain.inference.intervals import difference_from, interval_from
+from abstain.inference.intervals import difference_from_influences, interval_from_influence
 from abstain.inference.small_samples import (
-    FEW_CLUSTERS,
-    FEW_FAILURES,
-    FEW_FAILURES_HEAVY,
-    Failures,
+    MIN_CLUSTERS,
+    MIN_FAILURES,
+    MIN_FAILURES_HEAVY_TAILED,
+    FailureCount,
+    correct_skewness,
     degrees_of_freedom,
-    skewed,
-    straightened,
+    invert_skewness_correction,
 )
 
 
@@ -32,11 +32,11 @@ def influences(n: int = 400, k: int = 2, seed: int = 0) -> np.ndarray:
 )
 def test_symmetric_on_the_scale_of_the_range(value, bounds, scale, to) -> None:
     x = influences(k=1)[:, 0] * 0.1
-    found = interval_from(value, x, bounds=bounds)
+    found = interval_from_influence(value, x, bounds=bounds)
     assert scale in found.method
     assert bounds[0] < found.low < value < found.high < bounds[1]
     assert np.isclose(to(value) - to(found.low), to(found.high) - to(value))
-    near = interval_from(value, x / 1e4, bounds=bounds)
+    near = interval_from_influence(value, x / 1e4, bounds=bounds)
     reach = stats.t.ppf(0.975, degrees_of_freedom(x)) * near.standard_error
     assert np.isclose(near.high - value, reach, rtol=1e-3)
 
@@ -51,33 +51,37 @@ def test_degrees_of_freedom_follow_the_failures_and_stop_below_n() -> None:
 
 def test_higher_levels_and_heavy_tails_are_wider() -> None:
     x = np.where(np.arange(500) < 8, 1.0, 0.0) - 8 / 500
-    by_level = [interval_from(0.016, x, level=level) for level in (0.5, 0.9, 0.99)]
+    by_level = [interval_from_influence(0.016, x, level=level) for level in (0.5, 0.9, 0.99)]
     assert np.all(np.diff([i.high - i.low for i in by_level]) > 0)
-    light, heavy = (interval_from(0.016, x, heavy=heavy) for heavy in (False, True))
+    light, heavy = (
+        interval_from_influence(0.016, x, heavy_tailed=heavy) for heavy in (False, True)
+    )
     assert heavy.high > light.high
 
 
-@pytest.mark.parametrize(("heavy", "few"), [(False, FEW_FAILURES), (True, FEW_FAILURES_HEAVY)])
+@pytest.mark.parametrize(
+    ("heavy", "few"), [(False, MIN_FAILURES), (True, MIN_FAILURES_HEAVY_TAILED)]
+)
 def test_few_failures_and_few_clusters_are_said(heavy: bool, few: int) -> None:
     x = influences(k=1)[:, 0] * 0.1
-    assert "failures" in interval_from(0.2, x, failures=few - 1, heavy=heavy).note
-    assert not interval_from(0.2, x, failures=few, heavy=heavy).note
-    cluster = np.arange(400) % (FEW_CLUSTERS - 1)
-    assert "clusters" in interval_from(0.2, x, cluster=cluster).note
+    assert "failures" in interval_from_influence(0.2, x, failures=few - 1, heavy_tailed=heavy).note
+    assert not interval_from_influence(0.2, x, failures=few, heavy_tailed=heavy).note
+    cluster = np.arange(400) % (MIN_CLUSTERS - 1)
+    assert "clusters" in interval_from_influence(0.2, x, cluster=cluster).note
 
 
 @pytest.mark.parametrize(
     ("value", "x", "why"),
     [
-        (0.0, np.array([-1.0, 1.0]), "end of the range"),
-        (1.0, np.array([-1.0, 1.0]), "end of the range"),
+        (0.0, np.array([-1.0, 1.0]), "bound of the range"),
+        (1.0, np.array([-1.0, 1.0]), "bound of the range"),
         (0.5, np.zeros(5), "no sample changes"),
-        (0.5, np.zeros(1), "one independent sample"),
+        (0.5, np.zeros(1), "single independent sample"),
         (np.nan, np.array([-1.0, 1.0]), "not finite"),
     ],
 )
 def test_where_there_is_no_interval_the_note_says_why(value, x, why) -> None:
-    found = interval_from(value, x, bounds=(0.0, 1.0))
+    found = interval_from_influence(value, x, bounds=(0.0, 1.0))
     assert np.isnan(found.low)
     assert np.isnan(found.high)
     assert why in found.note
@@ -86,8 +90,10 @@ def test_where_there_is_no_interval_the_note_says_why(value, x, why) -> None:
 def test_the_transformation_of_skewness_is_undone_and_is_a_half() -> None:
     for skew in (-0.8, -1e-3, 0.0, 1e-7, 0.3):
         for y in (-3.0, -0.1, 0.0, 2.0):
-            assert np.isclose(straightened(skewed(y, skew), skew), y, atol=1e-5)
-    assert np.isclose(straightened(2.0, 0.1), 2 + 0.05 * 4 / 3 + 0.05 / 6, atol=3e-3)
+            assert np.isclose(
+                correct_skewness(invert_skewness_correction(y, skew), skew), y, atol=1e-5
+            )
+    assert np.isclose(correct_skewness(2.0, 0.1), 2 + 0.05 * 4 / 3 + 0.05 / 6, atol=3e-3)
 
 
 def test_a_difference_excludes_zero_exactly_when_its_p_value_says_so() -> None:
@@ -96,19 +102,19 @@ def test_a_difference_excludes_zero_exactly_when_its_p_value_says_so() -> None:
         x = rng.exponential(size=(30, 2)) ** 2
         x -= x.mean(axis=0)
         value = rng.normal(scale=0.8)
-        found = difference_from((1 + value, 1.0), x, lower_is_better=True, level=0.9)
+        found = difference_from_influences((1 + value, 1.0), x, lower_is_better=True, level=0.9)
         assert (found.p_value < 0.1) == (not found.low <= 0 <= found.high)
         assert (found.superiority > 0.95) == (found.high < 0)
 
 
 def test_a_difference_turns_around_with_its_order_and_its_direction() -> None:
     x = influences()
-    one = difference_from((0.3, 0.2), x, lower_is_better=True)
-    other = difference_from((0.2, 0.3), x[:, ::-1], lower_is_better=True)
+    one = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
+    other = difference_from_influences((0.2, 0.3), x[:, ::-1], lower_is_better=True)
     assert np.isclose(one.low, -other.high)
     assert np.isclose(one.ratio_low, 1 / other.ratio_high)
     assert np.isclose(one.superiority, 1 - other.superiority)
-    up = difference_from((0.3, 0.2), x, lower_is_better=False)
+    up = difference_from_influences((0.3, 0.2), x, lower_is_better=False)
     assert np.isclose(up.superiority, 1 - one.superiority)
     assert np.isclose(up.p_value, one.p_value)
 
@@ -116,24 +122,24 @@ def test_a_difference_turns_around_with_its_order_and_its_direction() -> None:
 def test_what_both_share_cancels() -> None:
     x = influences()
     shared = influences(k=1, seed=9) * 10
-    alone = difference_from((0.3, 0.2), x, lower_is_better=True)
-    together = difference_from((0.3, 0.2), x + shared, lower_is_better=True)
+    alone = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
+    together = difference_from_influences((0.3, 0.2), x + shared, lower_is_better=True)
     assert np.isclose(alone.standard_error, together.standard_error)
 
 
 def test_equal_scores_differ_by_nothing() -> None:
     x = influences(k=1)
-    found = difference_from((0.3, 0.3), np.hstack([x, x]), lower_is_better=True)
+    found = difference_from_influences((0.3, 0.3), np.hstack([x, x]), lower_is_better=True)
     assert (found.low, found.high, found.p_value, found.superiority) == (0.0, 0.0, 1.0, 0.5)
     assert found.note
-    silent = difference_from((0.0, 0.0), np.zeros((9, 2)), lower_is_better=True)
+    silent = difference_from_influences((0.0, 0.0), np.zeros((9, 2)), lower_is_better=True)
     assert np.isnan(silent.low)
     assert silent.p_value == 1.0
     assert silent.note
 
 
 def test_no_ratio_of_numbers_that_are_not_positive() -> None:
-    found = difference_from((-0.1, 0.2), influences(), lower_is_better=True)
+    found = difference_from_influences((-0.1, 0.2), influences(), lower_is_better=True)
     assert np.isnan(found.ratio)
     assert np.isnan(found.ratio_low)
     assert np.isfinite(found.low)
@@ -142,19 +148,21 @@ def test_no_ratio_of_numbers_that_are_not_positive() -> None:
 def test_rounding_is_no_difference() -> None:
     rng = np.random.default_rng(6)
     noise = rng.normal(size=(300, 2)) * 1e-16
-    found = difference_from((0.5, 0.5 + 6e-17), noise, lower_is_better=True, bounds=(0.0, 0.5))
+    found = difference_from_influences(
+        (0.5, 0.5 + 6e-17), noise, lower_is_better=True, bounds=(0.0, 0.5)
+    )
     assert (found.value, found.standard_error, found.p_value) == (0.0, 0.0, 1.0)
     assert found.superiority == 0.5
-    assert "counts the same in both" in found.note
+    assert "no sample changes either" in found.note
     # Near the best value only the range says what is small.
-    near = difference_from((2e-16, 0.0), noise, lower_is_better=True, bounds=(0.0, 1.0))
+    near = difference_from_influences((2e-16, 0.0), noise, lower_is_better=True, bounds=(0.0, 1.0))
     assert (near.value, near.p_value) == (0.0, 1.0)
     x = influences(k=1)
-    copy = difference_from(
+    copy = difference_from_influences(
         (0.3, 0.3 - 1e-16), np.hstack([x, x * (1 + 1e-16)]), lower_is_better=True
     )
     assert (copy.value, copy.low, copy.high, copy.p_value) == (0.0, 0.0, 0.0, 1.0)
-    assert np.isnan(interval_from(0.5, noise[:, 0], bounds=(0.0, 1.0)).low)
+    assert np.isnan(interval_from_influence(0.5, noise[:, 0], bounds=(0.0, 1.0)).low)
 
 
 def test_the_least_true_difference_is_no_rounding() -> None:
@@ -163,15 +171,19 @@ def test_the_least_true_difference_is_no_rounding() -> None:
     x = np.zeros((n, 2))
     x[:, :] = np.where(np.arange(n) < n // 20, 0.9, -0.9 / 19)[:, None]
     x[0, 0] += 1 / n
-    found = difference_from((0.02 + 1 / n**2, 0.02), x, lower_is_better=True, bounds=(0.0, 0.5))
+    found = difference_from_influences(
+        (0.02 + 1 / n**2, 0.02), x, lower_is_better=True, bounds=(0.0, 0.5)
+    )
     assert found.value > 0
     assert found.standard_error > 0
 
 
 def test_a_difference_stays_among_those_that_are_possible() -> None:
     x = influences(n=12) * 3
-    free = difference_from((0.3, 0.2), x, lower_is_better=True, failures=2)
-    held = difference_from((0.3, 0.2), x, lower_is_better=True, failures=2, bounds=(0.0, 0.5))
+    free = difference_from_influences((0.3, 0.2), x, lower_is_better=True, failures=2)
+    held = difference_from_influences(
+        (0.3, 0.2), x, lower_is_better=True, failures=2, bounds=(0.0, 0.5)
+    )
     assert free.high > 0.5
     assert (held.low, held.high) == (-0.5, 0.5)
     assert held.p_value == free.p_value
@@ -184,7 +196,7 @@ def test_the_ratio_holds_one_exactly_when_the_difference_holds_zero() -> None:
         x = rng.exponential(size=(40, 2)) ** 2 / 8
         x -= x.mean(axis=0)
         value = rng.uniform(-0.3, 0.6)
-        found = difference_from((0.4 + value, 0.4), x, lower_is_better=True, failures=9)
+        found = difference_from_influences((0.4 + value, 0.4), x, lower_is_better=True, failures=9)
         assert found.ratio_low <= found.ratio <= found.ratio_high
         assert (found.p_value < 0.05) == (not found.ratio_low <= 1 <= found.ratio_high)
         outside += found.p_value < 0.05
@@ -193,15 +205,15 @@ def test_the_ratio_holds_one_exactly_when_the_difference_holds_zero() -> None:
 
 def test_a_ratio_has_no_end_where_the_second_may_be_zero() -> None:
     x = influences(n=30) * np.array([0.1, 1.0])
-    found = difference_from((0.3, 0.2), x, lower_is_better=True)
+    found = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
     assert found.ratio_high == np.inf
     assert 0 < found.ratio_low < found.ratio
     share = influences(k=1) * np.array([0.2, 0.1])
-    exact = difference_from((0.2, 0.1), share, lower_is_better=True)
+    exact = difference_from_influences((0.2, 0.1), share, lower_is_better=True)
     assert np.allclose([exact.ratio_low, exact.ratio_high], 2.0)
 
 
 def test_failures_are_those_that_were_counted() -> None:
     x = influences(k=1)[:, 0] * 0.1
-    note = interval_from(0.2, x, failures=Failures(0, " among the accepted")).note
+    note = interval_from_influence(0.2, x, failures=FailureCount(0, " among the accepted")).note
     assert note.startswith("no failures among the accepted: below 10")

@@ -5,8 +5,12 @@ import pytest
 from scipy.stats import norm
 
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
-from abstain.inference.paired import WARNING, bootstrap_difference, wilcoxon_on_replicates
+from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from_influences
+from abstain.inference.paired import (
+    REPLICATES_WARNING,
+    bootstrap_difference,
+    wilcoxon_on_replicates,
+)
 
 
 def means(rng, n=80, size=400, shift=0.0):
@@ -68,7 +72,7 @@ def test_false_positive_rate_of_the_valid_test_and_of_the_one_on_replicates():
     assert (many <= 0.05).mean() > 0.4
     ahead = many < 0.5
     assert np.median(many[ahead]) < 1e-3 * np.median(few[ahead])
-    assert "not independent samples" in WARNING
+    assert "not independent samples" in REPLICATES_WARNING
 
 
 def test_equal_methods():
@@ -85,7 +89,7 @@ def test_resamples_without_a_value():
     gap = a.copy()
     gap[7] = np.nan
     found = bootstrap_difference(gap, b, tuple(values), lower_is_better=True)
-    assert (found.resamples, found.note) == (399, "1 of 400 resamples left out: no value")
+    assert (found.n_resamples, found.note) == (399, "1 of 400 resamples left out: no value")
     none = bootstrap_difference(np.full(3, np.nan), b[:3], (np.nan, 1.0), lower_is_better=True)
     assert np.isnan([none.difference, none.low, none.p_value, none.superiority]).all()
     assert none.note
@@ -178,7 +182,7 @@ def test_non_inferiority_holds_its_level_with_few_failures(lower):
         x[worse, 0] = 1 if lower else 0
         mean, centered = x.mean(axis=0), x - x.mean(axis=0)
         options = {"margin": margin, "lower_is_better": lower}
-        found = non_inferiority_from(mean, centered, failures=failures, **options)
+        found = non_inferiority_from_influences(mean, centered, failures=failures, **options)
         passed += found.non_inferior
         assert found.non_inferior == (found.bound < margin if lower else found.bound > -margin)
         apart = centered[:, 0] - centered[:, 1]
@@ -190,18 +194,22 @@ def test_non_inferiority_holds_its_level_with_few_failures(lower):
 
 
 def test_non_inferiority_is_not_shown_by_silence():
-    silent = non_inferiority_from((0.0, 0.0), np.zeros((50, 2)), margin=0.01, lower_is_better=True)
+    silent = non_inferiority_from_influences(
+        (0.0, 0.0), np.zeros((50, 2)), margin=0.01, lower_is_better=True
+    )
     assert np.isnan(silent.p_value)
     assert not silent.non_inferior
     assert silent.note
     x = np.random.default_rng(3).normal(size=(50, 1))
-    same = non_inferiority_from((0.2, 0.2), np.hstack([x, x]), margin=0.01, lower_is_better=True)
+    same = non_inferiority_from_influences(
+        (0.2, 0.2), np.hstack([x, x]), margin=0.01, lower_is_better=True
+    )
     assert (same.p_value, same.bound, same.non_inferior) == (0, 0, True)
-    half = non_inferiority_from(
+    half = non_inferiority_from_influences(
         (0.2, 0.2), x * np.array([1.0, -1.0]), margin=0.01, lower_is_better=True, level=0.5
     )
     assert half.bound == pytest.approx(0, abs=0.02)
     with pytest.raises(DomainError, match="`level`"):
-        non_inferiority_from(
+        non_inferiority_from_influences(
             (0.2, 0.2), np.hstack([x, x]), margin=0.1, lower_is_better=True, level=2
         )

@@ -7,16 +7,16 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from abstain.inference.differences import PairedNumbers, differences, warnings_of
-from abstain.inference.influence import STEPS
-from abstain.inference.intervals import difference_from
+from abstain.inference.differences import PairedNumbers, compare_pairs, warnings_by_pair
+from abstain.inference.influence import DISTANCE_STEPS
+from abstain.inference.intervals import difference_from_influences
 from abstain.inference.paired import bootstrap_difference, bootstrap_differences
-from abstain.inference.pairs import PairPowers, ratio_ends
+from abstain.inference.pairs import PairPowerSums, ratio_intervals
 from abstain.inference.small_samples import (
-    Failures,
+    FailureCount,
+    correct_skewness,
     degrees_of_freedom,
     skewness,
-    straightened,
 )
 
 FIELDS = (
@@ -41,22 +41,26 @@ def numbers(k=6, n=700, seed=0):
 @pytest.mark.parametrize("anchored", [False, True])
 def test_powers_are_the_sums_of_every_pair(n, anchored):
     values, parts = numbers(n=n)
-    powers = PairPowers.of(parts, values if anchored else None)
+    powers = PairPowerSums.from_contributions(parts, values if anchored else None)
     for p, (i, j) in enumerate(combinations(range(parts.shape[1]), 2)):
         a, b = parts[:, i], parts[:, j]
         for r in (1.0, 0.7, -2.0):
-            terms = (powers.two[:, p], powers.three[:, p], powers.four[:, p])
+            terms = (
+                powers.second_powers[:, p],
+                powers.third_powers[:, p],
+                powers.fourth_powers[:, p],
+            )
             for order, own in enumerate(terms, 2):
                 whole = sum(c * (powers.anchor[p] - r) ** q for q, c in enumerate(own))
                 size = np.sum(np.abs(a) ** order + np.abs(r * b) ** order)
                 assert whole == pytest.approx(np.sum((a - r * b) ** order), abs=1e-12 * size)
-        for order, own in enumerate(powers.even[:, p], 2):
+        for order, own in enumerate(powers.difference_sums[:, p], 2):
             size = np.sum(np.abs(a - b) ** order)
             assert own == pytest.approx(np.sum((a - b) ** order), abs=1e-12 * size)
         known = anchored and values[i] > 0 and values[j] > 0
         assert powers.anchor[p] == (values[i] / values[j] if known else 1.0)
-        assert powers.apart[p] == np.abs(a - b).max()
-        assert powers.largest[p] == max(np.abs(a).max(), np.abs(b).max())
+        assert powers.max_difference[p] == np.abs(a - b).max()
+        assert powers.max_contribution[p] == max(np.abs(a).max(), np.abs(b).max())
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, np.inf)])
@@ -64,39 +68,43 @@ def test_powers_are_the_sums_of_every_pair(n, anchored):
 def test_all_pairs_at_once_are_each_pair_by_itself(bounds, reach):
     values, influences = numbers()
     k, n = values.size, len(influences)
-    failures = [None, *(Failures(count) for count in (8, 8, 30, 12, 500))]
-    reaches = np.zeros((k, 2, STEPS.size))
+    failures = [None, *(FailureCount(count) for count in (8, 8, 30, 12, 500))]
+    reaches = np.zeros((k, 2, DISTANCE_STEPS.size))
     if reach:
         reaches[[0, 5], :, 3:] = 0.01
-    every = PairedNumbers.every(values, influences / n, bounds=bounds, failures=failures, level=0.9)
-    said = warnings_of(failures, heavy=True, clusters=[n] * every.units.size)
-    found = differences(every, lower_is_better=True, bounds=bounds, warnings=said, reaches=reaches)
+    every = PairedNumbers.all_pairs(
+        values, influences / n, bounds=bounds, failures=failures, level=0.9
+    )
+    said = warnings_by_pair(failures, heavy_tailed=True, clusters=[n] * every.n_units.size)
+    found = compare_pairs(
+        every, lower_is_better=True, bounds=bounds, warnings=said, max_shifts=reaches
+    )
     for p, (i, j) in enumerate(combinations(range(k), 2)):
         known = [own for own in (failures[i], failures[j]) if own is not None]
-        alone = difference_from(
+        alone = difference_from_influences(
             values[[i, j]],
             influences[:, [i, j]],
             lower_is_better=True,
             level=0.9,
             bounds=bounds,
-            heavy=True,
+            heavy_tailed=True,
             failures=min(known, default=None),
-            reaches=reaches[[i, j]],
+            max_shifts=reaches[[i, j]],
         )
-        one = found.one(p)
+        one = found.record(p)
         told = [[getattr(own, name) for name in FIELDS] for own in (one, alone)]
         np.testing.assert_allclose(*told, rtol=1e-11, atol=1e-15)
         assert (one.method, one.note) == (alone.method, alone.note)
-    assert "counts the same" in found.notes[5], "the pair of the copies"
+    assert "same influence" in found.notes[5], "the pair of the copies"
     assert any("rough guide" in note for note in found.notes)
 
 
 def test_one_number_has_no_pairs():
     values, influences = numbers()
-    alone = PairedNumbers.every(
+    alone = PairedNumbers.all_pairs(
         values[:1], influences[:, :1], bounds=(0.0, 1.0), failures=[None], level=0.9
     )
-    found = differences(alone, lower_is_better=True, bounds=(0.0, 1.0), warnings=[])
+    found = compare_pairs(alone, lower_is_better=True, bounds=(0.0, 1.0), warnings=[])
     assert found.value.size == 0
     assert found.p_value.size == 0
 
@@ -105,10 +113,10 @@ def test_the_ends_of_a_ratio_are_where_the_test_rejects():
     values, influences = (own[..., [0, 1, 4, 5, 6]] for own in numbers(k=7, seed=3))
     values[2] = 0.29
     parts = influences / len(influences)
-    every = PairedNumbers.every(
-        values, parts, bounds=(0.0, 1.0), failures=[Failures(40)] * 5, level=0.95
+    every = PairedNumbers.all_pairs(
+        values, parts, bounds=(0.0, 1.0), failures=[FailureCount(40)] * 5, level=0.95
     )
-    low, high = ratio_ends(every)
+    low, high = ratio_intervals(every)
     n = len(parts)
     for p, (i, j) in enumerate(combinations(range(5), 2)):
 
@@ -116,7 +124,7 @@ def test_the_ends_of_a_ratio_are_where_the_test_rejects():
             ratio = values[i] / values[j] * np.exp(side * x)
             own = parts[:, i] - ratio * parts[:, j]
             error = np.sqrt(np.sum(own * own) * n / (n - 1))
-            statistic = straightened((values[i] - ratio * values[j]) / error, skewness(own))
+            statistic = correct_skewness((values[i] - ratio * values[j]) / error, skewness(own))
             degrees = min(degrees_of_freedom(own), 39.0)
             return -side * statistic - student.ppf(0.975, degrees)
 
@@ -132,8 +140,10 @@ def test_the_ends_of_a_ratio_of_numbers_that_go_along_keep_their_digits(noise):
     one = rng.normal(size=400) / 400
     parts = np.column_stack([one, 2 * one + noise * rng.normal(size=400) / 400])
     values = np.array([0.1, 0.2])
-    every = PairedNumbers.every(values, parts, bounds=(0.0, 1.0), failures=[None, None], level=0.95)
-    low, high = ratio_ends(every)
+    every = PairedNumbers.all_pairs(
+        values, parts, bounds=(0.0, 1.0), failures=[None, None], level=0.95
+    )
+    low, high = ratio_intervals(every)
     for end, side in ((low[0], -1), (high[0], 1)):
         # How far the end is from one half, in the shares of the first that it leaves over.
         away = (end - 0.5) / noise
@@ -141,7 +151,7 @@ def test_the_ends_of_a_ratio_of_numbers_that_go_along_keep_their_digits(noise):
         ratio = 0.5 + noise * away
         own = (parts[:, 0] - 0.5 * parts[:, 1]) - noise * away * parts[:, 1]
         error = np.sqrt(np.sum(own * own) * 400 / 399)
-        statistic = straightened((values[0] - ratio * values[1]) / error, skewness(own))
+        statistic = correct_skewness((values[0] - ratio * values[1]) / error, skewness(own))
         degrees = degrees_of_freedom(own)
         assert -side * statistic == pytest.approx(student.ppf(0.975, degrees), rel=2e-14 / noise)
 
@@ -164,6 +174,6 @@ def test_resampled_pairs_at_once_are_each_pair_by_itself(method):
             ends = 2 * (values[i] - values[j]) - ends[::-1]
         np.testing.assert_allclose([one.low, one.high], ends, rtol=0, atol=1e-15)
         assert one.superiority == np.mean(gap > 0)
-        assert one.resamples == gap.size
+        assert one.n_resamples == gap.size
         ratios = np.quantile((drawn[i] / drawn[j])[kept], [0.1, 0.9])
         np.testing.assert_allclose([one.ratio_low, one.ratio_high], ratios, rtol=1e-14)

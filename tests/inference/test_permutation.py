@@ -8,7 +8,7 @@ import pytest
 import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference.permutation import swap_test, swap_test_by_ranks
+from abstain.inference.permutation import permutation_test, permutation_test_by_ranks
 from abstain.metrics import metric_named
 
 AT_HALF = metric_named("selective_risk@50cov")
@@ -31,8 +31,8 @@ def identity(u):
 @pytest.mark.parametrize("round_to", [None, 0])
 def test_the_fast_form_gives_the_same(round_to):
     first, second = two_scores(np.random.default_rng(0), gap=1, round_to=round_to)
-    slow = swap_test(ab.augrc, first, second, permutations=200, rng=3)
-    fast = swap_test_by_ranks(identity, first, second, permutations=200, rng=3)
+    slow = permutation_test(ab.augrc, first, second, n_permutations=200, rng=3)
+    fast = permutation_test_by_ranks(identity, first, second, n_permutations=200, rng=3)
     assert slow.difference == pytest.approx(ab.augrc(*first) - ab.augrc(*second), abs=1e-14)
     assert fast.difference == pytest.approx(slow.difference, abs=1e-14)
     assert fast.p_value == slow.p_value
@@ -42,8 +42,10 @@ def test_the_fast_form_with_two_classifiers_graded_losses_and_clusters():
     rng = np.random.default_rng(1)
     first, second = ((rng.normal(size=60), rng.random(60) ** 2) for _ in range(2))
     cluster = rng.integers(0, 12, size=60)
-    slow = swap_test(ab.augrc, first, second, permutations=100, rng=3, cluster=cluster)
-    fast = swap_test_by_ranks(identity, first, second, permutations=100, rng=3, cluster=cluster)
+    slow = permutation_test(ab.augrc, first, second, n_permutations=100, rng=3, cluster=cluster)
+    fast = permutation_test_by_ranks(
+        identity, first, second, n_permutations=100, rng=3, cluster=cluster
+    )
     assert fast.difference == pytest.approx(slow.difference, abs=1e-14)
     assert fast.p_value == slow.p_value
 
@@ -51,7 +53,7 @@ def test_the_fast_form_with_two_classifiers_graded_losses_and_clusters():
 def test_size_under_exchangeability():
     rng = np.random.default_rng(2)
     p = np.array([
-        swap_test_by_ranks(identity, *two_scores(rng), permutations=199, rng=i).p_value
+        permutation_test_by_ranks(identity, *two_scores(rng), n_permutations=199, rng=i).p_value
         for i in range(500)
     ])  # fmt: skip
     for alpha in (0.05, 0.2, 0.5):
@@ -70,9 +72,11 @@ def test_size_of_clusters_that_are_swapped_together():
         scores = [-hard + rng.normal(scale=2, size=20)[cluster] for _ in range(2)]
         pair = [(c, loss) for c in scores]
         p.append(
-            swap_test_by_ranks(identity, *pair, permutations=99, rng=i, cluster=cluster).p_value
+            permutation_test_by_ranks(
+                identity, *pair, n_permutations=99, rng=i, cluster=cluster
+            ).p_value
         )
-        naive.append(swap_test_by_ranks(identity, *pair, permutations=99, rng=i).p_value)
+        naive.append(permutation_test_by_ranks(identity, *pair, n_permutations=99, rng=i).p_value)
     assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 300)
     assert np.mean(np.array(naive) <= 0.05) > 0.1
 
@@ -80,23 +84,23 @@ def test_size_of_clusters_that_are_swapped_together():
 def test_power():
     rng = np.random.default_rng(4)
     first, second = two_scores(rng, n=2000, gap=8.0)
-    found = swap_test_by_ranks(identity, first, second, permutations=499)
-    assert (found.p_value, found.permutations) == (1 / 500, 499)
+    found = permutation_test_by_ranks(identity, first, second, n_permutations=499)
+    assert (found.p_value, found.n_permutations) == (1 / 500, 499)
     assert found.difference < 0
 
 
 def test_the_scale_of_the_confidences_does_not_matter():
     (a, loss), (b, _) = two_scores(np.random.default_rng(5))
-    plain = swap_test(ab.augrc, (a, loss), (b, loss), permutations=50)
-    other = swap_test(ab.augrc, (1000 * a - 5, loss), (np.log(b), loss), permutations=50)
+    plain = permutation_test(ab.augrc, (a, loss), (b, loss), n_permutations=50)
+    other = permutation_test(ab.augrc, (1000 * a - 5, loss), (np.log(b), loss), n_permutations=50)
     assert plain == other
 
 
 def test_a_score_against_itself():
     first, _ = two_scores(np.random.default_rng(6))
     for found in (
-        swap_test(ab.augrc, first, first, permutations=20),
-        swap_test_by_ranks(identity, first, first, permutations=20),
+        permutation_test(ab.augrc, first, first, n_permutations=20),
+        permutation_test_by_ranks(identity, first, first, n_permutations=20),
     ):
         assert (found.difference, found.p_value) == (0.0, 1.0)
 
@@ -118,12 +122,12 @@ def test_tied_scores_are_swapped_on_joint_levels(statistic):
         found.append(statistic(c[0], x[0]) - statistic(c[1], x[1]))
     exact = np.mean(np.abs(found) >= abs(found[0]) - 1e-9)
     pair = (first, loss), (np.exp(second), other)
-    drawn = swap_test(statistic, *pair, permutations=4000)
+    drawn = permutation_test(statistic, *pair, n_permutations=4000)
     assert drawn.difference == pytest.approx(found[0])
     # Monte-Carlo error 0.8 %.
     assert drawn.p_value == pytest.approx(exact, abs=0.03)
     if statistic is ab.augrc:
-        fast = swap_test_by_ranks(identity, *pair, permutations=4000)
+        fast = permutation_test_by_ranks(identity, *pair, n_permutations=4000)
         assert fast.p_value == drawn.p_value
 
 
@@ -133,7 +137,7 @@ def test_joint_levels_keep_the_order_of_each_score():
         n = int(rng.integers(1, 60))
         loss = (rng.random(n) < 0.4).astype(float)
         a, b = (rng.integers(0, rng.integers(1, 20), n).astype(float) for _ in range(2))
-        found = swap_test(ab.augrc, (a, loss), (b, loss), permutations=1)
+        found = permutation_test(ab.augrc, (a, loss), (b, loss), n_permutations=1)
         assert found.difference == pytest.approx(ab.augrc(a, loss) - ab.augrc(b, loss), abs=1e-12)
 
 
@@ -144,26 +148,30 @@ def test_size_where_a_tie_group_ends_at_the_coverage():
         both = 0.8 * rng.normal(size=200) + 0.6 * rng.normal(size=(2, 200)) - loss
         # Levels of which the upper two hold half of the samples.
         first, second = np.digitize(both, [-1.5, -0.3, 0.7]).astype(float)
-        p.append(swap_test(at_half, (first, loss), (second, loss), permutations=59, rng=i).p_value)
+        p.append(
+            permutation_test(
+                at_half, (first, loss), (second, loss), n_permutations=59, rng=i
+            ).p_value
+        )
     assert abs((np.array(p) <= 0.05).mean() - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_undefined_statistics():
     first, second = two_scores(np.random.default_rng(7))
     with pytest.raises(InputError, match="the statistic is NaN on these data"):
-        swap_test(lambda c, x: float("nan"), first, second)
+        permutation_test(lambda c, x: float("nan"), first, second)
     values = iter([1.0, 0.0, *[float("nan")] * 20])
-    found = swap_test(lambda c, x: next(values), first, second, permutations=10)
+    found = permutation_test(lambda c, x: next(values), first, second, n_permutations=10)
     assert found.p_value == 1.0
 
 
 def test_refusals():
     good = ([0.1, 0.2], [0, 1])
     with pytest.raises(ShapeError, match="same samples; got 2 and 3"):
-        swap_test(ab.augrc, good, ([0.1, 0.2, 0.3], [0, 1, 0]))
+        permutation_test(ab.augrc, good, ([0.1, 0.2, 0.3], [0, 1, 0]))
     with pytest.raises(ShapeError, match="`cluster`"):
-        swap_test_by_ranks(identity, good, good, cluster=[1])
+        permutation_test_by_ranks(identity, good, good, cluster=[1])
     with pytest.raises(DomainError, match="`confidence` must be finite"):
-        swap_test(ab.augrc, good, ([0.1, np.nan], [0, 1]))
-    with pytest.raises(InputError, match="`permutations`"):
-        swap_test(ab.augrc, good, good, permutations=0)
+        permutation_test(ab.augrc, good, ([0.1, np.nan], [0, 1]))
+    with pytest.raises(InputError, match="`n_permutations`"):
+        permutation_test(ab.augrc, good, good, n_permutations=0)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from abstain.errors import DomainError
-from abstain.inference.intervals import clopper_pearson, effective_count, wilson
+from abstain.inference.intervals import clopper_pearson, effective_sample_size, wilson
 
 CASES = [(0, 1), (1, 1), (0, 50), (3, 50), (25, 50), (50, 50), (7, 1000)]
 
@@ -48,7 +48,7 @@ def binomtest_pmf(k: int, n: int, p: float) -> float:
 
 def test_the_effective_count_is_the_count_without_weights() -> None:
     p, n = 0.2, 150
-    assert np.isclose(effective_count(p, np.sqrt(p * (1 - p) / n)), n)
+    assert np.isclose(effective_sample_size(p, np.sqrt(p * (1 - p) / n)), n)
 
 
 def test_bad_input_is_named() -> None:
@@ -56,5 +56,5 @@ def test_bad_input_is_named() -> None:
         wilson(5, 4)
     with pytest.raises(DomainError, match="`n` must be above 0"):
         clopper_pearson(0, 0)
-    with pytest.raises(DomainError, match=r"For 95 % pass 0\.95"):
+    with pytest.raises(DomainError, match=r"For 95% pass 0\.95"):
         wilson(1, 4, level=95)

@@ -9,7 +9,7 @@ from scipy import stats
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.inference.multiplicity import adjust, cliques, critical_difference, nemenyi
 from abstain.inference.rank_tests import (
-    _signed_rank_chances,
+    _signed_rank_probabilities,
     friedman,
     pairwise_wilcoxon,
     wilcoxon,
@@ -24,13 +24,13 @@ def test_wilcoxon_equals_scipy(alternative, n, method):
     ours = wilcoxon(x, y, alternative=alternative)
     theirs = stats.wilcoxon(x, y, alternative=alternative, method="exact" if n < 51 else "approx")
     assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-12)
-    assert (ours.method, ours.pairs) == (method, n)
+    assert (ours.method, ours.n_pairs) == (method, n)
 
 
 def test_wilcoxon_leaves_out_pairs_without_difference():
     x, y = np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.array([1.0, 2.5, 4.0, 6.0, 1.0])
     found = wilcoxon(x, y, alternative="less")
-    assert (found.pairs, found.method) == (3, "exact")
+    assert (found.n_pairs, found.method) == (3, "exact")
     assert found.p_value == pytest.approx(1 / 8)
 
 
@@ -51,7 +51,7 @@ def test_wilcoxon_with_ties_counts_all_signs(alternative, n):
     for _ in range(20):
         x = rng.integers(-3, 5, n).astype(float)
         found = wilcoxon(x, np.zeros(n), alternative=alternative)
-        if found.pairs:
+        if found.n_pairs:
             assert found.method == "exact"
             assert found.p_value == pytest.approx(by_all_signs(x, alternative), rel=1e-12)
 
@@ -63,7 +63,7 @@ def test_five_tied_pairs_of_one_sign_give_one_in_thirty_two():
     # In decimals, sizes that are equal but for rounding are tied, and equal values are no pair.
     x, y = np.array([0.3, 0.2, 0.4, 0.1 + 0.2]), np.array([0.2, 0.1, 0.3, 0.3])
     found = wilcoxon(x, y)
-    assert (found.pairs, found.statistic, found.p_value) == (3, 6.0, 0.25)
+    assert (found.n_pairs, found.statistic, found.p_value) == (3, 6.0, 0.25)
     assert np.unique(x - y).size == 4
 
 
@@ -82,7 +82,7 @@ def test_many_tied_pairs_take_the_normal_form():
     assert found.method == "normal"
     assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-12)
     endless = wilcoxon([np.inf, np.inf, 1.0], [0.0, 0.0, 0.0])
-    assert (endless.pairs, endless.statistic) == (3, 6.0)
+    assert (endless.n_pairs, endless.statistic) == (3, 6.0)
 
 
 def test_wilcoxon_without_any_difference():
@@ -195,7 +195,7 @@ def test_friedman_where_it_cannot_be_made():
     assert "2 complete blocks" in one.note
     assert one.mean_ranks.tolist() == [1, 2, 3]
     none = friedman([[1, np.nan], [np.nan, 2]], lower_is_better=True)
-    assert none.blocks == 0
+    assert none.n_blocks == 0
     assert np.isnan(none.mean_ranks).all()
 
 
@@ -213,7 +213,7 @@ def test_friedman_leaves_out_incomplete_blocks_and_says_so():
     found = friedman(values, lower_is_better=True)
     whole = friedman(np.delete(values, 2, axis=0), lower_is_better=True)
     assert found.statistic == whole.statistic
-    assert (found.blocks, found.note[:6]) == (5, "1 of 6")
+    assert (found.n_blocks, found.note[:6]) == (5, "1 of 6")
 
 
 @pytest.mark.parametrize(("k", "blocks"), [(2, 8), (3, 6), (5, 14), (13, 30)])
@@ -221,7 +221,7 @@ def test_nemenyi_equals_scikit_posthocs(k, blocks):
     posthocs = pytest.importorskip("scikit_posthocs")
     values = np.random.default_rng(k).normal(size=(blocks, k)) + np.linspace(0, 2, k)
     found = friedman(values, lower_is_better=True)
-    ours = nemenyi(found.mean_ranks, found.blocks)
+    ours = nemenyi(found.mean_ranks, found.n_blocks)
     theirs = posthocs.posthoc_nemenyi_friedman(values).to_numpy()
     np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
@@ -251,7 +251,7 @@ def test_refusals():
         friedman([1, 2, 3], lower_is_better=True)
     with pytest.raises(DomainError, match="at least 2 methods"):
         critical_difference(1, 10)
-    with pytest.raises(InputError, match="`blocks`"):
+    with pytest.raises(InputError, match="`n_blocks`"):
         nemenyi([1, 2], 0)
 
 
@@ -271,10 +271,10 @@ def test_false_positive_rates_under_the_null():
 
 
 def test_the_chances_of_the_same_ranks_are_counted_once():
-    _signed_rank_chances.cache_clear()
+    _signed_rank_probabilities.cache_clear()
     runs = np.random.default_rng(0).random((5, 13))
     for i in range(13):
         for j in range(i + 1, 13):
             found = wilcoxon(runs[:, i], runs[:, j])
             assert found.p_value == pytest.approx(stats.wilcoxon(runs[:, i], runs[:, j]).pvalue)
-    assert _signed_rank_chances.cache_info().misses == 1
+    assert _signed_rank_probabilities.cache_info().misses == 1

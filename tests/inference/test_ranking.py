@@ -8,10 +8,10 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
+from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks, superiority
 from abstain.inference.resampled_ranks import (
     aggregate_then_rank,
-    rank_chances_of,
+    rank_probabilities_of_replicates,
     rank_summary,
     rank_then_aggregate,
 )
@@ -39,8 +39,8 @@ def test_ranks():
 def test_chances_match_parametric_resamples(k):
     values, covariance = problem(k, seed=k)
     drawn = np.random.default_rng(99).multivariate_normal(values, covariance, size=20_000).T
-    resampled = rank_chances_of(drawn, lower_is_better=True)
-    direct = rank_chances(values, covariance, lower_is_better=True)
+    resampled = rank_probabilities_of_replicates(drawn, lower_is_better=True)
+    direct = rank_probabilities(values, covariance, lower_is_better=True)
     # Two shares of 20,000 draws each.
     assert np.abs(direct - resampled).max() < 5 * np.sqrt(0.5 / 20_000)
     exact = expected_ranks(values, covariance, lower_is_better=True)
@@ -53,12 +53,12 @@ def test_chances_match_parametric_resamples(k):
 def test_mean_ranks_are_within_a_hundredth_of_very_many_resamples():
     values, covariance = problem(13, seed=1)
     drawn = np.random.default_rng(7).multivariate_normal(values, covariance, size=400_000).T
-    mean = rank_summary(rank_chances_of(drawn, lower_is_better=True)).mean
+    mean = rank_summary(rank_probabilities_of_replicates(drawn, lower_is_better=True)).mean
     exact = expected_ranks(values, covariance, lower_is_better=True)
     assert np.abs(exact - mean).max() < 0.01
     assert (
         np.abs(
-            rank_summary(rank_chances(values, covariance, lower_is_better=True)).mean - exact
+            rank_summary(rank_probabilities(values, covariance, lower_is_better=True)).mean - exact
         ).max()
         < 0.05
     )
@@ -66,8 +66,8 @@ def test_mean_ranks_are_within_a_hundredth_of_very_many_resamples():
 
 def test_direction_is_a_mirror():
     values, covariance = problem(4, seed=2)
-    up = rank_chances(values, covariance, lower_is_better=True)
-    down = rank_chances(values, covariance, lower_is_better=False)
+    up = rank_probabilities(values, covariance, lower_is_better=True)
+    down = rank_probabilities(values, covariance, lower_is_better=False)
     np.testing.assert_allclose(up, down[:, ::-1], atol=1e-12)
     np.testing.assert_allclose(
         superiority(values, covariance, lower_is_better=True),
@@ -88,7 +88,7 @@ def test_the_same_method_twice_shares_its_ranks():
     twice = [0, 1, 1, 2]
     # A score and a monotone transform of it: the same up to rounding.
     v, sigma = values[twice] * [1, 1, 1 + 1e-15, 1], covariance[np.ix_(twice, twice)]
-    table = rank_chances(v, sigma, lower_is_better=True)
+    table = rank_probabilities(v, sigma, lower_is_better=True)
     np.testing.assert_allclose(table[1], table[2], atol=1e-12)
     np.testing.assert_allclose(table.sum(axis=0), 1)
     assert superiority(v, sigma, lower_is_better=True)[1, 2] == 0.5
@@ -98,7 +98,7 @@ def test_the_same_method_twice_shares_its_ranks():
 
 
 def test_all_methods_the_same():
-    table = rank_chances([0.1] * 3, np.full((3, 3), 0.01), lower_is_better=True)
+    table = rank_probabilities([0.1] * 3, np.full((3, 3), 0.01), lower_is_better=True)
     np.testing.assert_allclose(table, 1 / 3)
     assert (
         expected_ranks([0.1] * 3, np.full((3, 3), 0.01), lower_is_better=True).tolist() == [2] * 3
@@ -107,7 +107,7 @@ def test_all_methods_the_same():
 
 def test_no_variance_at_all_is_certain():
     zero = np.zeros((3, 3))
-    assert rank_chances([3, 1, 2], zero, lower_is_better=True).tolist() == [
+    assert rank_probabilities([3, 1, 2], zero, lower_is_better=True).tolist() == [
         [0, 0, 1],
         [1, 0, 0],
         [0, 1, 0],
@@ -124,9 +124,9 @@ def test_a_method_without_a_value_counts_nowhere():
     gap = values.copy()
     gap[1] = np.nan
     kept = [0, 2, 3]
-    table = rank_chances(gap, covariance, lower_is_better=True)
+    table = rank_probabilities(gap, covariance, lower_is_better=True)
     assert np.isnan(table[1]).all()
-    alone = rank_chances(values[kept], covariance[np.ix_(kept, kept)], lower_is_better=True)
+    alone = rank_probabilities(values[kept], covariance[np.ix_(kept, kept)], lower_is_better=True)
     np.testing.assert_allclose(table[kept][:, :3], alone)
     assert not table[kept][:, 3].any()
     mean = expected_ranks(gap, covariance, lower_is_better=True)
@@ -134,13 +134,13 @@ def test_a_method_without_a_value_counts_nowhere():
     assert mean[kept].sum() == pytest.approx(6)
     summary = rank_summary(table)
     assert np.isnan([summary.low[1], summary.high[1], summary.mean[1]]).all()
-    assert np.isnan(rank_chances([np.nan], [[1.0]], lower_is_better=True)).all()
-    assert np.isnan(rank_chances([1.0], [[np.nan]], lower_is_better=True)).all()
+    assert np.isnan(rank_probabilities([np.nan], [[1.0]], lower_is_better=True)).all()
+    assert np.isnan(rank_probabilities([1.0], [[np.nan]], lower_is_better=True)).all()
 
 
 def test_draws_are_seeded():
     values, covariance = problem(5, seed=5)
-    same = [rank_chances(values, covariance, lower_is_better=True, rng=r) for r in (3, 3, 4)]
+    same = [rank_probabilities(values, covariance, lower_is_better=True, rng=r) for r in (3, 3, 4)]
     np.testing.assert_array_equal(same[0], same[1])
     assert (same[0] != same[2]).any()
 
@@ -153,7 +153,7 @@ TABLES = arrays(
 @given(TABLES)
 def test_chances_of_replicates_split_ties(table):
     k, size = table.shape
-    chances = rank_chances_of(table, lower_is_better=True)
+    chances = rank_probabilities_of_replicates(table, lower_is_better=True)
     expected = np.zeros((k, k))
     for b in range(size):
         for i in range(k):
@@ -168,10 +168,12 @@ def test_chances_of_replicates_split_ties(table):
 
 def test_chances_of_replicates_with_gaps():
     table = np.array([[1, 2, np.nan, 1], [2, 1, 5, 3], [np.nan] * 4])
-    chances = rank_chances_of(table, lower_is_better=True)
+    chances = rank_probabilities_of_replicates(table, lower_is_better=True)
     np.testing.assert_allclose(chances[:2], [[2 / 3, 1 / 3, 0], [1 / 3, 2 / 3, 0]])
     assert np.isnan(chances[2]).all()
-    assert np.isnan(rank_chances_of([[np.nan, np.nan]], lower_is_better=True)).all()
+    assert np.isnan(
+        rank_probabilities_of_replicates([[np.nan, np.nan]], lower_is_better=True)
+    ).all()
 
 
 def test_summary_of_chances():
@@ -188,18 +190,22 @@ def test_rank_then_aggregate_against_a_loop():
     per_block = ranks(table, lower_is_better=True, axis=1)
     np.testing.assert_allclose(found.mean_ranks, per_block.mean(axis=(0, 2)))
     np.testing.assert_array_equal(found.ranks, ranks(found.mean_ranks, lower_is_better=True))
-    expected = rank_chances_of(per_block.sum(axis=0), lower_is_better=True)
-    np.testing.assert_allclose(found.chances, expected)
-    pooled = np.mean([rank_chances_of(block, lower_is_better=True) for block in table], axis=0)
+    expected = rank_probabilities_of_replicates(per_block.sum(axis=0), lower_is_better=True)
+    np.testing.assert_allclose(found.rank_probabilities, expected)
+    pooled = np.mean(
+        [rank_probabilities_of_replicates(block, lower_is_better=True) for block in table], axis=0
+    )
     np.testing.assert_allclose(found.frequencies, pooled)
-    assert (found.blocks, found.resamples, found.note) == (4, 50, "")
+    assert (found.n_blocks, found.n_resamples, found.note) == (4, 50, "")
 
 
 def test_aggregate_then_rank_against_a_loop():
     table = np.random.default_rng(1).normal(size=(4, 3, 50)) + np.arange(3)[:, None] / 2
     found = aggregate_then_rank(table, lower_is_better=False)
     mean = table.mean(axis=0)
-    np.testing.assert_allclose(found.chances, rank_chances_of(mean, lower_is_better=False))
+    np.testing.assert_allclose(
+        found.rank_probabilities, rank_probabilities_of_replicates(mean, lower_is_better=False)
+    )
     np.testing.assert_array_equal(found.ranks, ranks(mean.mean(axis=1), lower_is_better=False))
     np.testing.assert_allclose(found.mean_ranks, ranks(mean, lower_is_better=False).mean(axis=1))
 
@@ -218,8 +224,8 @@ def test_blocks_and_resamples_without_a_value_are_left_out():
     for method in (rank_then_aggregate, aggregate_then_rank):
         found = method(table, lower_is_better=True)
         whole = method(np.delete(table[[0, 2]], 3, axis=2), lower_is_better=True)
-        np.testing.assert_array_equal(found.chances, whole.chances)
-        assert (found.blocks, found.resamples) == (2, 4)
+        np.testing.assert_array_equal(found.rank_probabilities, whole.rank_probabilities)
+        assert (found.n_blocks, found.n_resamples) == (2, 4)
         assert "1 of 3 data sets or runs left out" in found.note
         assert "1 of 5 resamples left out" in found.note
     with pytest.raises(DomainError, match="every method has a value"):
@@ -228,14 +234,14 @@ def test_blocks_and_resamples_without_a_value_are_left_out():
 
 def test_refusals():
     with pytest.raises(ShapeError, match=r"`covariance` must have the shape \(2, 2\)"):
-        rank_chances([1, 2], np.eye(3), lower_is_better=True)
-    with pytest.raises(InputError, match="`draws`"):
-        rank_chances([1, 2], np.eye(2), lower_is_better=True, draws=0)
+        rank_probabilities([1, 2], np.eye(3), lower_is_better=True)
+    with pytest.raises(InputError, match="`n_draws`"):
+        rank_probabilities([1, 2], np.eye(2), lower_is_better=True, n_draws=0)
     with pytest.raises(ShapeError, match=r"`replicates` must have the shape \(k, B\)"):
-        rank_chances_of([1, 2], lower_is_better=True)
+        rank_probabilities_of_replicates([1, 2], lower_is_better=True)
     with pytest.raises(ShapeError, match="axis of methods"):
         ranks(3.0, lower_is_better=True)
-    with pytest.raises(DomainError, match="must hold numbers"):
+    with pytest.raises(DomainError, match="must contain numbers"):
         ranks(["a", "b"], lower_is_better=True)
     with pytest.raises(DomainError, match="`level`"):
         rank_summary(np.eye(2), level=95)
@@ -254,7 +260,7 @@ def test_rankings_over_resamples_take_the_rank_that_is_asked_for():
     lowest = rank_then_aggregate(drawn, lower_is_better=True, ties="min")
     assert shared.mean_ranks.tolist() == [1.25, 1.75, 3.0]
     assert lowest.mean_ranks.tolist() == [1.0, 1.5, 3.0]
-    np.testing.assert_array_equal(shared.chances, lowest.chances)
+    np.testing.assert_array_equal(shared.rank_probabilities, lowest.rank_probabilities)
     same = aggregate_then_rank([[[1.0], [1.0], [3.0]]], lower_is_better=True, ties="min")
     assert same.ranks.tolist() == [1.0, 1.0, 3.0]
     with pytest.raises(InputError, match=r"`ties` must be one of 'mean', 'min'"):

@@ -4,9 +4,9 @@ import numpy as np
 
 from abstain._foundation.scored import validate_samples
 from abstain.inference.influence import covariance
-from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
+from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks, superiority
 from abstain.metrics import metric_named
-from abstain.metrics.intervals import influences
+from abstain.metrics.intervals import influence_matrix
 
 RESAMPLES = 1500
 
@@ -29,7 +29,7 @@ def test_chances_of_ranks_are_those_of_resampled_rows():
     ]
     values = np.array([naive_augrc(c, loss) for c in scores])
     joint = covariance(
-        influences(metric_named("augrc"), [validate_samples(c, loss) for c in scores])
+        influence_matrix(metric_named("augrc"), [validate_samples(c, loss) for c in scores])
     )
 
     drawn = np.empty((RESAMPLES, k))
@@ -41,7 +41,7 @@ def test_chances_of_ranks_are_those_of_resampled_rows():
 
     # Three standard errors of a counted share, and the 0.005 of the 10,000 draws.
     error = 3 * np.sqrt(0.25 / RESAMPLES) + 0.005
-    chances = rank_chances(values, joint, lower_is_better=True)
+    chances = rank_probabilities(values, joint, lower_is_better=True)
     assert 0.1 < counted.max() < 0.9
     assert np.abs(chances - counted).max() < error
     mean = expected_ranks(values, joint, lower_is_better=True)
@@ -59,7 +59,9 @@ def test_rounding_of_values_and_covariance_is_a_tie():
         beaten = superiority(values, noise @ noise.T, lower_is_better=lower)
         assert (beaten == 0.5).all()
         assert (expected_ranks(values, noise @ noise.T, lower_is_better=lower) == 2).all()
-        assert np.allclose(rank_chances(values, noise @ noise.T, lower_is_better=lower), 1 / 3)
+        assert np.allclose(
+            rank_probabilities(values, noise @ noise.T, lower_is_better=lower), 1 / 3
+        )
         assert (ranks(values, lower_is_better=lower) == 2).all()
     assert ranks([np.inf, 1.0, -np.inf, np.inf], lower_is_better=True).tolist() == [3.5, 2, 1, 3.5]
     assert ranks([0.02, 0.02 + 1e-12], lower_is_better=True).tolist() == [1, 2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from abstain.errors import DomainError
-from abstain.inference.wager import TILTS, played, wager, waiting_share
+from abstain.inference.wager import TILTS, unallocated_share, update_money, wager
 
 
 def expected_capital(claim, low, high, steps):
@@ -14,7 +14,7 @@ def expected_capital(claim, low, high, steps):
     begun, total = wager(low, high), 0.0
     for stream in itertools.product((0.0, 1.0), repeat=steps):
         ones = sum(stream)
-        total += claim**ones * (1 - claim) ** (steps - ones) * float(begun.after(stream).capital)
+        total += claim**ones * (1 - claim) ** (steps - ones) * float(begun.update(stream).capital)
     return total
 
 
@@ -31,46 +31,46 @@ def test_within_the_claim_the_capital_shrinks_on_average():
 def test_a_bet_is_the_likelihood_ratio_of_a_coin_whose_odds_are_a_factor_away():
     bet = wager(high=0.2, tilts=(np.log(3),))
     # Odds of 1 to 4 become 3 to 4.
-    np.testing.assert_allclose(1 + bet.edges * (1 - bet.claims), (3 / 7) / 0.2)
-    np.testing.assert_allclose(1 + bet.edges * (0 - bet.claims), (4 / 7) / 0.8)
+    np.testing.assert_allclose(1 + bet.stakes * (1 - bet.claims), (3 / 7) / 0.2)
+    np.testing.assert_allclose(1 + bet.stakes * (0 - bet.claims), (4 / 7) / 0.8)
 
 
 def test_the_money_is_that_of_all_beginnings():
     rng = np.random.default_rng(3)
     x, bet = rng.random(12), wager(0.4, 0.6)
-    factors = 1 + bet.edges * (x[:, None] - bet.claims)
-    own = waiting_share(12)
+    factors = 1 + bet.stakes * (x[:, None] - bet.claims)
+    own = unallocated_share(12)
     for start in range(12):
-        share = (waiting_share(start) - waiting_share(start + 1)) / bet.claims.size
+        share = (unallocated_share(start) - unallocated_share(start + 1)) / bet.claims.size
         own += share * factors[start:].prod(axis=0).sum()
-    assert float(bet.after(x).capital) == pytest.approx(own, rel=1e-12)
-    halves = bet.after(x[:5]).after(x[5:])
-    np.testing.assert_array_equal(halves.held, bet.after(x).held)
+    assert float(bet.update(x).capital) == pytest.approx(own, rel=1e-12)
+    halves = bet.update(x[:5]).update(x[5:])
+    np.testing.assert_array_equal(halves.money, bet.update(x).money)
 
 
 def test_streams_side_by_side_are_streams_alone():
     x = np.random.default_rng(4).random((9, 3))
-    side = wager(0.5, 0.5, streams=(3,)).after(x).capital
-    np.testing.assert_allclose(side, [wager(0.5, 0.5).after(x[:, i]).capital for i in range(3)])
+    side = wager(0.5, 0.5, streams=(3,)).update(x).capital
+    np.testing.assert_allclose(side, [wager(0.5, 0.5).update(x[:, i]).capital for i in range(3)])
 
 
 def test_false_alarms_are_rarer_than_said_and_a_late_change_is_found():
     rng, bet = np.random.default_rng(5), wager(high=0.1, streams=(4000,))
-    held, most = bet.held, np.zeros(4000)
+    held, most = bet.money, np.zeros(4000)
     for step in range(1, 401):
-        held = played(held, rng.random(4000) < 0.1, step, bet.claims, bet.edges)
-        most = np.maximum(most, held.sum(axis=-1) + waiting_share(step))
+        held = update_money(held, rng.random(4000) < 0.1, step, bet.claims, bet.stakes)
+        most = np.maximum(most, held.sum(axis=-1) + unallocated_share(step))
     # 200 are allowed; the money still on the way to it leaves room.
     assert 20 < (most >= 20).sum() < 200
-    late = wager(high=0.1).after(rng.random(20_000) < 0.1).after(rng.random(400) < 0.3)
+    late = wager(high=0.1).update(rng.random(20_000) < 0.1).update(rng.random(400) < 0.3)
     assert late.capital > 1000
 
 
 def test_what_cannot_be_claimed():
-    with pytest.raises(DomainError, match="bet against"):
+    with pytest.raises(DomainError, match="allows every mean"):
         wager(0.0, 1.0)
     with pytest.raises(DomainError, match="`low` must be at most `high`"):
         wager(0.5, 0.4)
     with pytest.raises(DomainError, match=r"\[0, 1\]; got 1.5"):
-        wager(high=0.2).after([0.0, 1.5])
+        wager(high=0.2).update([0.0, 1.5])
     assert len(TILTS) == wager(high=0.2).claims.size

@@ -8,7 +8,7 @@ from tests.references.conformance import CASES
 
 from abstain._foundation import checks
 from abstain.errors import InputError
-from abstain.metrics.areas.pair import RiskCoverageAreas, risk_coverage_areas
+from abstain.metrics.areas.risk_coverage_areas import RiskCoverageAreas, risk_coverage_areas
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 

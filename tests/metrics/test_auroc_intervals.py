@@ -8,15 +8,17 @@ import abstain as ab
 from abstain import simulate
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, metric_interval
-from abstain.metrics.intervals import interval_of
-from abstain.metrics.roc import hanley_mcneil
+from abstain.metrics.intervals import interval_of_metric
+from abstain.metrics.roc import hanley_mcneil_variance
 from abstain.metrics.small_samples import expected_variance
 
 
 def ends(draws: int, n: int, rate: float, apart: float, name: str = "failure_auroc") -> np.ndarray:
     rng, metric = np.random.default_rng(7), METRICS[name]
     population = simulate.two_gaussians(rate, apart)
-    drawn = (interval_of(metric, Scored(*population.sample(n, rng=rng))) for _ in range(draws))
+    drawn = (
+        interval_of_metric(metric, Scored(*population.sample(n, rng=rng))) for _ in range(draws)
+    )
     found = np.array([(each.low, each.high) for each in drawn])
     return found[np.isfinite(found[:, 0])]
 
@@ -53,9 +55,9 @@ def test_the_model_variance_is_that_of_exponential_scores() -> None:
     negative = rng.exponential(1.0, (draws, sizes))
     above = (positive[:, :, None] > negative[:, None, :]).mean(axis=(1, 2))
     assert above.mean() == pytest.approx(0.8, abs=0.003)
-    assert hanley_mcneil(0.8, sizes, sizes) == pytest.approx(above.var(), rel=0.05)
-    assert hanley_mcneil(0.8, 7, 90) == hanley_mcneil(0.8, 90, 7)
-    assert hanley_mcneil(0.8, 7, 90) == pytest.approx(hanley_mcneil(0.2, 7, 90))
+    assert hanley_mcneil_variance(0.8, sizes, sizes) == pytest.approx(above.var(), rel=0.05)
+    assert hanley_mcneil_variance(0.8, 7, 90) == hanley_mcneil_variance(0.8, 90, 7)
+    assert hanley_mcneil_variance(0.8, 7, 90) == pytest.approx(hanley_mcneil_variance(0.2, 7, 90))
 
 
 def test_weights_and_clusters_count_as_what_they_are_worth() -> None:
@@ -83,6 +85,6 @@ def test_the_standard_error_with_ten_failures_is_the_spread_of_repeated_studies(
     found = []
     for _ in range(4000):
         s = Scored(rng.normal(size=n) - 1.6 * loss, loss)
-        found.append((metric.compute(s).value, interval_of(metric, s).standard_error))
+        found.append((metric.compute(s).value, interval_of_metric(metric, s).standard_error))
     values, errors = np.array(found).T
     assert np.sqrt(np.mean(errors**2)) / values.std() == pytest.approx(1, abs=0.03)

@@ -337,7 +337,7 @@ def test_entries_by_name():
     for name in ("cwsa@0.8", "cwsa_plus@0.65", "cwsa@0"):
         assert metric_named(name).name == name
     for name in ("cwsa", "cwsa@1", "cwsa@1.5", "cwsa@.5", "cwsa_plus", "augrc", "cwsa@0.5x"):
-        assert not any(family.named(name) for family in FAMILIES)
+        assert not any(family.parse(name) for family in FAMILIES)
     with pytest.raises(DomainError, match=r"`threshold` must lie in \[0, 1\); got 1.0"):
         cwsa_entry(1.0)
 

@@ -9,7 +9,11 @@ from abstain._foundation import blockwise, scored
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS
 from abstain.metrics.confidence_weighted import cwsa as cwsa_module
-from abstain.metrics.confidence_weighted.cwsa import RAMPS, sums_at, sums_at_each
+from abstain.metrics.confidence_weighted.cwsa import (
+    RAMPS,
+    accepted_sums,
+    accepted_sums_at_thresholds,
+)
 
 
 def samples(seed, dtype, *, weighted, n=300):
@@ -48,28 +52,32 @@ def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, 
     own = s.probability[:9].astype(float)
     swept = np.concatenate((own[own < 1], [0.0, 0.9, 0.3, 0.9, 0.1, 0.99], np.nextafter(own, 0)))
     swept = np.clip(swept, 0.0, 1 - 1e-9)
-    for threshold, found in zip(swept, sums_at_each(s, swept, RAMPS[ramp]), strict=True):
+    for threshold, found in zip(
+        swept, accepted_sums_at_thresholds(s, swept, RAMPS[ramp]), strict=True
+    ):
         expected = defined(s, float(threshold), ramp)
-        given = (found.signed, found.correct, found.right, found.weight)
+        given = (found.weighted_difference, found.weighted_successes, found.successes, found.weight)
         np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12 * expected[3])
-        alone = sums_at(s, float(threshold), RAMPS[ramp])
-        given = (alone.signed, alone.correct, alone.right, alone.weight)
+        alone = accepted_sums(s, float(threshold), RAMPS[ramp])
+        given = (alone.weighted_difference, alone.weighted_successes, alone.successes, alone.weight)
         np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12 * expected[3])
         assert found.count == alone.count
 
 
 def test_a_sweep_passes_over_the_samples_once_and_sorts_nothing(monkeypatch):
-    passes, between = [], cwsa_module._between
-    monkeypatch.setattr(cwsa_module, "_between", lambda *a: passes.append(a) or between(*a))
+    passes, between = [], cwsa_module._moments_in_cells
+    monkeypatch.setattr(
+        cwsa_module, "_moments_in_cells", lambda *a: passes.append(a) or between(*a)
+    )
     s = samples(0, "float32", weighted=False)
-    sums_at_each(s, np.linspace(0.0, 0.99, 500), RAMPS["linear"])
+    accepted_sums_at_thresholds(s, np.linspace(0.0, 0.99, 500), RAMPS["linear"])
     assert len(passes) == 1
     assert not {"groups", "sorted_confidence", "_keys"} & set(vars(s))
 
 
 def test_a_ramp_of_the_users_sees_all_that_is_accepted():
     s, seen = samples(0, "float64", weighted=False), []
-    sums_at(s, 0.5, lambda u: seen.append(u.size) or u)
+    accepted_sums(s, 0.5, lambda u: seen.append(u.size) or u)
     assert seen == [int((s.probability >= 0.5).sum())]
 
 

@@ -12,10 +12,10 @@ from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain.inference.intervals import clopper_pearson, wilson
 from abstain.metrics import METRICS, metric_named
 from abstain.metrics.intervals import (
-    difference_of,
+    difference_of_metric,
+    influence_matrix,
     influence_of,
-    influences,
-    interval_of,
+    interval_of_metric,
     metric_difference,
     metric_interval,
 )
@@ -53,9 +53,9 @@ def test_failure_auroc_is_delongs_test(ties: bool, n_failures: int) -> None:
     expected = np.sqrt(delong[0, 0] + delong[1, 1] - 2 * delong[0, 1])
     for name, scale in (("failure_auroc", 1), ("prr", 2)):
         metric, pair = METRICS[name], (validate_samples(c, loss), validate_samples(other, loss))
-        error = interval_of(metric, pair[0]).standard_error
+        error = interval_of_metric(metric, pair[0]).standard_error
         assert error == pytest.approx(scale * np.sqrt(delong[0, 0]), rel=1e-12)
-        difference = difference_of(metric, pair)
+        difference = difference_of_metric(metric, pair)
         assert difference.standard_error == pytest.approx(scale * expected, rel=1e-9)
     compared = ab.compare(
         ab.Predictions(confidence={"c": c, "other": other}, loss=loss), metrics=["failure_auroc"]
@@ -68,8 +68,8 @@ def test_clusters_of_one_sample_and_weights_of_one_have_delongs_error() -> None:
     c, loss = rng.normal(size=80), (np.arange(80) < 10).astype(float)
     expected = np.sqrt(delong_covariance([c], loss)[0, 0])
     metric = METRICS["failure_auroc"]
-    weighted = interval_of(metric, validate_samples(c, loss, np.full(80, 3.0)))
-    clustered = interval_of(metric, validate_samples(c, loss), cluster=np.arange(80))
+    weighted = interval_of_metric(metric, validate_samples(c, loss, np.full(80, 3.0)))
+    clustered = interval_of_metric(metric, validate_samples(c, loss), cluster=np.arange(80))
     assert weighted.standard_error == pytest.approx(expected, rel=1e-12)
     assert clustered.standard_error == pytest.approx(expected, rel=1e-12)
 
@@ -93,7 +93,7 @@ def test_standard_errors_are_the_spread_of_repeated_studies(name: str) -> None:
     for _ in range(400):
         s = validate_samples(*population(rng, 800))
         values.append(metric.compute(s).value)
-        errors.append(interval_of(metric, s).standard_error)
+        errors.append(interval_of_metric(metric, s).standard_error)
     ratio = np.sqrt(np.nanmean(np.square(errors))) / np.std(values)
     # Monte-Carlo error of a standard deviation from 400 draws: 3.5 %.
     assert 0.82 < ratio < 1.2
@@ -104,7 +104,7 @@ def test_where_the_threshold_cannot_move_the_risk_is_a_plain_mean() -> None:
     rng = np.random.default_rng(2)
     c, loss = np.repeat([2.0, 1.0], [850, 150]), (rng.random(1000) < 0.1).astype(float)
     loss[850:] = 1
-    found = interval_of(metric_named("selective_risk@80cov"), validate_samples(c, loss))
+    found = interval_of_metric(metric_named("selective_risk@80cov"), validate_samples(c, loss))
     risk = loss[:850].mean()
     assert np.isclose(found.standard_error, np.sqrt(risk * (1 - risk) / 850), rtol=2e-3)
 
@@ -116,7 +116,7 @@ def test_the_accuracy_has_wilsons_interval() -> None:
         validate_samples(np.linspace(1, 0, 50), prediction != labels),
         class_view=ClassView(labels, prediction, (0, 1)),
     )
-    found, expected = interval_of(METRICS["accuracy"], s), wilson(46, 50)
+    found, expected = interval_of_metric(METRICS["accuracy"], s), wilson(46, 50)
     assert np.allclose([found.low, found.high], [expected.low, expected.high])
 
 
@@ -142,7 +142,7 @@ RISK_END = clopper_pearson(0, 60).high
 @pytest.mark.parametrize("confidence", [np.linspace(1, 0, 60), np.full(60, 0.5)], ids=["", "tied"])
 def test_an_interval_holds_its_value_or_says_why_there_is_none(metric, loss, confidence) -> None:
     s = validate_samples(confidence, loss)
-    value, found = metric.compute(s).value, interval_of(metric, s)
+    value, found = metric.compute(s).value, interval_of_metric(metric, s)
     if np.isnan(found.low):
         assert np.isnan(found.high)
         assert found.note
@@ -177,7 +177,7 @@ def test_a_perfect_score_of_few_failures_is_not_certain() -> None:
 def test_one_instance_and_one_failure_have_notes() -> None:
     assert metric_interval([0.3], [1.0]).note
     note = metric_interval(np.linspace(1, 0, 9), np.arange(9) == 4, metric="failure_auroc").note
-    assert "one sample on one side" in note
+    assert "single sample on one side" in note
 
 
 def test_weights_of_any_scale_and_copies_within_a_cluster() -> None:
@@ -210,8 +210,8 @@ def test_a_difference_is_that_of_its_influences_and_of_two_classifiers() -> None
     other, other_loss = population(rng, 400, apart=1.0)
     found = metric_difference(c, other, loss, other_loss=other_loss, metric="aurc")
     pair = (validate_samples(c, loss), validate_samples(other, other_loss))
-    assert found == difference_of(METRICS["aurc"], pair)
-    x = influences(METRICS["aurc"], pair)
+    assert found == difference_of_metric(METRICS["aurc"], pair)
+    x = influence_matrix(METRICS["aurc"], pair)
     expected = np.sqrt(np.sum((x[:, 0] - x[:, 1]) ** 2) / (400 * 399))
     assert np.isclose(found.standard_error, expected)
     assert np.isclose(found.ratio, found.value / METRICS["aurc"].compute(pair[1]).value + 1)
@@ -229,8 +229,8 @@ def test_two_scores_of_one_classifier_differ_in_excess_as_in_augrc() -> None:
 
 def test_influences_are_nan_where_there_are_none() -> None:
     s = validate_samples([0.9, 0.8, 0.7], [0, 0, 0])
-    assert np.isnan(influences(METRICS["failure_auroc"], [s, s])).all()
-    assert np.isnan(influences(METRICS["ece"], [s])).all()
+    assert np.isnan(influence_matrix(METRICS["failure_auroc"], [s, s])).all()
+    assert np.isnan(influence_matrix(METRICS["ece"], [s])).all()
 
 
 def test_a_metric_may_bring_its_own_influence() -> None:
@@ -277,10 +277,10 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
             return
         if np.isnan([metric.compute(s).value for s in pair]).any():
             return
-        found = difference_of(metric, tuple(pair))
+        found = difference_of_metric(metric, tuple(pair))
         assert (found.value, found.p_value, found.superiority) == (0.0, 1.0, 0.5)
         for s in pair:
-            interval = interval_of(metric, s)
+            interval = interval_of_metric(metric, s)
             assert np.isnan(interval.low) or metric.measurement.low <= interval.low
             assert np.isnan(interval.high) or interval.high <= metric.measurement.high
 
@@ -329,9 +329,9 @@ def test_wilson_warns_of_few_clusters() -> None:
         validate_samples(np.linspace(1, 0, 60), prediction != labels),
         class_view=ClassView(labels, prediction, (0, 1)),
     )
-    found = interval_of(METRICS["accuracy"], s, cluster=np.arange(60) % 3)
+    found = interval_of_metric(METRICS["accuracy"], s, cluster=np.arange(60) % 3)
     assert "only 3 clusters" in found.note
-    assert not interval_of(METRICS["accuracy"], s).note
+    assert not interval_of_metric(METRICS["accuracy"], s).note
 
 
 @pytest.mark.parametrize("units", [200, 1000])
@@ -347,7 +347,7 @@ def test_the_accuracy_holds_where_clusters_that_fail_are_larger(units) -> None:
             validate_samples(rng.random(loss.size), loss),
             class_view=ClassView(np.zeros(loss.size, int), loss.astype(int), (0, 1)),
         )
-        found = interval_of(METRICS["accuracy"], s, cluster=cluster)
+        found = interval_of_metric(METRICS["accuracy"], s, cluster=cluster)
         held += found.low <= truth <= found.high
     # Monte-Carlo error 1.3%.
     assert held / draws >= 0.92
@@ -359,7 +359,7 @@ def test_the_scale_of_weights_leaves_the_interval_of_an_excess_as_it_is(name) ->
     loss, weight = (rng.random(400) < 0.2).astype(float), rng.exponential(size=400)
     c = rng.normal(size=400) - loss
     found, expected = (
-        interval_of(METRICS[name], replace(validate_samples(c, loss), weight=w))
+        interval_of_metric(METRICS[name], replace(validate_samples(c, loss), weight=w))
         for w in (weight / weight.sum(), weight)
     )
     assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-9)

@@ -11,7 +11,7 @@ import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.errors import DomainError, UndefinedMetricWarning
 from abstain.metrics import METRICS, metric_named, oscr, scod_loss
-from abstain.metrics.intervals import influence_of, interval_of
+from abstain.metrics.intervals import influence_of, interval_of_metric
 
 OPEN = ("oscr", "scod_aurc@0.7cost", "scod_augrc@0.3cost")
 
@@ -106,7 +106,7 @@ def test_intervals_hold_what_is_true():
         labels = rng.integers(-1, 1, 300)
         prediction = np.where(rng.random(300) < 0.8, 0, 1)
         c = rng.normal(size=300) + 2 * ((labels == 0) & (prediction == 0))
-        interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+        interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
         held.append(interval.low <= truth <= interval.high)
     assert np.mean(held) >= 0.87
 
@@ -120,7 +120,7 @@ def test_oscr_holds_what_is_true_with_few_unknown_samples(n_unknown, shift):
     for _ in range(400):
         prediction = np.where(rng.random(n) < 0.8, 0, 1)
         c = rng.normal(size=n) + shift * ((labels == 0) & (prediction == 0))
-        interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+        interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
         held.append(interval.low <= truth <= interval.high)
     # Monte-Carlo error 1.1%.
     assert np.mean(held) >= 0.93
@@ -129,11 +129,11 @@ def test_oscr_holds_what_is_true_with_few_unknown_samples(n_unknown, shift):
 def test_one_unknown_sample_shows_no_spread_and_few_come_with_a_warning():
     c, prediction, labels = np.linspace(1, 0, 40), np.zeros(40, int), np.zeros(40, int)
     prediction[::5], labels[20] = 1, -1
-    interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+    interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
     assert np.isnan(interval.low)
-    assert "one sample on one side" in interval.note
+    assert "single sample on one side" in interval.note
     labels[22] = labels[3] = -1
-    interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+    interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
     assert interval.low < METRICS["oscr"].compute(of_open_set(c, prediction, labels)).value
     assert "only 3 failures among the samples of no known class" in interval.note
 
@@ -146,7 +146,7 @@ def test_few_failures_among_the_accepted_come_with_a_warning_for_the_scod_risk()
     s = of_open_set(c, prediction, labels)
     found = metric_named("scod_risk@80cov-0.75cost")
     assert found.measurement.n_failures(s) == 3
-    assert "only 3 failures among the accepted" in interval_of(found, s).note
+    assert "only 3 failures among the accepted" in interval_of_metric(found, s).note
     risk = metric_named("selective_risk@80cov")
     assert found.measurement.n_failures(s) == risk.measurement.n_failures(s)
 

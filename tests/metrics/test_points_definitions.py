@@ -5,8 +5,8 @@ import pytest
 
 import abstain as ab
 from abstain._foundation.scored import validate_samples
-from abstain.metrics.working_points.points import _describe
-from abstain.metrics.working_points.quantities import at_threshold, parted_at
+from abstain.metrics.working_points.points import _working_point_at_vertex
+from abstain.metrics.working_points.quantities import split_at_threshold, vertex_at_threshold
 
 
 def samples(seed, n=60):
@@ -22,8 +22,8 @@ def test_a_threshold_parts_the_samples_as_its_vertex_does(seed):
     confidence, loss, weight = samples(seed)
     for threshold in (*confidence[:5].astype(float), 0.05, -9.0, 9.0, 1e300):
         s = validate_samples(confidence, loss, weight)
-        index = at_threshold(s.groups, threshold)
-        expected = _describe(s.groups, index, bounded=s.is_loss_bounded)
+        index = vertex_at_threshold(s.groups, threshold)
+        expected = _working_point_at_vertex(s.groups, index, bounded=s.is_loss_bounded)
         found = ab.working_point(confidence, loss, threshold=threshold, weight=weight)
         for name, value in vars(expected).items():
             if name == "reasons":
@@ -34,7 +34,7 @@ def test_a_threshold_parts_the_samples_as_its_vertex_does(seed):
 
 def test_a_threshold_needs_no_order():
     s = validate_samples(*samples(1)[:2])
-    parted_at(s, 0.3)
+    split_at_threshold(s, 0.3)
     assert not {"groups", "sorted_confidence", "_keys", "events"} & set(vars(s))
 
 
@@ -42,11 +42,11 @@ def test_a_threshold_needs_no_order():
 @pytest.mark.parametrize("seed", range(6))
 def test_contributions_need_the_events_alone(metric, seed):
     from abstain.metrics import METRICS
-    from abstain.metrics.contributions import contributions_of
+    from abstain.metrics.contributions import compute_contributions
 
     confidence, loss, weight = samples(seed)
     s = validate_samples(confidence, loss, weight)
-    parts = contributions_of(s, metric)
+    parts = compute_contributions(s, metric)
     assert parts.sum() == pytest.approx(METRICS[metric].compute(s).value, rel=1e-12)
     phi = METRICS[metric].measurement.rank_weight
     home = (s.groups.confidence[:, None] == s.confidence).argmax(axis=0)

@@ -13,8 +13,8 @@ import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.intervals import interval_of_replicates
 from abstain.metrics import METRICS
-from abstain.metrics.classes import few_failures_of_class, late_start_of_class
-from abstain.metrics.intervals import difference_of, influence_of, interval_of
+from abstain.metrics.classes import reason_few_failures_of_class, reason_late_start_of_class
+from abstain.metrics.intervals import difference_of_metric, influence_of, interval_of_metric
 
 NAMES = ("aurc_ba", "augrc_ba")
 
@@ -99,7 +99,7 @@ def test_augrc_needs_no_such_term():
 def test_few_failures_of_a_rare_class_allow_no_interval(name):
     first, second = two_classes(np.random.default_rng(1), 2000, 0.01, scores=2)
     metric = METRICS[name]
-    interval, gap = interval_of(metric, first), difference_of(metric, (first, second))
+    interval, gap = interval_of_metric(metric, first), difference_of_metric(metric, (first, second))
     assert np.isnan([interval.low, interval.high, gap.low, gap.high, gap.p_value]).all()
     assert gap.value == metric.compute(first).value - metric.compute(second).value
     for note in (interval.note, gap.note):
@@ -113,10 +113,10 @@ def test_few_failures_of_a_rare_class_allow_no_interval(name):
 
 def test_a_rare_class_of_low_confidence_allows_no_interval_of_aurc():
     s = two_classes(np.random.default_rng(1), 10_000, 0.1, rates=(0.1, 0.8), shift=-2.0)[0]
-    interval = interval_of(METRICS["aurc_ba"], s)
+    interval = interval_of_metric(METRICS["aurc_ba"], s)
     assert np.isnan(interval.low)
     assert "fewer than 5 samples of it are accepted" in interval.note
-    assert interval_of(METRICS["augrc_ba"], s).low > 0
+    assert interval_of_metric(METRICS["augrc_ba"], s).low > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,10 +126,10 @@ def test_classes_of_the_same_size_allow_an_interval(name, classes, n):
     label, loss = np.arange(n) % classes, rng.random(n) < 0.1
     view = ClassView(label, label, tuple(range(classes)))
     s = Scored(rng.normal(size=n) + 1.6 * ~loss, loss, class_view=view)
-    assert interval_of(METRICS[name], s).low > 0
+    assert interval_of_metric(METRICS[name], s).low > 0
 
 
-@pytest.mark.parametrize("check", [few_failures_of_class, late_start_of_class])
+@pytest.mark.parametrize("check", [reason_few_failures_of_class, reason_late_start_of_class])
 def test_the_scale_of_weights_and_rows_without_weight_change_nothing(check):
     s = two_classes(np.random.default_rng(2), 400, 0.03, shift=-1.0)[0]
     reason = check(s)
@@ -202,7 +202,7 @@ def test_intervals_of_rare_classes_are_withheld_or_hold_the_truth(share, rates, 
     found = []
     for _ in range(200):
         s = two_classes(rng, n, share, rates=rates, shift=shift)[0]
-        interval = interval_of(metric, s)
+        interval = interval_of_metric(metric, s)
         found.append((interval.low, interval.high))
     low, high = np.array(found).T
     missed = (low > true) | (high < true)
@@ -224,7 +224,7 @@ def test_equally_good_scores_are_rarely_found_different(name, share, rates, shif
     rng, metric = np.random.default_rng(1), METRICS[name]
     options = {"rates": rates, "shift": shift, "separations": separations, "scores": 2}
     p_values = [
-        difference_of(metric, tuple(two_classes(rng, 1000, share, **options))).p_value
+        difference_of_metric(metric, tuple(two_classes(rng, 1000, share, **options))).p_value
         for _ in range(100)
     ]
     assert np.mean(np.array(p_values) < 0.05) < 0.12

@@ -12,8 +12,8 @@ import pytest
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.metrics import METRICS
-from abstain.metrics.classes import few_of_either_kind_of_class
-from abstain.metrics.intervals import difference_of, interval_of
+from abstain.metrics.classes import reason_few_of_either_kind
+from abstain.metrics.intervals import difference_of_metric, interval_of_metric
 
 BALANCED = METRICS["balanced_accuracy"]
 REASON = "a class is too rare: the variance rests on about"
@@ -46,7 +46,10 @@ def random_classes(rng, n, share, rate):
 @pytest.mark.parametrize("failed", [0, 1, 3, 27, 29, 30])
 def test_few_failures_or_successes_of_a_rare_class_allow_no_interval(failed):
     first, second = counts((97, 970), (failed, 30)), counts((90, 970), (failed, 30))
-    interval, gap = interval_of(BALANCED, first), difference_of(BALANCED, (first, second))
+    interval, gap = (
+        interval_of_metric(BALANCED, first),
+        difference_of_metric(BALANCED, (first, second)),
+    )
     assert np.isnan([interval.low, interval.high, gap.low, gap.high, gap.p_value]).all()
     assert gap.value == BALANCED.compute(first).value - BALANCED.compute(second).value
     for note in (interval.note, gap.note):
@@ -56,11 +59,11 @@ def test_few_failures_or_successes_of_a_rare_class_allow_no_interval(failed):
 
 @pytest.mark.parametrize("failed", [4, 15, 26])
 def test_more_of_both_allow_an_interval(failed):
-    assert interval_of(BALANCED, counts((97, 970), (failed, 30))).low > 0
+    assert interval_of_metric(BALANCED, counts((97, 970), (failed, 30))).low > 0
 
 
 def test_few_failures_in_all_classes_are_a_warning():
-    interval = interval_of(BALANCED, counts((1, 500), (2, 500)))
+    interval = interval_of_metric(BALANCED, counts((1, 500), (2, 500)))
     assert interval.low > 0
     assert interval.note.startswith("only 3 failures")
 
@@ -69,7 +72,7 @@ def test_few_failures_in_all_classes_are_a_warning():
 def test_classes_of_the_same_size_allow_an_interval(classes, n):
     rng = np.random.default_rng(4)
     s = scored_of(np.arange(n) % classes, rng.random(n) < 0.1)
-    assert interval_of(BALANCED, s).low > 0
+    assert interval_of_metric(BALANCED, s).low > 0
 
 
 @pytest.mark.parametrize("name", ["balanced_accuracy", "augrc_ba"])
@@ -77,25 +80,25 @@ def test_many_classes_of_few_samples_allow_no_interval(name):
     """With three samples of each class, 88% to 91% of the intervals held the truth."""
     rng = np.random.default_rng(0)
     s = scored_of(np.arange(300) % 100, rng.random(300) < 0.2)
-    interval = interval_of(METRICS[name], s)
+    interval = interval_of_metric(METRICS[name], s)
     assert np.isnan(interval.low)
     assert interval.note.startswith("classes are too rare: about 33% of the variance")
 
 
 def test_weights_rows_without_weight_and_unknown_classes():
     s = counts((50, 500), (2, 12))
-    reason = few_of_either_kind_of_class(s)
+    reason = reason_few_of_either_kind(s)
     assert reason.startswith(REASON)
-    assert few_of_either_kind_of_class(replace(s, weight=np.full(s.n_rows, 1e-3))) == reason
+    assert reason_few_of_either_kind(replace(s, weight=np.full(s.n_rows, 1e-3))) == reason
     # Rows that count for nothing: half of the second class without weight, a hundred of no class.
     label = np.concatenate([s.class_view.labels, np.full(12, 1), np.full(100, -1)])
     loss = np.concatenate([s.loss, np.arange(12) % 2, np.ones(100)])
     weight = np.concatenate([np.full(s.n_rows, 2.0), np.zeros(12), np.full(100, 2.0)])
-    assert few_of_either_kind_of_class(scored_of(label, loss > 0, weight=weight)) == reason
+    assert reason_few_of_either_kind(scored_of(label, loss > 0, weight=weight)) == reason
     # Rows that stand for several samples, as of a stream.
     times = np.array([50.0, 450.0, 2.0, 10.0])
     rows = scored_of(np.array([0, 0, 1, 1]), np.array([True, False, True, False]))
-    assert few_of_either_kind_of_class(replace(rows, weight=times, row_counts=times)) == reason
+    assert reason_few_of_either_kind(replace(rows, weight=times, row_counts=times)) == reason
 
 
 def table(failed):
@@ -163,7 +166,7 @@ def share_of_misses(n, share, rate, draws=400):
     rng, true = np.random.default_rng(0), 1 - (0.1 + rate) / 2
     found = []
     for _ in range(draws):
-        interval = interval_of(BALANCED, scored_of(*random_classes(rng, n, share, rate)))
+        interval = interval_of_metric(BALANCED, scored_of(*random_classes(rng, n, share, rate)))
         found.append((interval.low, interval.high))
     low, high = np.array(found).T
     return np.isfinite(low).mean(), ((low > true) | (high < true)).mean()

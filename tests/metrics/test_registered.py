@@ -103,7 +103,7 @@ def test_it_is_resampled_as_fast(pair, data, monkeypatch):
     def one_at_a_time(*_: object) -> None:
         pytest.fail("every resample was computed by itself")
 
-    monkeypatch.setattr(resampling, "_computed", one_at_a_time)
+    monkeypatch.setattr(resampling, "_replicates_by_counts", one_at_a_time)
     found = [metric_bootstrap(*data, metric=m.name, resamples=20, rng=1) for m in pair]
     assert np.array_equal(found[0].replicates, found[1].replicates)
 
@@ -130,7 +130,7 @@ def test_it_has_its_place_on_every_page(pair, data):
     page = html_report(evaluation)
     assert title in page
     assert thousandfold in page
-    latex = latex_table(evaluation, thousand=True)
+    latex = latex_table(evaluation, times_1000=True)
     assert rf"{title} $\times 10^3$" in latex
     assert thousandfold in latex
     shown = StringIO()
@@ -182,8 +182,8 @@ def test_what_lacks_a_part_says_so(data):
     measurement = replace(known.measurement, influence=None, binned=None)
     bare = METRICS.add(Metric(with_identity(known, name="bare").identity, measurement))
     try:
-        assert "no influence function is known" in metric_interval(*data, metric="bare").note
-        with pytest.raises(ab.errors.InputError, match="whose error in bounded memory is known"):
+        assert "no influence function is available" in metric_interval(*data, metric="bare").note
+        with pytest.raises(ab.errors.InputError, match="must have limits in bounded memory"):
             streaming.compute(streaming.update(streaming.init(), *data), "bare")
     finally:
         del METRICS._entries[bare.name]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstain.errors import DomainError, UndefinedMetricWarning
-from abstain.metrics.retention import f1_auc
+from abstain.metrics.f1_retention import f1_auc
 
 
 def brute(c, loss, acceptable=0.0):

@@ -9,8 +9,8 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UnknownNameError
 from abstain.metrics import METRICS, Metric, metric_named, metrics_named
-from abstain.metrics.catalogue import FAMILIES, SWEPT
-from abstain.metrics.entry import OneOfMany, measured_at_once
+from abstain.metrics.catalogue import FAMILIES, RANGE_EXAMPLE
+from abstain.metrics.entry import BatchableComputation, compute_metrics
 
 
 def data(n=3000, *, weighted=False):
@@ -37,18 +37,18 @@ def test_even_steps_with_both_ends():
 
 
 def test_the_published_thresholds():
-    at = [float(name.removeprefix("cwsa@")) for name in names(SWEPT)]
+    at = [float(name.removeprefix("cwsa@")) for name in names(RANGE_EXAMPLE)]
     np.testing.assert_allclose(at, np.linspace(0.5, 0.99, 20), rtol=0, atol=5e-13)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.form)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.pattern)
 def test_every_family_takes_a_range(family):
-    first, *rest = family.example
+    first, *rest = family.example_numbers
     low = f"{float(first) / 2:g}"
-    found = family.swept(family.form.format(f"{low}:{first}:3", *rest))
+    found = family.parse_range(family.pattern.format(f"{low}:{first}:3", *rest))
     assert [metric.name for metric in found[:: len(found) - 1]] == [
-        family.form.format(low, *rest),
-        family.shown,
+        family.pattern.format(low, *rest),
+        family.example_name,
     ]
     # The middle of two halves is whole where numbers must be.
     assert len(found) == 3
@@ -61,12 +61,12 @@ def test_a_range_without_steps_is_refused(name):
 
 
 def test_numbers_without_meaning_are_named():
-    with pytest.raises(InputError, match=r"'cwsa@1' among others"):
+    with pytest.raises(InputError, match=r"contains 'cwsa@1'"):
         metrics_named("cwsa@0.5:1:3")
 
 
 def test_where_one_is_asked_for_many_are_refused():
-    with pytest.raises(UnknownNameError, match="names 3 metrics where one is asked for"):
+    with pytest.raises(UnknownNameError, match="represents 3 metrics, but one metric is required"):
         metric_named("cwsa@0.5:0.9:3")
     with pytest.raises(UnknownNameError, match="low:high:count"):
         metric_named("nothing@5")
@@ -83,7 +83,7 @@ def test_together_they_are_what_each_is_alone(weighted):
         *metrics_named("generalized_risk@10:90:4cov"),
         *metrics_named("rejection_quality@50:90:3cov"),
     ]
-    together = measured_at_once(asked, s)
+    together = compute_metrics(asked, s)
     alone = [metric.compute(s) for metric in asked]
     for metric, a, b in zip(asked, together, alone, strict=True):
         assert a.value == pytest.approx(b.value, abs=1e-13, nan_ok=True), metric.name
@@ -94,12 +94,17 @@ def test_what_is_shared_is_done_once(monkeypatch):
     from abstain.metrics.confidence_weighted import cwsa
 
     calls = []
-    passes = cwsa.sums_at_each
-    monkeypatch.setattr(cwsa, "sums_at_each", lambda *given: calls.append(1) or passes(*given))
-    monkeypatch.setattr(cwsa, "sums_at", lambda *_: pytest.fail("a pass for one threshold"))
+    passes = cwsa.accepted_sums_at_thresholds
+    monkeypatch.setattr(
+        cwsa, "accepted_sums_at_thresholds", lambda *given: calls.append(1) or passes(*given)
+    )
+    monkeypatch.setattr(cwsa, "accepted_sums", lambda *_: pytest.fail("a pass for one threshold"))
     p = ab.Predictions(confidence=[0.9, 0.8, 0.7], loss=[0.0, 1.0, 0.0])
     found = ab.evaluate(
-        p, metrics=[SWEPT, SWEPT.replace("@", "_plus@")], interval="none", curves=False
+        p,
+        metrics=[RANGE_EXAMPLE, RANGE_EXAMPLE.replace("@", "_plus@")],
+        interval="none",
+        curves=False,
     )
     assert len(found.results) == 40
     assert len(calls) == 1
@@ -109,15 +114,15 @@ def test_a_metric_with_a_computation_of_its_own_keeps_it():
     s = data()
     identity = dataclasses.replace(METRICS["cwsa@0.9"].identity, name="mine")
     mine = Metric(identity, METRICS["augrc"].measurement)
-    both = measured_at_once([METRICS["cwsa@0.5"], mine, METRICS["cwsa_plus@0.5"]], s)
+    both = compute_metrics([METRICS["cwsa@0.5"], mine, METRICS["cwsa_plus@0.5"]], s)
     assert both[1].value == ab.augrc(s.confidence, s.loss)
-    assert isinstance(METRICS["cwsa@0.5"].compute, OneOfMany)
+    assert isinstance(METRICS["cwsa@0.5"].compute, BatchableComputation)
 
 
 def test_evaluate_sweeps_as_cwsa_sweep_does():
     s = data()
     p = ab.Predictions(confidence=s.confidence, loss=s.loss)
-    found = ab.evaluate(p, metrics=[SWEPT], interval="none")
+    found = ab.evaluate(p, metrics=[RANGE_EXAMPLE], interval="none")
     values = [result.value for result in found.results]
     np.testing.assert_allclose(values, ab.cwsa_sweep(s.confidence, s.loss).cwsa, atol=1e-9)
     assert found.results[0].metric.name == "cwsa@0.5"

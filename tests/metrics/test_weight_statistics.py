@@ -22,7 +22,13 @@ from abstain.metrics import (
     weight_mse_given_rank,
     weight_variance,
 )
-from abstain.metrics.weight_moments import Trials, _curved, _plugin_error, _windows, log_series_tail
+from abstain.metrics.weight_moments import (
+    BinomialRanks,
+    _moments_by_summation,
+    _plugin_error,
+    _windows,
+    log_series_tail,
+)
 
 ESTIMATORS = ("plugin", "log", "sele", "2sele", "augrc")
 #: Dyadic ranks, which floats hold exactly.
@@ -119,7 +125,7 @@ def test_sums_over_ranks_give_the_bias_of_the_closed_form(n):
     u = np.array([1e-9, 0.01, 0.5, 0.9, 1 - 30 / n, 1 - 3 / n, 1 - 0.1 / n])
     size = np.full(u.size, float(n))
     for others in (size - 1, size):
-        summed = _curved(Trials(u, others, size), _plugin_error)
+        summed = _moments_by_summation(BinomialRanks(u, others, size), _plugin_error)
         closed = weight_bias(u, n, counts_itself=bool(others[0] < n))
         # A new sample has hardly any bias at low ranks; there 1e-15 is all that sums can see.
         np.testing.assert_allclose(summed.bias, closed, rtol=1e-10, atol=4e-15)
@@ -247,13 +253,13 @@ def test_extremes_are_finite(estimator):
 
 def test_windows_stay_narrow_and_hold_everything():
     u = np.array([1e-4, 0.5, 0.99])
-    trials = Trials(u, np.full(3, 1e6), np.full(3, 1e6))
+    trials = BinomialRanks(u, np.full(3, 1e6), np.full(3, 1e6))
     for rows, window in _windows(trials):
-        assert window.above.shape[1] < 12 * np.sqrt(1e6)
+        assert window.n_above.shape[1] < 12 * np.sqrt(1e6)
         np.testing.assert_allclose(window.probability.sum(axis=1), 1, rtol=1e-12)
-        variance = window.mean(window.excess**2)
+        variance = window.expectation(window.deviation**2)
         np.testing.assert_allclose(variance, 1e6 * u[rows] * (1 - u[rows]), rtol=1e-12)
-        np.testing.assert_allclose(window.mean(window.excess), 0, atol=1e-8)
+        np.testing.assert_allclose(window.expectation(window.deviation), 0, atol=1e-8)
 
 
 def test_memory_is_bounded():

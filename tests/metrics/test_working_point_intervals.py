@@ -12,9 +12,14 @@ from scipy.stats import norm
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.intervals import interval_of_replicates
-from abstain.inference.influence import OPEN, STRETCH
+from abstain.inference.influence import AMBIGUOUS_THRESHOLD_NOTE, DISTANCE_FACTOR
 from abstain.metrics import metric_named
-from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
+from abstain.metrics.intervals import (
+    difference_of_metric,
+    interval_of_metric,
+    metric_difference,
+    metric_interval,
+)
 from abstain.metrics.working_points import quantities
 
 RISK = metric_named("selective_risk@80cov")
@@ -70,7 +75,7 @@ def by_definition(confidence, loss, risk, level=0.95):
         away.append(np.hypot(own, max([0.0, *(-later for later in z[k + 1 :])])))
     near = [kept[k] / n for k in range(len(kept)) if away[k] <= 2]
     sizes = [(b - a) / n for a, b in pairwise(kept) if a / n < max(near) and b / n > min(near)]
-    stretch = STRETCH if any(size > (max(near) - min(near)) / 8 for size in sizes) else 1.0
+    stretch = DISTANCE_FACTOR if any(size > (max(near) - min(near)) / 8 for size in sizes) else 1.0
     square = ndtri((1 + level) / 2) ** 2
     grid, held = np.linspace(0, 1, 20_001), np.zeros(20_001, dtype=bool)
     for k in range(len(kept)):
@@ -173,8 +178,8 @@ def test_many_coverages_at_once() -> None:
         asked = np.concatenate(
             (rng.random(5), [0, 0.5, 1], groups.cumulative_weight / groups.total_weight)
         )
-        one_by_one = [quantities.at_coverage(groups, float(share)) for share in asked]
-        assert quantities.at_coverages(groups, asked).tolist() == one_by_one
+        one_by_one = [quantities.vertex_at_coverage(groups, float(share)) for share in asked]
+        assert quantities.vertices_at_coverages(groups, asked).tolist() == one_by_one
 
 
 def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> None:
@@ -184,15 +189,15 @@ def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> N
     loss[1605:1805] = rng.random(200) < 0.5
     s = Scored(c, loss)
     sides = [loss[:1605].mean(), loss[:1805].mean()]
-    found = interval_of(RISK, s)
+    found = interval_of_metric(RISK, s)
     assert RISK.compute(s).value == sides[0]
     assert found.low < sides[0] < sides[1] < found.high
-    assert OPEN in found.note
+    assert AMBIGUOUS_THRESHOLD_NOTE in found.note
     # Ten standard errors away it is the mean of the accepted, and nothing else.
-    far = interval_of(metric_named("selective_risk@70cov"), s)
+    far = interval_of_metric(metric_named("selective_risk@70cov"), s)
     assert far.note == ""
     assert far.high < sides[1]
-    assert metric_named("selective_risk@70cov").measurement.open_thresholds(s, None) is None
+    assert metric_named("selective_risk@70cov").measurement.plausible_thresholds(s, None) is None
 
 
 def test_continuous_scores_leave_nothing_open() -> None:
@@ -201,7 +206,7 @@ def test_continuous_scores_leave_nothing_open() -> None:
         loss = (rng.random(n) < 0.2).astype(float)
         s = Scored(rng.normal(size=n) - loss, loss)
         for name in ("selective_risk@80cov", "generalized_risk@50cov", "coverage@10risk"):
-            assert metric_named(name).measurement.open_thresholds(s, None) is None
+            assert metric_named(name).measurement.plausible_thresholds(s, None) is None
 
 
 @pytest.mark.parametrize(
@@ -215,12 +220,12 @@ def test_test_and_intervals_of_a_difference_agree_among_ties(name) -> None:
         # Some are told apart.
         if rng.random() < 0.5:
             second = replace(second, confidence=rng.permutation(second.confidence))
-        found = difference_of(metric, (first, second))
+        found = difference_of_metric(metric, (first, second))
         assert (found.low <= 0 <= found.high) == (found.p_value >= 0.05)
         if not np.isnan(found.ratio):
             assert (found.ratio_low <= 1 <= found.ratio_high) == (found.p_value >= 0.05)
         assert found.low <= found.value <= found.high
-        noted += OPEN in found.note
+        noted += AMBIGUOUS_THRESHOLD_NOTE in found.note
     assert noted > 30
 
 
@@ -233,9 +238,9 @@ def test_risks_at_a_coverage_hold_next_to_the_end_of_a_group(n, boundary) -> Non
     held = rejected = 0
     for _ in range(draws):
         pair = ten_levels(rng, n, rate, cuts)
-        found = interval_of(RISK, pair[0])
+        found = interval_of_metric(RISK, pair[0])
         held += found.low <= truth <= found.high
-        rejected += difference_of(RISK, tuple(pair)).p_value < 0.05
+        rejected += difference_of_metric(RISK, tuple(pair)).p_value < 0.05
     # Monte-Carlo error 1 %; with the slope of the influence function 64 % were held and 25 %
     # rejected where a group of 2000 samples ends at the coverage.
     assert held / draws >= 0.92
@@ -252,7 +257,7 @@ def test_compare_knows_what_is_left_open() -> None:
     for name in ("selective_risk@80cov", "coverage@20risk"):
         pair = ab.compare(predictions, metrics=[name], bands=False).pairs[0]
         alone = metric_difference(one.confidence, two.confidence, one.loss, metric=name)
-        assert OPEN in pair.note
+        assert AMBIGUOUS_THRESHOLD_NOTE in pair.note
         for field in ("low", "high", "p_value", "ratio_low", "ratio_high"):
             assert getattr(pair, field) == pytest.approx(getattr(alone, field), rel=1e-9)
 
@@ -270,22 +275,26 @@ def test_means_over_runs_know_it_too() -> None:
     names = ["selective_risk@80cov", "coverage@60risk"]
     found = ab.compare(parts, metrics=names, runs="seed", bands=False)
     means = [e for e in found.estimates if e.run == "mean"]
-    assert {e.note.startswith(OPEN) for e in means if e.metric.startswith("selective")} == {True}
+    assert {
+        e.note.startswith(AMBIGUOUS_THRESHOLD_NOTE)
+        for e in means
+        if e.metric.startswith("selective")
+    } == {True}
     for e in means:
         assert e.low <= e.value <= e.high
     # The risk of all is 30 %: every sample may be kept in both runs.
     assert {(e.low, e.high) for e in means if e.metric.startswith("coverage")} == {(1.0, 1.0)}
-    assert OPEN in found.pairs[0].note
+    assert AMBIGUOUS_THRESHOLD_NOTE in found.pairs[0].note
 
 
 # -------------------------------------------------------------------------------------- qualities
-@pytest.mark.parametrize("kind", [quantities.CLASSIFICATION, quantities.REJECTION])
+@pytest.mark.parametrize("kind", [quantities.CLASSIFICATION_QUALITY, quantities.REJECTION_QUALITY])
 def test_all_vertices_at_once_are_those_one_by_one(kind):
     rng = np.random.default_rng(5)
     for weight in (None, rng.random(60)):
         s = Scored(rng.integers(20, size=60) / 20, (rng.random(60) < 0.3).astype(float), weight)
-        values = kind.everywhere(s.groups)
-        alone = [kind.at(s.groups, i).value for i in range(values.size)]
+        values = kind.values_at_all_vertices(s.groups)
+        alone = [kind.value_at_vertex(s.groups, i).value for i in range(values.size)]
         assert np.allclose(values, alone, rtol=1e-12, equal_nan=True)
 
 
@@ -293,12 +302,12 @@ def test_a_flat_risk_leaves_every_threshold_above_the_coverage_open():
     # One failure among the 95 % most confident: the best threshold may be any from 80 to 95 %.
     confidence = np.arange(1000.0)
     s = Scored(confidence, ((confidence < 50) | (confidence == 999)).astype(float))
-    left = metric_named("classification_quality@80cov").measurement.open_thresholds(s, None)
+    left = metric_named("classification_quality@80cov").measurement.plausible_thresholds(s, None)
     assert s.groups.cumulative_weight[left.vertex] == 950
-    free = left.others[left.away < 0.5]
+    free = left.alternatives[left.distances < 0.5]
     assert s.groups.cumulative_weight[free].min() <= 800
     assert s.groups.cumulative_weight[free].max() == 950
-    found = interval_of(metric_named("classification_quality@80cov"), s, level=0.95)
+    found = interval_of_metric(metric_named("classification_quality@80cov"), s, level=0.95)
     assert found.low < 0.85 < found.high
 
 
@@ -313,7 +322,7 @@ def test_qualities_hold_where_the_risk_is_flat(rate, apart):
     metric = metric_named("classification_quality@80cov")
     for _ in range(200):
         loss = (rng.random(n) < rate).astype(float)
-        found = interval_of(
+        found = interval_of_metric(
             metric, Scored(rng.standard_normal(n) + apart * (1 - loss), loss), level=0.95
         )
         covered += bool(np.isnan(found.low) or found.low <= truth <= found.high)
@@ -338,9 +347,9 @@ def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
     # 801 of 1000 are accepted; the next level ends at 930, where the risk is clearly higher.
     place = np.repeat([0, 1, 2], [801, 129, 70])
     s = Scored(-place.astype(float), (np.arange(1000) % 2 * (place > 0)).astype(float))
-    left = metric_named("classification_quality@80cov").measurement.open_thresholds(s, None)
+    left = metric_named("classification_quality@80cov").measurement.plausible_thresholds(s, None)
     assert s.groups.cumulative_weight[left.vertex] == 801
-    assert left.away[s.groups.cumulative_weight[left.others] == 930].min() < 0.5
+    assert left.distances[s.groups.cumulative_weight[left.alternatives] == 930].min() < 0.5
 
 
 @pytest.mark.parametrize("name", ["classification_quality@80cov", "rejection_quality@80cov"])
@@ -350,7 +359,7 @@ def test_rows_without_weight_do_not_change_the_intervals_of_qualities(name):
     weight = np.append(rng.exponential(size=400), np.zeros(50))
     loss[400:] = 1.0
     found, expected = (
-        interval_of(metric_named(name), Scored(confidence[:n], loss[:n], weight[:n]))
+        interval_of_metric(metric_named(name), Scored(confidence[:n], loss[:n], weight[:n]))
         for n in (450, 400)
     )
     assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-12)
@@ -364,7 +373,7 @@ def test_qualities_hold_where_a_level_ends_just_short_of_the_coverage():
     for _ in range(draws):
         s, truths = short_of_the_coverage(rng, 500, end=0.79)
         for name, truth in truths.items():
-            found = interval_of(metric_named(name), s)
+            found = interval_of_metric(metric_named(name), s)
             held[name] = held.get(name, 0) + bool(found.low <= truth <= found.high)
     # Monte-Carlo error 1.1%.
     assert min(held.values()) / draws >= 0.93
@@ -409,9 +418,11 @@ def test_working_points_hold_where_failures_weigh_more(n) -> None:
     for _ in range(draws):
         pair = heavy_failures(rng, n, rate)
         for name, truth in truths.items():
-            interval = interval_of(metric_named(name), pair[0])
+            interval = interval_of_metric(metric_named(name), pair[0])
             held[name] += interval.low <= truth <= interval.high
-        rejected += difference_of(metric_named("coverage@10risk"), tuple(pair)).p_value < 0.05
+        rejected += (
+            difference_of_metric(metric_named("coverage@10risk"), tuple(pair)).p_value < 0.05
+        )
     # Monte-Carlo error 1.4%.
     assert min(held.values()) / draws >= 0.915
     assert rejected / draws <= 0.09
@@ -424,7 +435,7 @@ def test_equal_weights_leave_the_intervals_of_working_points_as_they_are() -> No
     plain = Scored(rng.normal(size=300) - loss, loss, class_view=view)
     weighted = replace(plain, weight=np.full(300, 0.25))
     for name in ("coverage@10risk", "selective_risk@80cov", "accuracy"):
-        one, other = (interval_of(metric_named(name), s) for s in (plain, weighted))
+        one, other = (interval_of_metric(metric_named(name), s) for s in (plain, weighted))
         assert [other.low, other.high] == pytest.approx([one.low, one.high], rel=1e-9)
 
 
@@ -442,7 +453,7 @@ def test_differences_of_coverages_near_one_hold_the_truth() -> None:
         loss = (rng.random(n) < rate).astype(float)
         noise = np.sqrt(0.6) * rng.standard_normal(n) + np.sqrt(0.4) * rng.standard_normal((2, n))
         pair = [Scored(noise[i] - apart * loss, loss) for i, apart in enumerate((1.6, 1.0))]
-        found = difference_of(metric_named("coverage@18risk"), tuple(pair))
+        found = difference_of_metric(metric_named("coverage@18risk"), tuple(pair))
         held += found.low <= truth[0] - truth[1] <= found.high
     # Monte-Carlo error 1.1%.
     assert held / draws >= 0.93
@@ -456,4 +467,4 @@ def test_two_scores_that_may_keep_everything_have_an_interval_of_their_differenc
     assert found.value == 0
     assert found.low < 0 < found.high
     assert found.p_value == pytest.approx(1)
-    assert OPEN in found.note
+    assert AMBIGUOUS_THRESHOLD_NOTE in found.note

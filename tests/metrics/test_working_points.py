@@ -88,7 +88,7 @@ def test_of_equal_risks_the_largest_coverage_is_used() -> None:
 
 
 def test_nothing_accepted_is_undefined_with_a_reason() -> None:
-    with pytest.warns(ab.errors.UndefinedMetricWarning, match="nothing is accepted"):
+    with pytest.warns(ab.errors.UndefinedMetricWarning, match="no sample is accepted"):
         assert np.isnan(ab.selective_risk([0.5], [1], threshold=0.9))
     assert ab.generalized_risk([0.5], [1], threshold=0.9) == 0
 
@@ -117,7 +117,7 @@ def test_undefined_fields_say_why() -> None:
     assert set(point.reasons) == {"classification_quality", "rejection_quality"}
     assert all("[0, 1]" in reason for reason in point.reasons.values())
     nobody = ab.working_point([0.9, 0.8], [1, 0], threshold=2)
-    assert nobody.reasons["selective_risk"] == "nothing is accepted at this threshold"
+    assert nobody.reasons["selective_risk"] == "no sample is accepted at this threshold"
 
 
 def test_bad_rules_and_kinds_are_refused() -> None:

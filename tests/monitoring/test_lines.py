@@ -14,7 +14,7 @@ def test_a_line_is_a_prediction_a_label_or_both():
 
 
 BAD = {
-    "{": "it is no JSON",
+    "{": "it is not valid JSON",
     '{"confidence": 0.5}': "`id` must be a text that is not empty, or a whole number; got none",
     '{"id": true, "confidence": 0.5}': "`id` must be .*; got True",
     '{"id": 1, "confidence": NaN}': "NaN",
@@ -25,7 +25,7 @@ BAD = {
     '{"id": 1, "loss": -0.5}': r"`loss` must be a number in \[0, 1\]; got -0.5",
     '{"id": 1, "correct": true, "loss": 0}': "one of `correct`, `loss` and `label`; got correct and loss",
     '{"id": 1, "id": 2, "confidence": 0.5}': "twice",
-    "[1]": "no JSON object",
+    "[1]": "not a JSON object",
 }
 
 

@@ -83,7 +83,7 @@ def test_labels_that_never_come_at_random_bend_no_estimate():
         # All that is left is given up.
         found = found.update(names(f"later{run}-", 1001), np.zeros(1001))
         known, truth = found.estimate(), loss[RULE.apply(confidence)].mean()
-        assert known.n == RULE.apply(confidence).sum()
+        assert known.n_samples == RULE.apply(confidence).sum()
         values.append((known.value - truth, known.labels_only - truth))
         held += known.interval.low <= truth <= known.interval.high
     error = np.std(values, axis=0) / np.sqrt(25)

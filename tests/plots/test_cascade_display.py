@@ -6,7 +6,7 @@ import pytest
 import abstain as ab
 from abstain.errors import InputError
 from abstain.plots import CascadeDisplay
-from abstain.report import document_of, render
+from abstain.report import build_document, render
 from abstain.report.output import CASCADE
 
 
@@ -85,9 +85,12 @@ def test_the_page_says_it_in_every_format(checks):
     assert "&lt;later&gt;" in page
     assert "<later>" not in page
     for kind in ("markdown", "latex"):
-        text = render(document_of(checks), kind)
+        text = render(build_document(checks), kind)
         assert "at most" in text
         assert "person" in text
-    assert {name for name, _ in CASCADE.files(checks, ["svg"])} == {"cascade.svg", "cascade.csv"}
+    assert {name for name, _ in CASCADE.figure_files(checks, ["svg"])} == {
+        "cascade.svg",
+        "cascade.csv",
+    }
     with pytest.raises(InputError, match="check_cascade"):
         CASCADE.html(object())

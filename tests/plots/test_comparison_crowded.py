@@ -120,7 +120,7 @@ def test_ranks_say_what_they_suppose(plain):
         RankBlobDisplay.from_comparison(plain, data=IID).title,
         RankingChangeDisplay.from_comparison(plain, data=IID).title,
     ):
-        assert "if the values found were the true ones" in title
+        assert "if the estimates were the true values" in title
         assert "drawn anew" not in title
 
 

@@ -25,11 +25,11 @@ from abstain._foundation.scored import Scored
 from abstain.calibration import Platt, fit_binning, fit_isotonic, fit_platt, fit_temperature
 from abstain.confidence import score
 from abstain.metrics import METRICS, Metric
-from abstain.metrics.ties import UntiedOrders, has_bounds
+from abstain.metrics.ties import BrokenTies, has_exact_tie_bounds
 
 FEW = settings(max_examples=40)
 RANKS = [m for m in METRICS.values() if m.measurement.rank_based]
-BOUNDED = [m for m in METRICS.values() if has_bounds(m)]
+BOUNDED = [m for m in METRICS.values() if has_exact_tie_bounds(m)]
 
 
 def value(metric: Metric, s: Scored) -> float:
@@ -106,7 +106,7 @@ def test_a_map_that_never_falls_only_makes_ties(
     assert (np.diff(p[order]) >= 0).all()
     tied = replace(s, confidence=p)
     for metric in BOUNDED:
-        low, high = UntiedOrders(tied).bounds(metric)
+        low, high = BrokenTies(tied).bounds(metric)
         v = value(metric, s)
         assert np.isnan(v) or low - 1e-12 <= v <= high + 1e-12, metric.name
 

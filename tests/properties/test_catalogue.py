@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.properties.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import OPEN
+from abstain.inference.influence import AMBIGUOUS_THRESHOLD_NOTE
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.catalogue import FAMILIES
-from abstain.metrics.intervals import interval_of
+from abstain.metrics.intervals import interval_of_metric
 
 _MADE_BY_NAME = (
     "selective_risk@37cov",
@@ -38,7 +38,7 @@ OPEN_SET = [metric for metric in ALL if Need.UNKNOWN_CLASSES in metric.measureme
 # Their value jumps from one tie group to the next; also those of each family that takes numbers.
 _AT_COVERAGE = [
     metric
-    for metric in (*ALL, *(metric_named(family.shown) for family in FAMILIES))
+    for metric in (*ALL, *(metric_named(family.example_name) for family in FAMILIES))
     if metric.measurement.at_coverage is not None
 ]
 
@@ -172,7 +172,7 @@ def test_what_is_of_the_classifier_is_the_same_for_every_confidence(metric: Metr
         round(value(metric, make(rng.random(60), loss, labels, prediction, sure)), 12)
         for _ in range(20)
     }
-    assert (len(values) == 1) == metric.identity.of_classifier
+    assert (len(values) == 1) == metric.identity.ignores_confidence
 
 
 @pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
@@ -201,6 +201,6 @@ def test_a_group_that_ends_just_below_the_coverage_leaves_the_threshold_open(
     prediction = np.where(rng.random(n) < np.repeat([0.1, 0.4, 0.6], group_sizes), 1, 0)
     loss = (prediction != labels).astype(float)
     s = make(confidence, loss, labels, prediction, np.full(n, 0.7))
-    assert metric.measurement.open_thresholds is not None
-    assert metric.measurement.open_thresholds(s, None) is not None
-    assert OPEN in interval_of(metric, s).note
+    assert metric.measurement.plausible_thresholds is not None
+    assert metric.measurement.plausible_thresholds(s, None) is not None
+    assert AMBIGUOUS_THRESHOLD_NOTE in interval_of_metric(metric, s).note

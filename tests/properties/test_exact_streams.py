@@ -12,7 +12,7 @@ from abstain._foundation.scored import validate_samples
 from abstain.errors import UncountedError, UndefinedMetricWarning
 from abstain.metrics import METRICS
 from abstain.metrics.entry import Need
-from abstain.metrics.intervals import interval_of
+from abstain.metrics.intervals import interval_of_metric
 
 OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
 SERVED = [name for name, entry in METRICS.items() if not entry.measurement.needs & OF_CLASSES]
@@ -112,13 +112,13 @@ def test_intervals_are_those_of_the_batch(n, ties):
     served = 0
     for name in SERVED:
         entry = METRICS[name]
-        expected = interval_of(entry, whole)
+        expected = interval_of_metric(entry, whole)
         ends = [expected.low, expected.high]
-        found = interval_of(entry, one)
+        found = interval_of_metric(entry, one)
         assert found.note == expected.note
         np.testing.assert_allclose([found.low, found.high], ends, rtol=1e-9, err_msg=name)
         try:
-            found = interval_of(entry, two)
+            found = interval_of_metric(entry, two)
         except (UncountedError, AttributeError):
             continue
         if Need.UNIT_CONFIDENCE not in entry.measurement.needs:

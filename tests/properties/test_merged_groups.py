@@ -13,19 +13,21 @@ import abstain as ab
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import ClassView, Scored, validate_samples
 from abstain._foundation.tie_groups import N_SPLIT_AT_ENDS, split_at_ends, with_vertex_at
-from abstain.inference.influence import spread_of
+from abstain.inference.influence import influence_moments
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import influence_of, interval_of
+from abstain.metrics.intervals import influence_of, interval_of_metric
 from abstain.metrics.rank_weights import (
-    partial_hyperbolic,
-    partial_selective,
-    rank_weight,
+    partial_hyperbolic_weights,
+    partial_trapezoid_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
 )
 
 module = sys.modules["abstain.metrics.rank_weights"]
 
-RANKED = [m for m in METRICS.values() if m.measurement.rank_based and not m.identity.of_classifier]
+RANKED = [
+    m for m in METRICS.values() if m.measurement.rank_based and not m.identity.ignores_confidence
+]
 
 
 def by_groups(s: Scored) -> Scored:
@@ -152,8 +154,8 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     ):
         rows = metric.measurement.influence_rows(s)
         assert rows in (s.split_rows, s.merged_rows), metric.name
-        few = spread_of(influence_of(metric, rows), times=rows.row_counts)
-        every = spread_of(influence_of(metric, s))
+        few = influence_moments(influence_of(metric, rows), times=rows.row_counts)
+        every = influence_moments(influence_of(metric, s))
         assert (few.samples, few.units) == (every.samples, every.units)
         assert few.error == pytest.approx(every.error, rel=1e-10), metric.name
         assert few.fourth == pytest.approx(every.fourth, rel=1e-9), metric.name
@@ -164,7 +166,7 @@ def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
     s = large_case(kind)
     full = by_groups(s)
     for metric in filter(lambda m: not m.reason_not_applicable(s), RANKED):
-        few, every = interval_of(metric, s), interval_of(metric, full)
+        few, every = interval_of_metric(metric, s), interval_of_metric(metric, full)
         assert (few.method, few.note) == (every.method, every.note), metric.name
         ends = (every.low, every.high, every.standard_error)
         found = (few.low, few.high, few.standard_error)
@@ -182,8 +184,8 @@ def test_of_few_samples_groups_say_what_split_groups_do(s: Scored) -> None:
         if metric.compute(s).reason:
             continue
         rows, cut = metric.measurement.influence_rows(s), metric.measurement.influence_rows(apart)
-        few = spread_of(influence_of(metric, rows), times=rows.row_counts)
-        every = spread_of(influence_of(metric, cut), times=cut.row_counts)
+        few = influence_moments(influence_of(metric, rows), times=rows.row_counts)
+        every = influence_moments(influence_of(metric, cut), times=cut.row_counts)
         same = pytest.approx(every.error, rel=1e-9, abs=1e-12, nan_ok=True)
         assert few.error == same, metric.name
 
@@ -216,7 +218,7 @@ def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
     measurement = replace(known.measurement, influence=lambda s: s.loss - s.loss.mean())
     own = replace(known, measurement=measurement)
     assert own.measurement.influence_rows(s) is s
-    found = interval_of(own, s)
+    found = interval_of_metric(own, s)
     assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n_rows))
 
 
@@ -244,8 +246,8 @@ def test_areas_between_two_coverages_need_merged_groups_only(
     s: Scored, between: tuple[int, int], interpolation: str
 ) -> None:
     low, high = (x / 120 for x in between)
-    weights = partial_selective if interpolation == "linear" else partial_hyperbolic
-    expected = rank_weighted_risk(s.groups, rank_weight(weights(low, high)))
+    weights = partial_trapezoid_weights if interpolation == "linear" else partial_hyperbolic_weights
+    expected = rank_weighted_risk(s.groups, rank_weight_from_vertices(weights(low, high)))
     got = ab.partial_aurc(s.confidence, s.loss, low=low, high=high, interpolation=interpolation)
     assert got == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
@@ -254,8 +256,8 @@ def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.Mo
     rng = np.random.default_rng(3)
     s = validate_samples(rng.random(20_000).astype(np.float32).round(2), rng.random(20_000) < 0.05)
     calls = []
-    real = module.trapezoids
-    monkeypatch.setattr(module, "trapezoids", lambda *given: calls.append(0) or real(*given))
+    real = module.trapezoid_areas
+    monkeypatch.setattr(module, "trapezoid_areas", lambda *given: calls.append(0) or real(*given))
     for metric in RANKED:
         if not metric.reason_not_applicable(s):
             metric.compute(s)

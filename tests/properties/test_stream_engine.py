@@ -10,7 +10,7 @@ import pytest
 import abstain as ab
 from abstain.evaluation.stream import evaluation as engine
 from abstain.metrics import Need
-from abstain.tables.scan import pieces
+from abstain.tables.scan import chunks
 
 #: What takes the classes or class scores of every sample, and so is not computed of counts.
 _BEYOND = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
@@ -92,8 +92,8 @@ def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -
 @pytest.mark.parametrize("digits", [2, None])
 @pytest.mark.parametrize("n", [700, 12_000])
 def test_the_whole_catalogue_is_the_same(tmp_path, monkeypatch, n, digits):
-    monkeypatch.setattr(pieces, "_MOST", 1000)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 1000)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     _frame(n, digits).write_parquet(tmp_path / "all.parquet", row_group_size=300)
     read = ab.read_predictions(tmp_path / "all.parquet", by="site", group="ward")
     scan = ab.scan_predictions(tmp_path / "all.parquet", by="site", group="ward")
@@ -101,7 +101,7 @@ def test_the_whole_catalogue_is_the_same(tmp_path, monkeypatch, n, digits):
 
 
 def test_scores_of_class_scores_are_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "_BLOCK", 4000)
+    monkeypatch.setattr(chunks, "_TEXT_CHUNK_BYTES", 4000)
     _scores(900).write_csv(tmp_path / "all.csv")
     read = ab.read_predictions(tmp_path / "all.csv", logits="logit_*")
     scan = ab.scan_predictions(tmp_path / "all.csv", logits="logit_*")
@@ -122,8 +122,8 @@ def test_parts_are_what_they_are_together(tmp_path):
 @pytest.mark.parametrize("n", [700, 9_000])
 @pytest.mark.parametrize("given", ["loss", "weight", "both"])
 def test_graded_losses_and_weights_are_the_same(tmp_path, monkeypatch, n, given):
-    monkeypatch.setattr(pieces, "_MOST", 1000)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 1000)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
     monkeypatch.setattr(engine, "_WRITTEN", 500)
     rng = np.random.default_rng(5)
     frame = _frame(n, 3).with_columns(pl.col("confidence").clip(0.002))
@@ -139,7 +139,7 @@ def test_graded_losses_and_weights_are_the_same(tmp_path, monkeypatch, n, given)
 
 
 def test_a_loss_of_class_scores_is_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "_BLOCK", 4000)
+    monkeypatch.setattr(chunks, "_TEXT_CHUNK_BYTES", 4000)
     _scores(900).write_csv(tmp_path / "all.csv")
     read = ab.read_predictions(tmp_path / "all.csv", logits="logit_*")
     scan = ab.scan_predictions(tmp_path / "all.csv", logits="logit_*")

@@ -22,7 +22,7 @@ RANK = (
     "coverage@0risk", "coverage@20risk",
 )  # fmt: skip
 OF_PROBABILITIES = ("cwsa@0.5", "cwsa@0.903", "cwsa_plus@0.903")
-ARRAYS = ("count", "weight", "loss", "least", "most")
+ARRAYS = ("count", "weight", "loss", "min_confidence", "max_confidence")
 
 
 def confidences(scale):

@@ -12,9 +12,9 @@ from tests.properties.cases import scored_cases
 import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS
-from abstain.metrics.ties import UntiedOrders, has_bounds
+from abstain.metrics.ties import BrokenTies, has_exact_tie_bounds
 
-ORDERED = [m for m in METRICS.values() if has_bounds(m)]
+ORDERED = [m for m in METRICS.values() if has_exact_tie_bounds(m)]
 #: Metrics whose value with ties is the mean over all tie orders.
 AVERAGED = [metric for metric in METRICS.values() if metric.measurement.averages_ties]
 
@@ -37,7 +37,7 @@ def test_bounds_are_the_extremes_over_all_tie_orders(s: Scored) -> None:
     orders = all_orders(s)
     for metric in ORDERED:
         values = [metric.compute(order).value for order in orders]
-        low, high = UntiedOrders(s).bounds(metric)
+        low, high = BrokenTies(s).bounds(metric)
         if np.isnan(values).any():
             assert np.isnan(values).all(), metric.name
             continue

@@ -15,7 +15,7 @@ from abstain._foundation.scored import validate_samples
 from abstain.curves.bands import risk_coverage_band
 from abstain.errors import DomainError
 from abstain.metrics import METRICS, Need, metric_named
-from abstain.metrics.intervals import interval_of
+from abstain.metrics.intervals import interval_of_metric
 from abstain.metrics.resampling import metric_bootstrap
 
 PLAIN = [
@@ -110,7 +110,7 @@ def test_rows_of_weight_0_change_no_value_and_no_interval(metric) -> None:
         both = [data, with_ignored(data, seed, spread=True)]
         found = [validate_samples(d["confidence"], d["loss"], d["weight"]) for d in both]
         if not metric.reason_not_applicable(found[0]):
-            for compute in (metric.compute, lambda s: interval_of(metric, s)):
+            for compute in (metric.compute, lambda s: interval_of_metric(metric, s)):
                 assert_equal(
                     *(compute(replace(s, input_row_mask=None)) for s in found), at=metric.name
                 )
@@ -307,7 +307,7 @@ def test_the_scale_of_the_weights_changes_no_value_and_no_interval(metric, scale
         if metric.reason_not_applicable(found[0]):
             continue
         assert_equal(*(metric.compute(s) for s in found), rtol=1e-9, at=metric.name)
-        assert_equal(*(interval_of(metric, s) for s in found), rtol=1e-9, at=metric.name)
+        assert_equal(*(interval_of_metric(metric, s) for s in found), rtol=1e-9, at=metric.name)
 
 
 @pytest.mark.parametrize("metric", LIMIT, ids=lambda m: m.name)
@@ -320,7 +320,7 @@ def test_numbers_that_depend_on_the_number_of_samples_stay_near(metric, scale: f
     )
     assert metric.compute(far).value == pytest.approx(metric.compute(near).value, rel=0.02)
     assert_equal(metric.compute(far), metric.compute(further), rtol=1e-9)
-    assert_equal(interval_of(metric, far), interval_of(metric, further), rtol=1e-9)
+    assert_equal(interval_of_metric(metric, far), interval_of_metric(metric, further), rtol=1e-9)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -373,4 +373,6 @@ def test_streams_that_are_merged_are_the_same_on_every_scale(
         for metric in EXACT:
             pair = [streaming.scored(state) for state in found]
             if not metric.reason_not_applicable(pair[0]):
-                assert_equal(*(interval_of(metric, s) for s in pair), rtol=1e-9, at=metric.name)
+                assert_equal(
+                    *(interval_of_metric(metric, s) for s in pair), rtol=1e-9, at=metric.name
+                )

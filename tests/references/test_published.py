@@ -104,7 +104,7 @@ def test_the_findings_say_what_the_real_tables_hold(shared: Path) -> None:
     folder = shared / "data" / "real"
     digits = ab.evaluate(read_predictions(folder / "digits_ccexam.parquet", by=["model", "study"]))
     said = " ".join(f.message for f in digits.notes)
-    assert "have the highest confidence, exactly 1; no threshold can tell them apart" in said
+    assert "have the highest confidence, exactly 1; no threshold separates them" in said
     assert "samples are wrong. With fewer than 10 failures" in said
     ocr = ab.evaluate(read_predictions(folder / "ocr_tesseract.parquet", by="study"))
     said = " ".join(f.message for f in ocr.notes)

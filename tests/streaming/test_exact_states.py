@@ -6,8 +6,8 @@ import pytest
 import abstain as ab
 from abstain import streaming
 from abstain.errors import DomainError, FileFormatError, InputError, UncountedError
-from abstain.metrics.working_points.quantities import parted_at
-from abstain.streaming import tally
+from abstain.metrics.working_points.quantities import split_at_threshold
+from abstain.streaming import files, value_counts
 
 C = np.array([0.9, 0.8, 0.8, 0.6, 0.5, 0.5, 0.2], np.float32)
 X = np.array([0, 1, 0, 0, 1, 1, 0], np.uint8)
@@ -19,11 +19,11 @@ def both_passes(c=C, x=X, **options):
 
 
 def test_what_two_passes_keep():
-    state = both_passes(cuts=[0.6, 0.7]).settled
-    np.testing.assert_array_equal(state.cut, np.array([0.5, 0.6, 0.7, 0.8], np.float32))
-    assert state.failed.tolist() == [2, 0, 0, 1]
-    assert state.at.tolist() == [0, 1, 0, 1]
-    assert state.between.tolist() == [1, 0, 0, 0, 1]
+    state = both_passes(cuts=[0.6, 0.7]).finalized
+    np.testing.assert_array_equal(state.cuts, np.array([0.5, 0.6, 0.7, 0.8], np.float32))
+    assert state.n_failures_at_cut.tolist() == [2, 0, 0, 1]
+    assert state.n_successes_at_cut.tolist() == [0, 1, 0, 1]
+    assert state.n_successes_between_cuts.tolist() == [1, 0, 0, 0, 1]
     assert streaming.compute(state).value == ab.augrc(C, X)
 
 
@@ -35,14 +35,14 @@ def test_what_reaches_a_cut():
     with pytest.raises(UncountedError, match=r"must be a cut.*got 0.65"):
         state.accepted(0.65)
     with pytest.raises(UncountedError, match="a state of two passes only counts"):
-        parted_at(streaming.scored(state), 0.6)
+        split_at_threshold(streaming.scored(state), 0.6)
 
 
 @pytest.mark.parametrize("waiting", [1, 300, 10**6])
 def test_when_batches_are_sorted_in_does_not_matter(monkeypatch, waiting):
-    for module in (tally, streaming.passes):
-        monkeypatch.setattr(module, "WAITING", waiting)
-    monkeypatch.setattr(tally, "_MERGED", 100)
+    for module in (value_counts, streaming.passes):
+        monkeypatch.setattr(module, "MIN_PENDING_BYTES", waiting)
+    monkeypatch.setattr(value_counts, "_MIN_COMPILED", 100)
     rng = np.random.default_rng(1)
     c = np.round(rng.random(500), 2)
     x = rng.random(500) < 0.2
@@ -63,10 +63,10 @@ def test_when_batches_are_sorted_in_does_not_matter(monkeypatch, waiting):
 def test_states_stay_as_they_are():
     first = streaming.update(streaming.first_pass(), C, X)
     streaming.update(first, C, X)
-    assert (first.n, first.failures) == (7, 3)
+    assert (first.n, first.n_failures) == (7, 3)
     second = streaming.second_pass(first)
     streaming.update(second, C, X)
-    assert second.settled.between.sum() == 0
+    assert second.finalized.n_successes_between_cuts.sum() == 0
     with pytest.raises(ValueError, match="read-only"):
         first.count[0] = 7
 
@@ -109,18 +109,18 @@ def test_types_of_confidences_may_differ_between_batches():
         (
             lambda: streaming.merge(streaming.one_pass(), streaming.first_pass()),
             InputError,
-            "one kind; got GroupCounts and FailureCounts",
+            "same type; got GroupCounts and FailureCounts",
         ),
         (
             lambda: streaming.merge(both_passes(), both_passes(C[:3], X[:3])),
             InputError,
-            "one first pass",
+            "same first pass",
         ),
         (lambda: streaming.scored(streaming.first_pass()), InputError, "second_pass"),
         (
             lambda: streaming.compute(streaming.update(both_passes(), C, X)),
             InputError,
-            "7 samples of which 3 fail; got 14",
+            "7 samples with 3 failures in the first pass, and 14",
         ),
         (lambda: streaming.compute(both_passes(), "aurc"), UncountedError, "'aurc' needs the conf"),
         (lambda: streaming.compute(both_passes(), "ece"), UncountedError, "'ece' needs the conf"),
@@ -163,6 +163,26 @@ def test_a_saved_state_goes_on_where_it_was(kind, tmp_path):
         assert streaming.compute(found) == streaming.compute(state)
 
 
+@pytest.mark.parametrize("kind", ["Histogram", "GroupCounts", "FailureCounts", "CutCounts"])
+def test_files_of_version_2_with_the_old_array_names_remain_readable(kind, tmp_path):
+    state = every_state()[kind]
+    path = tmp_path / "state.npz"
+    streaming.save(state, path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    renamed = {
+        ".".join(files._OLD_NAMES.get(part, part) for part in name.split(".")): array
+        for name, array in arrays.items()
+    }
+    assert renamed.keys() != arrays.keys()
+    np.savez(path, **renamed | {"version": np.array(2)})
+    streaming.save(streaming.load(path), path)
+    with np.load(path) as archive:
+        assert archive.files == list(arrays)
+        for name, array in archive.items():
+            np.testing.assert_array_equal(array, arrays[name])
+
+
 def damaged(kind, /, **changes):
     def change(folder):
         streaming.save(every_state()[kind], folder / "state.npz")
@@ -183,21 +203,24 @@ def cut_short(folder):
     ("change", "message"),
     [
         (
-            damaged("GroupCounts", version=np.array(3)),
-            "version 3; this abstain reads versions 1 and 2",
+            damaged("GroupCounts", version=np.array(4)),
+            "version 4; this abstain reads versions 1 to 3",
         ),
-        (damaged("GroupCounts", kind=np.array("Other")), "holds no state"),
-        (damaged("GroupCounts", kind=None), "holds no state"),
+        (damaged("GroupCounts", kind=np.array("Other")), "contains no state"),
+        (damaged("GroupCounts", kind=None), "contains no state"),
         (damaged("GroupCounts", n=np.array(8)), "sum of all counts"),
         (damaged("GroupCounts", precision=np.array(17)), "'precision' must be"),
-        (damaged("FailureCounts", **{"tally.value": np.array([0.8, 0.5])}), "'tally' must be asc"),
-        (damaged("FailureCounts", **{"tally.count": None}), "no array 'tally.count'"),
-        (damaged("CutCounts", seen=np.array(-1)), "whole number"),
-        (damaged("CutCounts", at=np.array([1, 0, 1])), "do not add up"),
-        (damaged("CutCounts", between=np.zeros(3, np.int64)), "'between' must be 4 counts"),
-        (damaged("CutCounts", cut=np.array([1.0, 0.5, 0.7])), "'cut' must be ascending"),
+        (
+            damaged("FailureCounts", **{"value_counts.value": np.array([0.8, 0.5])}),
+            "'value_counts' must be asc",
+        ),
+        (damaged("FailureCounts", **{"value_counts.count": None}), "no array 'value_counts.count'"),
+        (damaged("CutCounts", n_seen=np.array(-1)), "must be an integer"),
+        (damaged("CutCounts", n_successes_at_cut=np.array([1, 0, 1])), "do not add up"),
+        (damaged("CutCounts", n_successes_between_cuts=np.zeros(3, np.int64)), "must be 4 counts"),
+        (damaged("CutCounts", cuts=np.array([1.0, 0.5, 0.7])), "'cuts' must be ascending"),
         (damaged("Histogram", weight=np.full(256, np.nan)), "'weight' must be 256 numbers"),
-        (damaged("Histogram", least=np.full(256, 2.0)), "no samples make"),
+        (damaged("Histogram", min_confidence=np.full(256, 2.0)), "contradict each other"),
         (damaged("Histogram", scale=np.array("wide")), "must be one of"),
         (cut_short, "state.npz"),
     ],

@@ -71,10 +71,10 @@ def width_of(index, x):
 def test_a_mass_point_costs_nothing():
     c, x = network()
     state = filled(c, x)
-    tie = state.most == 1
+    tie = state.max_confidence == 1
     assert tie.sum() == 1
     assert state.count[tie][0] == (c == 1).sum()
-    assert not state.spread[tie][0]
+    assert not state.has_several_confidences[tie][0]
 
 
 def test_limits_of_binary_losses_are_attained():
@@ -161,9 +161,9 @@ def test_sorting_a_batch_fills_the_bins_that_each_sample_has(monkeypatch, scale,
         c = np.concatenate([c, 5 * c - 2, np.array(far, dtype)])
     x = rng.random(c.size) < 0.3
     slow = filled(c, x, scale=scale, bins=bins)
-    monkeypatch.setattr(streaming.histogram, "_SORTED", 0)
+    monkeypatch.setattr(streaming.histogram, "_MIN_SAMPLES_PER_BIN_TO_SORT", 0)
     fast = filled(c, x, scale=scale, bins=bins)
-    for name in ("count", "weight", "loss", "least", "most"):
+    for name in ("count", "weight", "loss", "min_confidence", "max_confidence"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name))
     assert (fast.binary, fast.largest_loss, fast.precision) == (True, 1, slow.precision)
 
@@ -186,9 +186,7 @@ def test_states_are_sealed():
 
 
 def test_undefined_is_nan_with_a_reason():
-    with pytest.warns(
-        UndefinedMetricWarning, match="augrc is undefined here: there are no samples"
-    ):
+    with pytest.warns(UndefinedMetricWarning, match="augrc is undefined: there are no samples"):
         found = streaming.compute(streaming.init())
     assert np.isnan([found.value, found.low, found.high]).all()
     with pytest.warns(UndefinedMetricWarning, match="no failures"):

@@ -15,8 +15,8 @@ from abstain._foundation.scored import validate_samples
 from abstain.errors import FileFormatError, InputError, UncountedError, UndefinedMetricWarning
 from abstain.metrics import METRICS
 from abstain.metrics.entry import Need
-from abstain.metrics.intervals import interval_of
-from abstain.streaming import blocks, runs
+from abstain.metrics.intervals import interval_of_metric
+from abstain.streaming import run_files, runs
 
 OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
 IN_BLOCKS = ("augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele")
@@ -43,7 +43,7 @@ def filled(folder, c, x, w=None, *, parts=5, memory=1 << 16):
 def test_all_numbers_and_intervals_are_those_of_the_batch(
     monkeypatch, tmp_path, block, losses, weighted
 ):
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(run_files, "BLOCK", block)
     c, x, w = samples(300, 1, losses, weighted)
     # In an interval of the batch a sample of weight 0 counts as one that was seen.
     w = None if w is None else w + 1
@@ -59,7 +59,9 @@ def test_all_numbers_and_intervals_are_those_of_the_batch(
             value = streaming.compute(state, name).value
             assert value == pytest.approx(entry.compute(whole).value, rel=1e-12, nan_ok=True), name
             if block == 7:
-                ends = [(i.low, i.high) for i in (interval_of(entry, s) for s in (whole, found))]
+                ends = [
+                    (i.low, i.high) for i in (interval_of_metric(entry, s) for s in (whole, found))
+                ]
                 np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, err_msg=name)
 
 
@@ -67,15 +69,15 @@ def test_all_numbers_and_intervals_are_those_of_the_batch(
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("block", [3, 1 << 16])
 def test_areas_are_added_up_where_memory_is_short(monkeypatch, tmp_path, losses, weighted, block):
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(run_files, "BLOCK", block)
     c, x, w = samples(3000, 2, losses, weighted, np.float64)
     c = c + np.random.default_rng(3).choice([0, 1e-9, 2e-9, 3e-9], c.size)
     state = filled(tmp_path, c, x, w, memory=1 << 16)
-    assert not state.fits
+    assert not state.fits_in_memory
     for name in IN_BLOCKS:
         expected = METRICS[name].compute(validate_samples(c, x, w)).value
         assert streaming.compute(state, name).value == pytest.approx(expected, rel=1e-12), name
-    with pytest.raises(UncountedError, match=r"'e_aurc' needs .* MB for .* rows, and `memory` is"):
+    with pytest.raises(UncountedError, match=r"'e_aurc' needs .* MB for .* rows, but `memory` is"):
         streaming.compute(state, "e_aurc")
     with pytest.raises(UncountedError, match="`memory`"):
         streaming.scored(state)
@@ -107,7 +109,7 @@ def test_samples_go_to_disk_before_they_fill_the_memory(tmp_path):
     state = streaming.sorted_runs(tmp_path, memory=1 << 16)
     for rows in np.array_split(np.arange(c.size), 50):
         state = streaming.update(state, c[rows], x[rows])
-        assert sum(part.nbytes for part in state.waiting) < 1 << 14
+        assert sum(part.nbytes for part in state.pending) < 1 << 14
     assert len(state.runs) > 3
     assert state.n == 5000
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(r.path.name for r in state.runs)
@@ -124,25 +126,25 @@ def test_the_areas_of_blocks_have_the_same_bits_whatever_the_files_are(monkeypat
     for parts, order in ((1, np.arange(n)), (4, rng.permutation(n)), (90, np.argsort(c))):
         state = filled(tmp_path, c[order], x[order], w[order], parts=parts)
         state = dataclasses.replace(state, total=math.fsum(w))
-        assert not state.fits
+        assert not state.fits_in_memory
         found.add(tuple(streaming.compute(state, name).value for name in IN_BLOCKS))
     assert len(found) == 1
 
 
 def test_few_rows_are_held_and_no_file_stays_open(monkeypatch, tmp_path):
     # Files one below the other, as of predictions that were sorted: the lower ones must wait.
-    monkeypatch.setattr(blocks, "BLOCK", 32)
+    monkeypatch.setattr(run_files, "BLOCK", 32)
     c, (_, x, _) = np.sort(np.random.default_rng(0).random(8000))[::-1], samples(8000, 2, "graded")
     state = filled(tmp_path, c, x, parts=40)
     held, opened = [], []
-    read = blocks.SortedRun.read
+    read = run_files.SortedRun.read
 
     def counted(run, kind, start, count):
         held.append(count)
         opened.append(len(list(pathlib.Path("/proc/self/fd").glob("*"))))
         return read(run, kind, start, count)
 
-    monkeypatch.setattr(blocks.SortedRun, "read", counted)
+    monkeypatch.setattr(run_files.SortedRun, "read", counted)
     value = streaming.compute(state, "augrc").value
     assert value == pytest.approx(METRICS["augrc"].compute(validate_samples(c, x)).value, rel=1e-12)
     assert max(held) == 32
@@ -193,10 +195,10 @@ def test_a_small_batch_of_confidences_0_and_1_is_one_of_the_stream(tmp_path):
 
 def test_weights_are_given_for_all_or_none(tmp_path):
     state = streaming.update(streaming.sorted_runs(tmp_path), [0.5], [1])
-    with pytest.raises(InputError, match="`weight` must be given for all"):
+    with pytest.raises(InputError, match="`weight` must be passed for all"):
         streaming.update(state, [0.5], [1], [2])
     other = streaming.update(streaming.sorted_runs(tmp_path), [0.5], [1], [2])
-    with pytest.raises(InputError, match="`weight` must be given for all"):
+    with pytest.raises(InputError, match="`weight` must be passed for all"):
         streaming.merge(state, other)
     with pytest.raises(InputError, match="`memory` must be at least 65536"):
         streaming.sorted_runs(tmp_path, memory=100)

@@ -25,7 +25,7 @@ def test_they_are_the_keys_of_one_set(tmp_path, order):
     assert found.probabilities.dtype == np.float32
     assert found.correct.tolist() == [True, True, False, True]
     named = saved(tmp_path, y=LABELS.astype(str), out=stored)
-    with pytest.raises(MissingInputError, match=r"y\.npy, out\.npy does not say"):
+    with pytest.raises(MissingInputError, match=r"y\.npy, out\.npy does not define"):
         ab.read_predictions(named)
 
 
@@ -41,15 +41,17 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     with pytest.raises(ShapeError, match=r"shapes labels \(4,\), probabilities \(3, 2\)"):
         ab.read_predictions(paths)
     (tmp_path / "other.csv").write_text("label,prediction,confidence\n0,0,0.5\n")
-    with pytest.raises(InputError, match=r"labels\.npy is one array of a set and other\.csv"):
+    with pytest.raises(InputError, match=r"labels\.npy contains one array and other\.csv"):
         ab.read_predictions([paths[0], tmp_path / "other.csv"])
-    with pytest.raises(InputError, match="two arrays are named 'labels'"):
+    with pytest.raises(InputError, match="two files contain an array named 'labels'"):
         ab.read_predictions([paths[0], paths[0]])
 
 
 def test_labels_of_several_numbers_a_row_are_refused(tmp_path):
     paths = saved(tmp_path, labels=np.zeros((4, 2, 2)), probabilities=PROBABILITIES)
-    with pytest.raises(ShapeError, match=r"'labels' must hold one number or text a row; got shape"):
+    with pytest.raises(
+        ShapeError, match=r"'labels' must have one number or text per row; got shape"
+    ):
         ab.read_predictions(paths)
 
 

@@ -31,11 +31,11 @@ def test_wrong_name_suggests_and_lists(tmp_path):
     with pytest.raises(UnknownNameError) as caught:
         read_predictions(path, label="lable")
     assert str(caught.value) == (
-        "preds.csv has no column 'lable' (asked for by `label`). Did you mean 'label'? "
+        "preds.csv has no column 'lable' (requested by `label`). Did you mean 'label'? "
         "Its columns: label, prediction, confidence"
     )
     for option in ("by", "group", "weight", "id", "confidence", "logits", "correct", "loss"):
-        with pytest.raises(UnknownNameError, match=f"asked for by `{option}`"):
+        with pytest.raises(UnknownNameError, match=f"requested by `{option}`"):
             read_predictions(path, **{option: "nothing"})
     with pytest.raises(UnknownNameError, match=r"no column 'p_\*'"):
         read_predictions(path, probabilities="p_*")
@@ -103,10 +103,10 @@ def test_bad_csv(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"label": 1}\n{"label"', "line 2 is not a JSON object such as .*: it is no JSON"),
+        ('{"label": 1}\n{"label"', "line 2 is not a JSON object such as .*: it is not valid JSON"),
         ("[1, 2]\n", "line 1 is not a JSON object"),
         ("\n\n", "no columns|has a header but no rows"),
-        ("{}\n", "no columns|does not say which samples are right"),
+        ("{}\n", "no columns|does not define which predictions are correct"),
     ],
 )
 def test_bad_jsonl(tmp_path, content, message):
@@ -187,7 +187,7 @@ def test_pickles_are_never_loaded(tmp_path):
         read_predictions(path)
     other = tmp_path / "preds.pkl"
     other.write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(FileFormatError, match=r"ends in '\.pkl', which is no format"):
+    with pytest.raises(FileFormatError, match=r"suffix '\.pkl', which abstain does not read"):
         read_predictions(other)
 
 
@@ -197,7 +197,7 @@ def test_paths(tmp_path):
         read_predictions(tmp_path / "prediction.csv")
     with pytest.raises(InputError, match=r"the folder '.*nowhere' does not exist"):
         read_predictions(tmp_path / "nowhere" / "p.csv")
-    with pytest.raises(FileFormatError, match=r"no folder of FD-Shifts results.*predictions\.csv"):
+    with pytest.raises(FileFormatError, match=r"has no FD-Shifts results.*predictions\.csv"):
         read_predictions(tmp_path)
     (tmp_path / "table.xlsx").write_bytes(b"PK")
     with pytest.raises(FileFormatError, match="Export the sheet as CSV"):
@@ -208,7 +208,7 @@ def test_paths(tmp_path):
 
 def test_text_confidence():
     with pytest.raises(
-        DomainError, match=r"\(confidence\) must hold numbers; got the text 'high' in row 0"
+        DomainError, match=r"\(confidence\) must contain numbers; got the text 'high' in row 0"
     ):
         read_predictions(frame(confidence=["high", "0.5", "low"]))
     with pytest.raises(DomainError, match="numbers saved as text: convert the column"):
@@ -236,7 +236,7 @@ def test_missing_confidence():
     assert any("lowest confidence of the column, 0.2" in str(note) for note in rejected.notes)
     with pytest.raises(DomainError, match="has no value in any row"):
         read_predictions(frame(confidence=[None, None, None]), missing="reject")
-    with pytest.raises(DomainError, match="none is left"):
+    with pytest.raises(DomainError, match="no row remains"):
         read_predictions(frame(confidence=[None, None, None]), missing="drop")
     with pytest.raises(InputError, match="`missing` must be one of"):
         read_predictions(holes, missing="ignore")
@@ -256,23 +256,23 @@ def test_missing_labels_and_predictions():
 
 
 def test_nothing_says_what_is_right():
-    with pytest.raises(MissingInputError, match="no column was found for the predicted class"):
+    with pytest.raises(MissingInputError, match="it has no column for the predicted class"):
         read_predictions(frame().drop("prediction"))
     scores = frame(p_0=[0.1, 0.2, 0.3], p_1=[0.9, 0.8, 0.7]).drop("prediction", "confidence")
     with pytest.raises(MissingInputError, match=r"pass probabilities='p_\*' or logits='p_\*'"):
         read_predictions(scores)
-    with pytest.raises(MissingInputError, match="no column for the confidence"):
+    with pytest.raises(MissingInputError, match="no column with a default name for the confidence"):
         read_predictions(frame().drop("confidence"))
 
 
 def test_options_that_exclude_each_other():
-    with pytest.raises(InputError, match="either `logits` or `probabilities`"):
+    with pytest.raises(InputError, match="`logits` and `probabilities` exclude"):
         read_predictions(frame(), logits="a", probabilities="b")
-    with pytest.raises(InputError, match="either `correct` or `loss`"):
+    with pytest.raises(InputError, match="`correct` and `loss` exclude"):
         read_predictions(frame(), correct="a", loss="b")
     with pytest.raises(InputError, match="`label` must be the name of a column"):
         read_predictions(frame(), label=3)
-    with pytest.raises(InputError, match="`by` must hold names of columns"):
+    with pytest.raises(InputError, match="`by` must be names of columns"):
         read_predictions(frame(), by=[1])
 
 
@@ -315,5 +315,7 @@ def test_no_warnings_on_the_way(tmp_path):
 def test_samples_whose_first_axes_are_swapped(tmp_path):
     path = tmp_path / "ensemble.npz"
     np.savez(path, logit_samples=np.zeros((5, 20, 3)), labels=np.zeros(20, int))
-    with pytest.raises(ShapeError, match=r"\(5, 20, 3\), and samples must be \(n, S, K\).*swap"):
+    with pytest.raises(
+        ShapeError, match=r"\(5, 20, 3\), but samples must have shape \(n, S, K\).*swap"
+    ):
         read_predictions(path)

@@ -17,18 +17,20 @@ def test_types_of_confidence():
     for values in ([Decimal("0.5"), Decimal("0.25")], [1, 2], [True, False]):
         predictions = read_predictions(pl.DataFrame(GOOD | {"confidence": values})).only()
         assert predictions.confidence["confidence"].tolist() == [float(v) for v in values]
-    with pytest.raises(DomainError, match="must hold numbers; got the text '2024-01-01' in row 0"):
+    with pytest.raises(
+        DomainError, match="must contain numbers; got the text '2024-01-01' in row 0"
+    ):
         read_predictions(pl.DataFrame(GOOD | {"confidence": [date(2024, 1, 1)] * 2}))
     with pytest.raises(InputError, match="complex"):
         read_predictions(GOOD | {"confidence": np.array([1j, 2])})
-    with pytest.raises(ShapeError, match="must hold one number a row"):
+    with pytest.raises(ShapeError, match="must have one number per row"):
         read_predictions(GOOD | {"confidence": np.ones((2, 2))})
 
 
 def test_split_by_dates_and_bytes():
     table = pl.DataFrame(GOOD | {"day": [date(2024, 1, 1), date(2024, 1, 2)], "b": [b"x", b"\xff"]})
     assert next(iter(read_predictions(table, by="day"))) == (("day", "2024-01-01"),)
-    with pytest.raises(InputError, match="'b' holds Binary values"):
+    with pytest.raises(InputError, match="'b' contains Binary values"):
         read_predictions(table, by="b")
 
 
@@ -54,7 +56,7 @@ def test_boolean_and_categorical_classes():
 def test_what_stands_in_a_missing_entry_is_no_value(values, shown):
     table = pl.DataFrame({"confidence": [3, 2, 1], "correct": [1, 1, 0], "fold": values})
     (said,) = read_predictions(table).warnings
-    assert f"'fold' has {shown} and every number" in str(said)
+    assert f"'fold' has {shown}, which are evaluated together" in str(said)
 
 
 def test_a_value_of_dropped_rows_is_none_of_those_that_are_mixed():
@@ -86,16 +88,16 @@ def test_a_column_named_correct_that_is_something_else():
 
 def test_lists_that_are_no_scores():
     table = pl.DataFrame({"label": [0, 1], "s": [["a", "b"], ["c", "d"]]})
-    with pytest.raises(InputError, match="lists of numbers are needed"):
+    with pytest.raises(InputError, match="only lists of numbers are read"):
         read_predictions(table, logits="s")
     blocks = pl.DataFrame({"label": [0, 1], "s": [[1.0, 2.0]] * 2, "t": [[1.0, 2.0]] * 2})
-    with pytest.raises(InputError, match="give it alone"):
+    with pytest.raises(InputError, match="must be the only column"):
         read_predictions(blocks, logits=["s", "t"])
 
 
 def test_features_alone_are_no_output():
     columns = {"label": [0, 1], "prediction": [0, 1], "features": np.ones((2, 3))}
-    with pytest.raises(MissingInputError, match="no column for the confidence"):
+    with pytest.raises(MissingInputError, match="no column with a default name for the confidence"):
         read_predictions(columns)
 
 
@@ -121,7 +123,7 @@ def test_text_labels_beside_a_block():
     codes = read_predictions({"labels": ["0", "0", "1"], "probs": np.c_[P, 0 * P[:, 0]]})
     assert codes.only().class_names == ("0", "1", "2")
     assert codes.only().correct.tolist() == [True, True, True]
-    with pytest.raises(InputError, match="stand for no column of the class scores"):
+    with pytest.raises(InputError, match="have no column of class scores"):
         read_predictions({"labels": ["x", "y", "z"], "probs": P})
 
 

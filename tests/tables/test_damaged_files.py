@@ -79,7 +79,7 @@ def test_an_archive_that_lost_an_array_is_refused(tmp_path):
     flip(path, entry + 32, bit=6)
     with zipfile.ZipFile(path) as archive:
         assert len(archive.namelist()) == 2
-    with pytest.raises(FileFormatError, match="3 members were written, and 2 are found"):
+    with pytest.raises(FileFormatError, match="3 members were written, but 2 exist"):
         read_predictions(path)
 
 

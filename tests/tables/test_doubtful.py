@@ -25,7 +25,7 @@ def test_a_column_that_sets_rows_apart_is_named(name):
 def test_repeated_names_are_counted_within_a_split():
     ids = {"id": ["x", "y", "x", "z"], "part": [1, 1, 2, 2]}
     (warning,) = read_predictions(COLUMNS | ids, id="id").warnings
-    assert str(warning).startswith("2 of 4 rows share their name in 'id'")
+    assert str(warning).startswith("2 of 4 rows have the same 'id'")
     assert not read_predictions(COLUMNS | ids, id="id", by="part").warnings
     numbers = read_predictions(COLUMNS | {"id": [1, 2, 2, 2]}, id="id").warnings
     assert str(numbers[0]).startswith("3 of 4 rows")
@@ -62,7 +62,9 @@ def test_names_are_found_whatever_their_case_and_blanks():
 
 def test_a_name_for_two_columns_is_refused_unless_one_is_it_exactly():
     columns = COLUMNS | {"Conf": [1, 2, 3, 4], "CONF": [4, 3, 2, 1]}
-    with pytest.raises(InputError, match="'Conf' and 'CONF', both 'conf' but for case"):
+    with pytest.raises(
+        InputError, match="'Conf' and 'CONF', which differ from 'conf' only in case"
+    ):
         read_predictions(columns, confidence="conf")
     assert list(read_predictions(columns, confidence="CONF").only().confidence) == ["CONF"]
 
@@ -76,14 +78,14 @@ def test_uncertainties_are_turned_around(how):
     columns |= {"entropy": np.array([1, 2, 4, 3], np.uint8)}
     reading = read_predictions(columns, **({"confidence": "entropy"} | how))
     assert reading.only().confidence["-entropy"].tolist() == [-1, -2, -4, -3]
-    assert "turned around (lower is safer)" in str(reading.notes[0])
+    assert "negated (lower is safer)" in str(reading.notes[0])
 
 
 def test_many_confidences_are_counted_and_not_named_one_by_one():
     many = {f"c{i}": COLUMNS["confidence"] for i in range(65)}
     note = read_predictions(COLUMNS | many, confidence=["c*", "-confidence"]).notes[0]
     assert "confidence from 65 columns ('c0' to 'c64'), confidence from 'confidence'" in str(note)
-    assert str(note).endswith("turned around (lower is safer)")
+    assert str(note).endswith("negated (lower is safer)")
 
 
 def test_a_missing_uncertainty_is_the_least_trusted():
@@ -93,10 +95,10 @@ def test_a_missing_uncertainty_is_the_least_trusted():
 
 
 def test_only_confidences_can_be_turned_around():
-    with pytest.raises(InputError, match="'label' is not read as a confidence"):
+    with pytest.raises(InputError, match="'label', which is not read as a confidence"):
         read_predictions(COLUMNS, lower_is_safer="label")
     scores = {"label": [0, 1], "logits": np.eye(2)}
-    with pytest.raises(InputError, match="speaks of columns of confidence, and none is read"):
+    with pytest.raises(InputError, match="requires a column of confidence, and none is selected"):
         read_predictions(scores, lower_is_safer=True)
 
 
@@ -129,7 +131,9 @@ def test_a_score_that_knows_nothing_is_rarely_called_wrong():
         loss = (rng.random(120) < 0.2).astype(float)
         tied = rng.integers(6, size=120)
         told += (
-            direction_warning(validate_samples(tied, loss, rng.integers(1, 3, size=120)), own=True)
+            direction_warning(
+                validate_samples(tied, loss, rng.integers(1, 3, size=120)), is_column=True
+            )
             is not None
         )
     assert 20 <= told <= 80
@@ -151,7 +155,7 @@ def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just
         loss = np.zeros(n)
         loss[below + np.arange(failures)] = 1.0
         told[lead / spread] = (
-            direction_warning(validate_samples(np.arange(n), loss), own=True) is not None
+            direction_warning(validate_samples(np.arange(n), loss), is_column=True) is not None
         )
     assert told == {lead: lead > 2.0 for lead in told}
     assert 1.99 < max(lead for lead, said in told.items() if not said) <= 2.0
@@ -163,6 +167,6 @@ def test_the_failure_auroc_told_is_the_metric():
 
     confidence, loss = pointing(2)
     weight = np.random.default_rng(0).random(loss.size)
-    said = direction_warning(validate_samples(confidence.round(1), loss, weight), own=False)
+    said = direction_warning(validate_samples(confidence.round(1), loss, weight), is_column=False)
     auroc = ab.failure_auroc(confidence.round(1), loss, weight=weight)
     assert f"(failure AUROC {auroc:.3f})" in said

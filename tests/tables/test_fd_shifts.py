@@ -57,14 +57,14 @@ def test_everything_is_read(folder, labels):
     assert np.array_equal(iid.confidence["ext_mcd"], mean[rows])
     assert iid.confidence["ext"].dtype == np.float16
     notes = " | ".join(map(str, reading.notes))
-    for part in ("took logits of 3 classes", "float16", "train_features.npz", "new-class"):
+    for part in ("read logits of 3 classes", "float16", "train_features.npz", "new-class"):
         assert part in notes
 
 
 def test_the_folder_above_and_choices(folder):
     reading = read_predictions(folder.parent, by="dataset", confidence="ext")
     assert list(reading[("dataset", "0"),].confidence) == ["ext"]
-    with pytest.raises(UnknownNameError, match="It has: ext, ext_mcd"):
+    with pytest.raises(UnknownNameError, match="Available: ext, ext_mcd"):
         read_predictions(folder, confidence="devries")
     with pytest.raises(InputError, match="`label` does not apply"):
         read_predictions(folder, label="x")
@@ -118,7 +118,7 @@ def test_a_tenth_of_the_corrupted_images_is_matched_with_the_samples_of_all(tmp_
         np.testing.assert_allclose(found[:, 0], getattr(part, kind), rtol=1e-12)
         np.testing.assert_allclose(part.confidence["ext_mcd"], external[rows].mean(axis=1))
     assert any(
-        "the rows that FD-Shifts takes from each corruption" in str(n) for n in reading.notes
+        "the rows that FD-Shifts selects for each corruption" in str(n) for n in reading.notes
     )
 
 
@@ -134,9 +134,7 @@ def test_samples_of_all_corrupted_images(folder):
     assert list(reading[("dataset", "2"),].confidence) == ["ext"]
     assert np.array_equal(reading[("dataset", "0"),].logit_samples, np.moveaxis(dist[:3], -1, 1))
     assert np.array_equal(reading[("dataset", "3"),].logit_samples, np.moveaxis(dist[-5:], -1, 1))
-    assert any(
-        "They are not the 3 of 10 that FD-Shifts takes" in str(note) for note in reading.notes
-    )
+    assert any("FD-Shifts would select 3 of 10 for each" in str(note) for note in reading.notes)
 
 
 def test_samples_that_cannot_be_matched(folder):
@@ -152,7 +150,7 @@ def test_labels_beyond_the_classes_are_wrong(folder):
     reading = read_predictions(folder)
     assert not reading[("dataset", "3"),].correct.any()
     assert any(
-        "5 of 87 rows (5.75%) have labels beyond the classes" in str(n) for n in reading.notes
+        "5 of 87 rows (5.75%) have labels outside the classes" in str(n) for n in reading.notes
     )
 
 
@@ -165,7 +163,9 @@ def test_labels_that_float16_cannot_hold(tmp_path):
     values[1, -2] = 2050
     np.savez(tmp_path / "raw_logits.npz", values)
     notes = read_predictions(tmp_path).notes
-    assert any("above 2048, where float16 skips integers" in str(note) for note in notes)
+    assert any(
+        "labels above 2048, which may differ from the true label" in str(note) for note in notes
+    )
 
 
 def test_missing_external_confidences(folder):
@@ -181,11 +181,11 @@ def test_missing_external_confidences(folder):
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("raw_logits", np.zeros((5, 3)), "at least two classes, a label and an index"),
+        ("raw_logits", np.zeros((5, 3)), "at least two class scores, a label and an index"),
         ("raw_logits", np.full((5, 5), 0.5), "labels must be whole numbers; got 0.5 in row 0"),
         ("raw_logits", np.zeros(5), "with 2 axes under the key 'arr_0'"),
         ("raw_logits_dist", np.zeros((N, 9, M)), "3 classes, samples"),
-        ("encoded_output", np.zeros((N, 4)), "does not belong to these outputs"),
+        ("encoded_output", np.zeros((N, 4)), "does not match the class scores"),
         ("external_confids", np.zeros(3), "must have 87 rows; got 3"),
     ],
 )

@@ -57,7 +57,7 @@ def test_file_round_trip(frame, tmp_path, suffix):
     reading = read_predictions(path)
     check(reading.only())
     assert reading.source == path.name
-    assert "took label from 'label', prediction from 'prediction'" in str(reading.notes[0])
+    assert "read label from 'label', prediction from 'prediction'" in str(reading.notes[0])
     split = read_predictions(str(path), by="study")
     assert list(split) == [(("study", "iid"),), (("study", "noise"),)]
     assert split[("study", "noise"),].correct.tolist() == [False, True, True]
@@ -111,9 +111,9 @@ def test_several_files_put_the_file_first(frame, tmp_path):
     (tmp_path / "other").mkdir()
     same = write(frame, tmp_path / "other" / "a.csv")
     assert list(read_predictions([a, same])) == [(("file", str(a)),), (("file", str(same)),)]
-    with pytest.raises(InputError, match="given twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         read_predictions([a, a])
-    with pytest.raises(InputError, match="must hold paths"):
+    with pytest.raises(InputError, match="must contain paths"):
         read_predictions([])
 
 
@@ -184,7 +184,7 @@ def test_correct_and_loss_stand_in_for_label_and_prediction():
     assert read_predictions(graded).only().loss.tolist() == [0.75, 0, 1]
     own = frame.rename({"correct": "loss"}).with_columns(loss=pl.Series([2.0, 0.5, 0.0]))
     assert read_predictions(own).only().loss.tolist() == [2, 0.5, 0]
-    with pytest.raises(InputError, match=r"0, 1 or a grade between; got 3.0 in row 0"):
+    with pytest.raises(InputError, match=r"grades from 0 to 1; got 3.0 in row 0"):
         read_predictions(graded.with_columns(correct=pl.Series([3.0, 1.0, 0.0])))
 
 

@@ -47,9 +47,9 @@ def test_splits_are_parts(tmp_path):
 @pytest.mark.parametrize(
     ("state", "rule"),
     [
-        ('{"_data_files": []}', "lists no files"),
-        ('{"_data_files": [{"filename": "../other.arrow"}]}', "lists no files"),
-        ('{"_data_files": 3}', "lists no files"),
+        ('{"_data_files": []}', "must list its files"),
+        ('{"_data_files": [{"filename": "../other.arrow"}]}', "must list its files"),
+        ('{"_data_files": 3}', "must list its files"),
         ("{", "state.json cannot be read"),
         ('{"_data_files": [{"filename": "none.arrow"}]}', "there is no file"),
     ],

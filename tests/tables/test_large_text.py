@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from abstain.tables import files, read_predictions
-from abstain.tables._lines import plain_rows
+from abstain.tables._lines import count_simple_rows
 
 HEAD = "label,prediction,confidence,x1,x2,note"
 
@@ -20,8 +20,8 @@ def lines(rows=20, **changed):
 @pytest.fixture
 def parsed(monkeypatch):
     """Treat every file as large, with types from three rows; return the columns of each parse."""
-    monkeypatch.setattr(files, "_LARGE", 0)
-    monkeypatch.setattr(files, "_FIRST", 3)
+    monkeypatch.setattr(files, "_LARGE_CSV_BYTES", 0)
+    monkeypatch.setattr(files, "_INFERENCE_ROWS", 3)
     seen, real = [], pl.read_csv
 
     def read_csv(*args, **options):
@@ -80,14 +80,14 @@ def test_by_columns_reads_what_the_whole_does(tmp_path, monkeypatch, case, end):
     path = tmp_path / "some.csv"
     path.write_bytes(end.join(CASES[case]).encode() + end.encode() * (len(case) % 2))
     whole = told(path)
-    monkeypatch.setattr(files, "_LARGE", 0)
-    monkeypatch.setattr(files, "_FIRST", 3)
+    monkeypatch.setattr(files, "_LARGE_CSV_BYTES", 0)
+    monkeypatch.setattr(files, "_INFERENCE_ROWS", 3)
     assert told(path) == whole
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
 def test_rows_are_counted_across_the_ends_of_chunks(tmp_path, monkeypatch, size):
-    monkeypatch.setattr("abstain.tables._lines._CHUNK", size)
+    monkeypatch.setattr("abstain.tables._lines._SEARCH_BYTES", size)
     path = tmp_path / "some.csv"
     for case, rows in (
         ("plain", 20),
@@ -97,4 +97,4 @@ def test_rows_are_counted_across_the_ends_of_chunks(tmp_path, monkeypatch, size)
     ):
         for last in ("", "\n"):
             path.write_text("\n".join(CASES[case]) + last)
-            assert plain_rows(path, 6, ",") == rows, case
+            assert count_simple_rows(path, 6, ",") == rows, case

@@ -18,8 +18,8 @@ from abstain.errors import (
     UnknownNameError,
 )
 from abstain.tables import read_predictions
-from abstain.tables.logs.log_probabilities import of_choices, of_tokens
-from abstain.tables.logs.zstandard import most_bytes, text_of
+from abstain.tables.logs.log_probabilities import choice_confidences, token_confidences
+from abstain.tables.logs.zstandard import decompress_text, max_decompressed_bytes
 
 LOGS = Path(__file__).parent / "logs"
 EVAL, JSON = LOGS / "arithmetic.eval", LOGS / "arithmetic.json"
@@ -73,7 +73,7 @@ def test_what_must_be_named_is_said():
 def test_a_log_in_one_json_object_needs_no_options():
     reading = read_predictions(JSON)
     np.testing.assert_array_equal(reading.only().loss, [0, 0])
-    assert "took correct from 'judged', confidence from 'judged.confidence'" in str(
+    assert "read correct from 'judged', confidence from 'judged.confidence'" in str(
         reading.notes[-1]
     )
 
@@ -145,11 +145,11 @@ def test_logs_without_confidences_or_samples(tmp_path):
             sample["scores"]["judged"].pop("metadata")
             sample["output"]["choices"][0].pop("logprobs")
 
-    with pytest.raises(MissingInputError, match="the log holds no confidence: have the model's"):
+    with pytest.raises(MissingInputError, match="the log has no confidence: log the model's"):
         read_predictions(edited(tmp_path, silence))
-    with pytest.raises(FileFormatError, match="without samples"):
+    with pytest.raises(FileFormatError, match="contains only a header"):
         read_predictions(edited(tmp_path, lambda log: log.update(samples=None)))
-    with pytest.raises(FileFormatError, match="holds no answers"):
+    with pytest.raises(FileFormatError, match="contains no answers"):
         read_predictions(edited(tmp_path, lambda log: log.update(samples=[])))
 
 
@@ -181,7 +181,7 @@ def test_damaged_archives(tmp_path):
             read_predictions(path, correct="judged", missing="drop")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.json", "{}")
-    with pytest.raises(FileFormatError, match="is no log of Inspect, which holds a header"):
+    with pytest.raises(FileFormatError, match="is not a log of Inspect, because it has no header"):
         read_predictions(path)
 
 
@@ -196,15 +196,15 @@ def packed_members():
 
 def test_what_is_packed_is_bounded_before_it_is_unpacked():
     for packed, size in packed_members():
-        assert size <= most_bytes(packed) <= size + (1 << 17)
-        assert most_bytes(packed + packed) == 2 * most_bytes(packed)
-        assert len(text_of(packed + packed)) == 2 * size
-        with pytest.raises(ValueError, match="cut short"):
-            most_bytes(packed[:40])
+        assert size <= max_decompressed_bytes(packed) <= size + (1 << 17)
+        assert max_decompressed_bytes(packed + packed) == 2 * max_decompressed_bytes(packed)
+        assert len(decompress_text(packed + packed)) == 2 * size
+        with pytest.raises(ValueError, match="truncated"):
+            max_decompressed_bytes(packed[:40])
     # A block of four bytes that stands for 128 kB, a thousand times.
     block = (1 << 17 << 3 | 1 << 1).to_bytes(3, "little") + b" "
     bomb = b"\x28\xb5\x2f\xfd\x00\x58" + 999 * block + bytes([block[0] | 1]) + block[1:]
-    assert most_bytes(bomb) == 1000 << 17
+    assert max_decompressed_bytes(bomb) == 1000 << 17
 
 
 def test_archives_of_other_methods_are_read_too(tmp_path):
@@ -244,7 +244,7 @@ def test_choices_give_their_probability_and_margin():
 def test_filters_are_grades_of_one_answer(tmp_path):
     with pytest.raises(MissingInputError, match="exact_match,strict-match, exact_match,flexible-e"):
         read_predictions(TEXTS)
-    with pytest.raises(MissingInputError, match="the log holds no confidence"):
+    with pytest.raises(MissingInputError, match="the log has no confidence"):
         read_predictions(TEXTS, correct="exact_match,strict-match")
     rows = [json.loads(line) for line in TEXTS.read_text().splitlines()]
     for row in rows:
@@ -274,7 +274,7 @@ def test_older_versions_and_other_lines(tmp_path):
         old.confidence["choice_probability"], new.confidence["choice_probability"]
     )
     path.write_text(json.dumps(rows[0]) + '\n{"doc_id": 1}\n')
-    with pytest.raises(FileFormatError, match="line 2 is no sample of lm-evaluation-harness"):
+    with pytest.raises(FileFormatError, match="line 2 is not a sample of lm-evaluation-harness"):
         read_predictions(path)
 
 
@@ -284,12 +284,17 @@ def test_the_likelihood_of_the_target_alone_is_no_confidence(tmp_path):
         row["resps"] = row["resps"][:1]
     path = tmp_path / "lambada.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(MissingInputError, match="the log holds no confidence"):
+    with pytest.raises(MissingInputError, match="the log has no confidence"):
         read_predictions(path, correct="acc")
 
 
 def test_confidences_of_nothing():
-    assert of_tokens([]) == {}
-    assert of_choices([]) == of_choices([-1.0]) == of_choices([-np.inf, -np.inf]) == {}
-    assert of_choices([-np.inf, -2.0])["choice_probability"] == 1
-    assert of_choices([-5000.0, -5000.0])["choice_probability"] == 0.5
+    assert token_confidences([]) == {}
+    assert (
+        choice_confidences([])
+        == choice_confidences([-1.0])
+        == choice_confidences([-np.inf, -np.inf])
+        == {}
+    )
+    assert choice_confidences([-np.inf, -2.0])["choice_probability"] == 1
+    assert choice_confidences([-5000.0, -5000.0])["choice_probability"] == 0.5

@@ -38,7 +38,7 @@ def test_it_is_the_same_as_wide(tmp_path):
         found = ab.read_predictions(source, **ASKED, probabilities="p")
         assert found.only().class_names == tuple(CLASSES)
         np.testing.assert_equal(list(numbers(found).values()), list(numbers(WIDE).values()))
-        assert "120 rows of one class each, of 40 samples" in list(map(str, found.notes))
+        assert "40 samples from 120 rows with one class each" in list(map(str, found.notes))
 
 
 @given(st.randoms(use_true_random=False))
@@ -70,7 +70,7 @@ def test_logits_and_parts_in_which_names_come_again():
         (
             LONG.with_columns(truth=pl.col("class")),
             DomainError,
-            r"'truth' must say the same in all rows of a sample; '0\.png' has 'cat' and 'dog'",
+            r"'truth' must have the same value in all rows of a sample; '0\.png' has 'cat' and 'dog'",
         ),
         (
             LONG.with_columns(image=pl.Series([None, *LONG["image"][1:]])),
@@ -86,7 +86,7 @@ def test_what_is_no_long_form_is_refused(frame, error, rule):
 
 def test_a_name_is_one_number_or_text_a_row():
     blocks = LONG.with_columns(image=pl.Series([[1, 2]] * LONG.height))
-    with pytest.raises(ShapeError, match=r"'image' must hold one number or text a row"):
+    with pytest.raises(ShapeError, match=r"'image' must have one number or text per row"):
         ab.read_predictions(blocks, **ASKED, probabilities="p")
 
 

@@ -29,7 +29,7 @@ def test_their_json(tmp_path):
     found = read_predictions(path)
     np.testing.assert_array_equal(found.only().logits, LOGITS.astype(float))
     np.testing.assert_array_equal(found.only().labels, LABELS)
-    assert "took label from 'y_true', logits from 'y_logits'" in " ".join(map(str, found.notes))
+    assert "read label from 'y_true', logits from 'y_logits'" in " ".join(map(str, found.notes))
     assert "keys not read: epoch" in list(map(str, found.notes))
 
 
@@ -57,15 +57,15 @@ def test_tables_of_pandas_in_json(tmp_path, orient):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("3", "holds neither an object nor a list of them"),
-        ("[]", "a list of something else than objects"),
-        ("[1, 2]", "a list of something else than objects"),
-        ("[{}]", "objects without a field"),
-        ('[{"a": 1, "a": 2}]', "the field `a` is there twice"),
-        ('{"a": 1}', "holds no arrays by name"),
-        ('{"a": [1], "a": [2]}', "the field `a` is there twice"),
+        ("3", "contains neither an object nor a list of objects"),
+        ("[]", "a list whose entries are not objects"),
+        ("[1, 2]", "a list whose entries are not objects"),
+        ("[{}]", "objects without fields"),
+        ('[{"a": 1, "a": 2}]', "the field `a` occurs twice"),
+        ('{"a": 1}', "contains no dictionary of arrays"),
+        ('{"a": [1], "a": [2]}', "the field `a` occurs twice"),
         ('{"a": [[1, 2], [3]]}', "rows of different lengths under 'a'"),
-        ('{"a": [1, 2}', "it is no JSON"),
+        ('{"a": [1, 2}', "it is not valid JSON"),
         ("[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
@@ -89,7 +89,7 @@ def test_their_files_of_torch(tmp_path, kind):
     np.testing.assert_array_equal(found.only().logits, LOGITS)
     np.testing.assert_array_equal(found.only().labels, LABELS)
     said = " ".join(map(str, found.notes))
-    assert "took label from 'gt_test', logits from 'preds_test'" in said
+    assert "read label from 'gt_test', logits from 'preds_test'" in said
     assert "keys not read: preds_train, gt_train, acc" in said
 
 
@@ -104,7 +104,7 @@ def test_tensors_of_any_precision_and_gradient(tmp_path):
         found = read_predictions(path).only()
         np.testing.assert_array_equal(found.logits, logits.detach().double().numpy())
     torch.save({"logits": torch.eye(3).to_sparse(), "labels": torch.arange(3)}, path)
-    with pytest.raises(FileFormatError, match="holds no plain tensor under 'logits'"):
+    with pytest.raises(FileFormatError, match="has a sparse or quantized tensor 'logits'"):
         read_predictions(path)
 
 
@@ -119,16 +119,18 @@ def test_what_a_file_of_torch_must_not_hold(tmp_path):
     path = tmp_path / "a.pth"
     for content in (Bomb(), {"logits": Bomb()}, {"logits": np.array([Bomb(), 1], dtype=object)}):
         torch.save(content, path)
-        with pytest.raises(FileFormatError, match="as tensors and arrays of numbers alone"):
+        with pytest.raises(
+            FileFormatError, match="must contain only tensors and arrays of numbers"
+        ):
             read_predictions(path)
     torch.save(torch.nn.Linear(2, 2), path)
-    with pytest.raises(FileFormatError, match="as tensors and arrays of numbers alone"):
+    with pytest.raises(FileFormatError, match="must contain only tensors and arrays of numbers"):
         read_predictions(path)
     torch.save(torch.zeros(3), path)
-    with pytest.raises(FileFormatError, match="holds no arrays by name"):
+    with pytest.raises(FileFormatError, match="contains no dictionary of arrays"):
         read_predictions(path)
     path.write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(FileFormatError, match="is no archive of tensors"):
+    with pytest.raises(FileFormatError, match="is not an archive of tensors"):
         read_predictions(path)
 
 
@@ -147,7 +149,7 @@ def test_damaged_and_swollen_files_of_torch(tmp_path):
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.infolist():
             new.writestr(member.filename, old.read(member))
-    with pytest.raises(FileFormatError, match="packed in a way"):
+    with pytest.raises(FileFormatError, match="is compressed"):
         read_predictions(packed)
     # A tensor of one number may claim to be of any size.
     torch.save({"logits": torch.zeros(1).expand(10**15), "labels": torch.zeros(4)}, path)
@@ -159,7 +161,7 @@ def test_without_torch_it_is_said_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "a.pth"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"")
-    monkeypatch.setattr("abstain.tables.model_outputs.has", lambda _name: False)
+    monkeypatch.setattr("abstain.tables.model_outputs.is_installed", lambda _name: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[torch\]'"):
         read_predictions(path)
 

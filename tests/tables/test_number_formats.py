@@ -64,7 +64,7 @@ def test_confidences_between_0_and_100():
     np.testing.assert_array_equal(reading.only().confidence["stated"], [0.9, 0.8, 0.55, 1.0])
     np.testing.assert_array_equal(reading.only().confidence["margin"], STATED["margin"])
     assert "'stated' divided by 100" in str(reading.notes[0])
-    with pytest.raises(DomainError, match=r"from 0 to 100 .*; got -1.0 in row 2"):
+    with pytest.raises(DomainError, match=r"from 0 to 100, .*; got -1.0 in row 2"):
         read_predictions(STATED, **options, percent=True)
 
 
@@ -72,8 +72,8 @@ def test_confidences_between_0_and_100():
 def test_fractions_that_are_divided_by_100_are_noted(confidence):
     columns = {"correct": [1, 0, 1], "confidence": confidence}
     notes = read_predictions(columns, percent=True).notes
-    assert any("leave out percent='confidence'" in str(note) for note in notes)
-    assert not any("leave out" in str(note) for note in read_predictions(columns).notes)
+    assert any("omit percent='confidence'" in str(note) for note in notes)
+    assert not any("omit" in str(note) for note in read_predictions(columns).notes)
 
 
 def test_uncertainties_in_percent():

@@ -35,7 +35,9 @@ def test_by_study_as_they_are(real, name):
 def test_abstentions_are_noted(real):
     notes = read_predictions(real / "ocr_tesseract.parquet").notes
     assert any("2,669 of 11,560 rows (23.09%) have an empty prediction" in str(n) for n in notes)
-    assert any("2,685 of 11,560 rows (23.23%) have 'confidence' exactly 0" in str(n) for n in notes)
+    assert any(
+        "2,685 of 11,560 rows (23.23%) have a 'confidence' of exactly 0" in str(n) for n in notes
+    )
     assert any(
         "never predicted" in str(n) for n in read_predictions(real / "langid_lingua.parquet").notes
     )

@@ -72,7 +72,7 @@ def test_every_field_of_a_text_is_checked(kind, tmp_path):
     with pytest.raises(FileFormatError, match="extra"):
         load(path)
     path.write_text(json.dumps(fields)[:-1] + ', "kind": "platt"}')
-    with pytest.raises(FileFormatError, match="`kind` is there twice"):
+    with pytest.raises(FileFormatError, match="`kind` occurs twice"):
         load(path)
 
 
@@ -95,19 +95,19 @@ PLAIN, ARRAYS = {"version": 1, **KNN.to_arrays()[0]}, KNN.to_arrays()[1]
         ({**PLAIN, "k": 999}, ARRAYS, "`k` must be at most the 240 training samples"),
         ({**PLAIN, "k": True}, ARRAYS, "`k` must be"),
         ({**PLAIN, "normalize": "yes"}, ARRAYS, "`normalize` must be true or false"),
-        ({**PLAIN, "color": 1}, ARRAYS, "`color` is no field"),
+        ({**PLAIN, "color": 1}, ARRAYS, "`color` is not a field"),
         (PLAIN, {}, "`points` is missing"),
         (PLAIN, {"points": ARRAYS["points"][0]}, r"`points` must have shape \(m, d\)"),
         (PLAIN, {"points": np.full((3, 2), np.inf)}, "`points` must be finite"),
         (PLAIN, {"points": np.ones((3, 2), int)}, "`points` must be an array of floats"),
-        (PLAIN, {**ARRAYS, "more": np.ones(2)}, "`more` is no field"),
-        ("{", ARRAYS, "it is no JSON"),
-        ("[]", ARRAYS, "no JSON object"),
-        ('{"version": 1, "version": 1}', ARRAYS, "`version` is there twice"),
+        (PLAIN, {**ARRAYS, "more": np.ones(2)}, "`more` is not a field"),
+        ("{", ARRAYS, "it is not valid JSON"),
+        ("[]", ARRAYS, "not a JSON object"),
+        ('{"version": 1, "version": 1}', ARRAYS, "`version` occurs twice"),
         ("[" * 100_000, ARRAYS, "nested too deeply"),
         ('{"k": ' + "1" * 5000 + "}", ARRAYS, "thousands of digits"),
         ({**PLAIN, "version": True}, ARRAYS, "`version` must be 1"),
-        ({**PLAIN, "points": 1}, ARRAYS, "`points` is there twice"),
+        ({**PLAIN, "points": 1}, ARRAYS, "`points` occurs twice"),
     ],
 )
 def test_archives_edited_to_nonsense_are_refused(plain, arrays, message, tmp_path):
@@ -169,7 +169,7 @@ def test_damaged_files_are_refused_in_words(name, tmp_path):
 
 def test_an_archive_of_something_else_is_no_fitted_score(tmp_path):
     np.savez(tmp_path / "p.npz", labels=np.ones(3))
-    with pytest.raises(FileFormatError, match=r"no entry 'plain\.json', so it is no fitted score"):
+    with pytest.raises(FileFormatError, match=r"no entry 'plain\.json', so it was not written"):
         load(tmp_path / "p.npz")
 
 
@@ -205,7 +205,7 @@ def test_saving_refuses_what_it_cannot_keep(tmp_path):
     from dataclasses import replace
 
     odd = replace(named, classes=((0, 1), "b", "c"))
-    with pytest.raises(InputError, match=r"the class name \(0, 1\) is no text and no number"):
+    with pytest.raises(InputError, match=r"the class name \(0, 1\) is neither text nor a number"):
         save(odd, tmp_path / "odd.npz")
     assert not list(tmp_path.iterdir())
 
@@ -273,7 +273,9 @@ def test_results_are_saved_as_pages_and_tables(kind, tmp_path):
     assert table.columns == found.frame().columns
     assert table.height == found.frame().height
     assert save(found, tmp_path / "table.csv").read_text().count("\n") == table.height + 1
-    with pytest.raises(InputError, match=r"a result goes to a file that ends in \.html, \.md"):
+    with pytest.raises(
+        InputError, match=r"a result is saved to a file with the suffix \.html, \.md"
+    ):
         save(found, tmp_path / "page.json")
 
 

@@ -79,7 +79,7 @@ def edited(tmp_path, change, arrays=None):
         (lambda p: {**p, "calibration": {**p["calibration"], "slope": "x"}}, "`slope`"),
         (lambda p: {**p, "on": "logits"}, "`on` must fit"),
         (lambda p: {**p, "name": ""}, "`name` must be a text"),
-        (lambda p: {**p, "color": 1}, "`color` is no field"),
+        (lambda p: {**p, "color": 1}, "`color` is not a field"),
         (lambda p: {k: v for k, v in p.items() if k != "limits"}, "`limits` is missing"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.tables import read_predictions, scan_predictions
 from abstain.tables.parquet import row_groups
-from abstain.tables.scan import bad_rows, pieces
+from abstain.tables.scan import bad_rows, chunks
 
 _FORMATS = ("parquet", "csv", "tsv", "jsonl", "feather", "npz")
 
@@ -45,9 +45,9 @@ def _plain(column: pl.Series) -> str:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(pieces, "_BLOCK", 4000)
-    monkeypatch.setattr(pieces, "_LEAST", 10)
-    monkeypatch.setattr(pieces, "_MOST", 400)
+    monkeypatch.setattr(chunks, "_TEXT_CHUNK_BYTES", 4000)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 400)
 
 
 @pytest.mark.parametrize("kind", _FORMATS)
@@ -66,7 +66,7 @@ def test_batches_are_what_the_whole_file_is(tmp_path, kind):
         assert np.array_equal(confidence, part.confidence["confidence"])
         assert confidence.dtype == part.confidence["confidence"].dtype
     # How far a batch is in its file, for those who wait.
-    shares = [batch.piece.share for batch in batches]
+    shares = [batch.chunk.share for batch in batches]
     read = np.cumsum([sum(p.n for p in batch.splits.values()) for batch in batches])
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
@@ -75,22 +75,24 @@ def test_batches_are_what_the_whole_file_is(tmp_path, kind):
 
 def test_arrays_that_are_not_compressed_stay_on_the_disk(tmp_path):
     _written(_frame(), tmp_path / "all.npz")
-    assert isinstance(pieces._mapped(tmp_path / "all.npz", "confidence", (0, 0, 0)), np.memmap)
+    assert isinstance(
+        chunks._memory_mapped_array(tmp_path / "all.npz", "confidence", (0, 0, 0)), np.memmap
+    )
 
 
 def test_row_groups_are_those_that_were_written(tmp_path):
     path = _written(_frame(1000), tmp_path / "all.parquet")
     assert row_groups(path) == (170,) * 5 + (150,)
-    places = [piece.place for piece in pieces.pieces_of(path)]
+    places = [chunk.location for chunk in chunks.iter_chunks(path)]
     assert places == ["row groups 0 to 1", "row groups 2 to 3", "row groups 4 to 5"]
 
 
 def test_a_wide_row_group_is_cut(tmp_path):
     path = tmp_path / "all.parquet"
     _frame(1000).write_parquet(path)
-    found = list(pieces.pieces_of(path))
+    found = list(chunks.iter_chunks(path))
     assert [(piece.start, piece.stop) for piece in found] == [(0, 400), (400, 800), (800, 1000)]
-    assert found[1].place == "row group 0, rows 400 to 799"
+    assert found[1].location == "row group 0, rows 400 to 799"
 
 
 def test_patterns_and_folders_stand_for_their_files_in_order_of_the_numbers(tmp_path):
@@ -101,9 +103,9 @@ def test_patterns_and_folders_stand_for_their_files_in_order_of_the_numbers(tmp_
     for source in (str(tmp_path / "part-*.csv"), tmp_path):
         names = [path.name for path in scan_predictions(source).paths]
         assert names == ["part-1.csv", "part-9.csv", "part-10.csv"]
-    with pytest.raises(InputError, match="no file has a name like"):
+    with pytest.raises(InputError, match="no file matches the pattern"):
         scan_predictions(str(tmp_path / "*.parquet"))
-    with pytest.raises(InputError, match="given twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         scan_predictions([tmp_path, tmp_path / "part-1.csv"])
 
 
@@ -142,7 +144,7 @@ def test_one_bad_row_of_many_is_named_with_its_place(tmp_path, kind, place):
         list(found.batches())
     said = str(caught.value)
     assert said.startswith(f"part-3.{kind}, {place}: 1 of ")
-    first = pieces.pieces_of(path)
+    first = chunks.iter_chunks(path)
     start = next(piece.start for piece in first if piece.start <= 500 < piece.stop)
     assert f"in row {500 - start}, counted from 0" in said
     # No batch knows the lowest confidence of all rows.
@@ -153,7 +155,7 @@ def test_a_bad_row_is_left_out_and_counted(tmp_path):
     path = _with_nan(tmp_path / "all.parquet", 500)
     batches = list(scan_predictions(path, skip_bad=True).batches())
     assert sum(batch.splits[()].n for batch in batches) == 1499
-    assert sum(skipped.rows for batch in batches for skipped in batch.skipped) == 1
+    assert sum(skipped.n_rows for batch in batches for skipped in batch.skipped) == 1
 
 
 def test_a_row_that_breaks_a_rule_of_predictions_is_left_out_too(tmp_path):
@@ -165,25 +167,25 @@ def test_a_row_that_breaks_a_rule_of_predictions_is_left_out_too(tmp_path):
         list(scan_predictions(path).batches())
     batches = list(scan_predictions(path, skip_bad=True).batches())
     left_out = [skipped for batch in batches for skipped in batch.skipped]
-    assert [skipped.rows for skipped in left_out] == [1, 2]
+    assert [skipped.n_rows for skipped in left_out] == [1, 2]
     assert sum(batch.splits[()].n for batch in batches) == 1497
 
 
 @pytest.mark.parametrize(("tries", "given_up"), [(1000, False), (30, True)])
 def test_many_bad_rows_cost_no_sound_ones_unless_it_is_said(tmp_path, monkeypatch, tries, given_up):
-    monkeypatch.setattr(bad_rows, "_TRIES", tries)
-    monkeypatch.setattr(pieces, "_LEAST", 3000)
-    monkeypatch.setattr(pieces, "_MOST", 3000)
+    monkeypatch.setattr(bad_rows, "_MIN_TRIALS", tries)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 3000)
+    monkeypatch.setattr(chunks, "_MAX_ROWS", 3000)
     confidence = np.linspace(0, 1, 3000)
     confidence[::50] = np.inf
     frame = pl.DataFrame({"loss": [0.0, 1.0] * 1500, "confidence": confidence})
     frame.write_parquet(tmp_path / "all.parquet")
     (batch,) = scan_predictions(tmp_path, skip_bad=True).batches()
     (left_out,) = batch.skipped
-    assert batch.splits[()].n + left_out.rows == batch.rows == 3000
-    assert (left_out.rows > 60) is given_up
-    assert left_out.rows < 2000
-    assert ("left out in stretches" in left_out.reason) is given_up
+    assert batch.splits[()].n + left_out.n_rows == batch.n_rows == 3000
+    assert (left_out.n_rows > 60) is given_up
+    assert left_out.n_rows < 2000
+    assert ("rows in ranges with a bad row" in left_out.reason) is given_up
 
 
 def test_a_word_among_the_numbers_of_a_text_is_left_out_alone(tmp_path):
@@ -192,7 +194,7 @@ def test_a_word_among_the_numbers_of_a_text_is_left_out_alone(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("\n".join(["label,prediction,confidence", *lines]))
     (batch,) = scan_predictions(path, confidence="confidence", skip_bad=True).batches()
-    assert [left.rows for left in batch.skipped] == [1]
+    assert [left.n_rows for left in batch.skipped] == [1]
     (own,) = batch.splits.values()
     assert own.n == 99
     np.testing.assert_array_equal(own.confidence["confidence"], np.delete(np.arange(100) / 100, 40))
@@ -203,8 +205,8 @@ def test_the_rows_of_a_text_that_cannot_be_read_are_not_counted(tmp_path):
     (tmp_path / "a.jsonl").write_text(line * 9)
     (tmp_path / "b.jsonl").write_text(line * 4 + '{"label": 1, "pred\n')
     batches = list(scan_predictions(tmp_path, skip_bad=True).batches())
-    assert [(batch.rows, len(batch.splits)) for batch in batches] == [(9, 1), (0, 0)]
-    assert [left.rows for left in batches[1].skipped] == [-1]
+    assert [(batch.n_rows, len(batch.splits)) for batch in batches] == [(9, 1), (0, 0)]
+    assert [left.n_rows for left in batches[1].skipped] == [-1]
 
 
 def test_a_part_that_is_cut_short_is_named_and_can_be_left_out(tmp_path):
@@ -229,7 +231,7 @@ def test_a_damaged_row_group_is_named(tmp_path):
         list(scan_predictions(path).batches())
     batches = list(scan_predictions(path, skip_bad=True).batches())
     assert 0 < sum(batch.splits[()].n for batch in batches if batch.splits) < 1000
-    assert any(skipped.rows >= 150 for batch in batches for skipped in batch.skipped)
+    assert any(skipped.n_rows >= 150 for batch in batches for skipped in batch.skipped)
 
 
 def test_a_file_with_other_columns_is_named(tmp_path):
@@ -254,7 +256,7 @@ def test_abstentions_cannot_be_ranked_last_before_all_rows_are_read(tmp_path):
 
 def test_a_column_that_sets_rows_apart_is_named(tmp_path):
     path = _written(_frame(20).with_columns(study=pl.lit("iid")), tmp_path / "a.csv")
-    said = "every number here mixes the values of column 'study'; pass by='study'"
+    said = "all values of column 'study' are evaluated together; pass by='study'"
     assert any(str(note).startswith(said) for note in scan_predictions(path).notes)
     assert not any(str(note).startswith(said) for note in scan_predictions(path, by="study").notes)
 
@@ -266,7 +268,7 @@ def test_parts_without_rows_are_parts(tmp_path, suffix):
     for part, rows in enumerate((0, 0, 40, 0)):
         _written(frame.head(rows), tmp_path / f"{part}{suffix}")
     scan = scan_predictions(tmp_path)
-    assert sum(batch.rows for batch in scan.batches()) == 40
+    assert sum(batch.n_rows for batch in scan.batches()) == 40
     with pytest.raises(FileFormatError, match="has a header but no rows"):
         scan_predictions([tmp_path / f"0{suffix}", tmp_path / f"1{suffix}"])
 
@@ -304,13 +306,13 @@ def test_signs_of_patterns_in_names_are_names(tmp_path, kind):
     folder.mkdir()
     for name in ("a*", "[b]"):
         _written(_frame(60), folder / f"{name}.{kind}")
-    assert sum(batch.rows for batch in scan_predictions(folder).batches()) == 120
+    assert sum(batch.n_rows for batch in scan_predictions(folder).batches()) == 120
 
 
 def test_a_text_beside_typed_files_is_read_by_its_rows(tmp_path):
     _frame(60).write_parquet(tmp_path / "a.parquet")
     _frame(60).write_csv(tmp_path / "b.csv")
-    assert sum(batch.rows for batch in scan_predictions(tmp_path).batches()) == 120
+    assert sum(batch.n_rows for batch in scan_predictions(tmp_path).batches()) == 120
 
 
 @pytest.mark.parametrize("column", ["label", "confidence"])
@@ -324,4 +326,4 @@ def test_a_part_that_lacks_every_value_is_left_out_and_counted(tmp_path, column)
     assert not last.splits
     assert f"dropped: no {column}" in str(last.notes[0])
     skipped = [b.skipped for b in scan_predictions(tmp_path, skip_bad=True).batches()]
-    assert sum(left.rows for batch in skipped for left in batch) == 60
+    assert sum(left.n_rows for batch in skipped for left in batch) == 60

@@ -47,7 +47,7 @@ def test_digits_behind_a_bare_letter():
 def test_scores_without_prefix_named_by_position():
     reading = read_predictions(frame(["a", "b", "c"], [0, 1, 2, 0]), probabilities=["a", "b", "c"])
     assert reading.only().correct.all()
-    assert any("counted as columns from 0" in str(note) for note in reading.notes)
+    assert any("labels are column numbers from 0" in str(note) for note in reading.notes)
 
 
 def test_prediction_beside_scores():
@@ -70,13 +70,15 @@ def test_unused_scores_are_pointed_out():
 
 def test_labels_without_a_column():
     table = frame(["p_a", "p_b", "p_c"], ["a", "b", "x", "y"])
-    with pytest.raises(InputError, match=r"2 values of 'label' stand for no column.*'x', 'y'"):
+    with pytest.raises(InputError, match=r"2 values of 'label' have no column.*'x', 'y'"):
         read_predictions(table, probabilities="p_*")
     for unknown in ("*", ["x", "y"]):
         reading = read_predictions(table, probabilities="p_*", unknown_label=unknown)
         assert reading.only().label_codes.tolist() == [0, 1, -1, -1]
-        assert any("2 of 4 rows (50.00%) are of no known class" in str(n) for n in reading.notes)
-    with pytest.raises(InputError, match="1 value of 'label' stands"):
+        assert any(
+            "2 of 4 rows (50.00%) have a label of an unknown class" in str(n) for n in reading.notes
+        )
+    with pytest.raises(InputError, match="1 value of 'label' has"):
         read_predictions(table, probabilities="p_*", unknown_label="x")
 
 
@@ -111,7 +113,7 @@ def test_a_column_of_lists(tmp_path):
     assert reading.only().correct.all()
     assert any("sorted order" in str(note) for note in reading.notes)
     pl.DataFrame({"label": [0, 1], "probs": [[0.5, 0.5], [1.0]]}).write_parquet(path)
-    with pytest.raises(InputError, match="lists of differing length"):
+    with pytest.raises(InputError, match="lists of different lengths"):
         read_predictions(path, probabilities="probs")
 
 
@@ -174,7 +176,7 @@ def test_empty_predictions_and_zero_confidence_are_noted():
         )
     ).notes
     assert any("2 of 3 rows (66.67%) have an empty prediction" in str(note) for note in notes)
-    assert any("have 'confidence' exactly 0" in str(note) for note in notes)
+    assert any("have a 'confidence' of exactly 0" in str(note) for note in notes)
 
 
 def test_every_label_that_is_never_predicted_is_named_in_the_option():

@@ -8,7 +8,7 @@ import pytest
 
 from abstain.errors import DomainError
 from abstain.predictions.outputs import ClassScores
-from abstain.tables import _roles, read_predictions
+from abstain.tables import _conversion, read_predictions
 from abstain.tables.column import from_array
 
 
@@ -21,7 +21,7 @@ def table(rng, rows=700, classes=40):
 def test_columns_of_several_types_become_rows_of_the_widest():
     rng = np.random.default_rng(0)
     columns = [rng.random(600), rng.random(600, dtype=np.float32), rng.integers(0, 9, 600)]
-    block = _roles.scores_block(
+    block = _conversion.stack_class_scores(
         [from_array(x, str(i)) for i, x in enumerate(columns)], "logits", ""
     )
     assert block.dtype == np.float64
@@ -36,7 +36,9 @@ def test_rows_without_an_answer_are_found_wherever_others_begin(nothing):
     for row in range(60):
         if row % 7:
             block[row, rng.integers(0, 30)] = 0.5
-    found = _roles.empty_answers(block) if np.isnan(nothing) else _roles.zero_rows(block)
+    found = (
+        _conversion.rows_all_nan(block) if np.isnan(nothing) else _conversion.rows_all_zero(block)
+    )
     assert np.flatnonzero(found).tolist() == list(range(0, 60, 7))
 
 
@@ -55,7 +57,7 @@ def test_a_column_of_scores_may_also_split_the_rows():
     reading = read_predictions(pl.DataFrame(columns), probabilities="p_*", by="p_1")
     assert [split[0][1] for split in reading] == ["0.0", "1.0"]
     gone = columns | {"p_0": [1.0, 0.0, 0.0]}
-    with pytest.raises(DomainError, match="missing throughout"):
+    with pytest.raises(DomainError, match="all missing or 0"):
         read_predictions(pl.DataFrame(gone), probabilities="p_*")
 
 

@@ -50,7 +50,7 @@ def test_estimators_of_a_file(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "RMSE relative to the AURC" in printed
     assert "Data: test.parquet" in printed
-    assert "took label from 'label'" in printed
+    assert "read label from 'label'" in printed
     left = {path.name for path in (folder / "out").iterdir()}
     assert left == {
         "results.csv", "results.parquet", "summary.csv", "summary.parquet", "by-data.csv",

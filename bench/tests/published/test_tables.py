@@ -140,7 +140,7 @@ def test_every_metric_is_ours_or_known_to_be_none():
     # Where a metric depends on a threshold, that has a column of its own.
     words = {m: (m, f"{m}@0.5") for m in named}
     ours = {
-        m for m in named if any(w in METRICS or any(f.named(w) for f in FAMILIES) for w in words[m])
+        m for m in named if any(w in METRICS or any(f.parse(w) for f in FAMILIES) for w in words[m])
     }
     assert named - ours == NO_METRIC - ours
     assert {"aurc", "augrc", "failure_auroc", "ece", "accuracy", "cwsa", "cwsa_plus"} <= ours

@@ -177,7 +177,9 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
         .otherwise(pl.col("mine"))
     )
     rest = rows.filter(~((pl.col("exposure") == "validation") & pl.col("run").str.contains("-a-")))
-    with pytest.raises(InputError, match=r"2 settings \(plain a, plain b\).*validation data must select"):
+    with pytest.raises(
+        InputError, match=r"2 settings \(plain a, plain b\).*validation data must select"
+    ):
         add_scores(folder, saved(folder, rest))
     untested = rows.filter(run="plain-a-seed0", exposure="validation").with_columns(
         run=pl.lit("plain-c-seed0")

@@ -102,7 +102,7 @@ def test_a_receipt_is_written_as_it_was(tmp_path):
         ("facts", "[1]", "`facts`"),
         ("files", '{".txt": 1}', "str"),
         ("mark", '"00"', "were changed after"),
-        ("more", "1", "`more` is no field of a receipt"),
+        ("more", "1", "`more` is not a field of a receipt"),
     ],
 )
 def test_what_is_wrong_with_a_receipt_is_said(tmp_path, field, value, words):

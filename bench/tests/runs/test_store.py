@@ -93,7 +93,7 @@ def test_a_manifest_of_an_older_version_is_read(tmp_path):
     ("changes", "said"),
     [
         ({"seed": "3"}, "`seed` of a run must be an integer; got '3'"),
-        ({"tests": ""}, "`tests` is no field of a run. Did you mean 'tested'?"),
+        ({"tests": ""}, "`tests` is not a field of a run. Did you mean 'tested'?"),
         ({"validated": [1]}, "`validated` of a run must be a table"),
     ],
 )

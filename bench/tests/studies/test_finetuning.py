@@ -18,13 +18,13 @@ from abstain_bench import published  # noqa: E402
 from abstain_bench.studies import STUDIES  # noqa: E402
 from abstain_bench.studies.finetuning import conclusions  # noqa: E402
 from abstain_bench.studies.finetuning.experiment import (  # noqa: E402
-    SHIPPED,
-    changed,
-    experiment_of,
+    PACKAGED_CONFIGURATIONS,
+    override_experiment,
+    packaged_configuration,
+    parse_experiment,
     read_experiment,
-    shipped,
 )
-from abstain_bench.studies.finetuning.results import Against, new_seeds_interval  # noqa: E402
+from abstain_bench.studies.finetuning.results import ReferenceDifference, new_seeds_interval  # noqa: E402
 
 MINI = """
 [data]
@@ -96,7 +96,7 @@ def test_a_setting_that_fails_is_not_chosen_and_stops_nothing(ran):
     assert warning.level == "warning"
     assert warning.message.startswith("joint: 1 of 4 jobs failed (tune-joint-2-seed1: ")
     tuning = found.frame("tuning")
-    assert tuning.filter(objective="joint")["chosen"].to_list() == [True, False]
+    assert tuning.filter(objective="joint")["selected"].to_list() == [True, False]
     assert len(list((folder / "out" / "jobs").glob("*.log"))) == 1
 
 
@@ -104,7 +104,7 @@ def test_the_setting_of_the_best_validation_value_is_chosen(ran):
     for name in ("ce", "AURC-weights"):
         tuning = ran[0].frame("tuning").filter(objective=name)
         best = tuning["aurc_plugin"].arg_min()
-        assert tuning["chosen"].to_list() == [i == best for i in range(2)]
+        assert tuning["selected"].to_list() == [i == best for i in range(2)]
 
 
 def test_the_numbers_are_those_of_the_stored_predictions(ran):
@@ -144,8 +144,8 @@ def test_differences_are_paired_and_treat_copies_as_clusters(ran):
     ends = sorted((sign * pair.low, sign * pair.high))
     assert [row["difference_low"].item(), row["difference_high"].item()] == pytest.approx(ends)
     every = found.frame("differences")
-    assert (every["wide_low"] <= every["difference_low"]).all()
-    assert (every["wide_high"] >= every["difference_high"]).all()
+    assert (every["new_seeds_low"] <= every["difference_low"]).all()
+    assert (every["new_seeds_high"] >= every["difference_high"]).all()
     values = found.frame("results").filter(loss="zero_one", metric="augrc")
     means = {o: values.filter(objective=o)["value"].mean() for o in ("ce", "aurc")}
     assert row["difference"].item() == pytest.approx(means["aurc"] - means["ce"], abs=1e-12)
@@ -170,26 +170,29 @@ def test_the_verdict_says_what_the_intervals_say(ran):
             s for s in found.verdict if row["title"] in s and "AURC" in s.split(row["title"])[0]
         ]
         start = {
-            "better": "Lower AURC", "worse": "Higher AURC", "open": "AURC not told apart",
+            "better": "Significantly lower AURC",
+            "worse": "Significantly higher AURC",
+            "inconclusive": "AURC not significantly different",
         }[row["verdict"]]  # fmt: skip
         assert any(s.startswith(start) for s in said)
 
 
 def test_a_winner_of_one_seed_is_one_of_these_models_only():
     def against(seeds):
-        return Against(
+        return ReferenceDifference(
             "mine", "zero_one", "aurc_plugin", 0.01, 0.012, -0.002, -0.003, -0.001,
             *((-0.0025, -0.0015) if seeds > 1 else (np.nan, np.nan)), 0.01, 0.01, seeds, seeds, True,
         )  # fmt: skip
 
     said = {
-        n: conclusions._found([against(n)], {"mine": "Mine"}, "cross-entropy")[0] for n in (1, 5)
+        n: conclusions._conclude_measure([against(n)], {"mine": "Mine"}, "cross-entropy")[0]
+        for n in (1, 5)
     }
-    assert said[1].startswith("With one seed, which compares trained models and not objectives")
-    assert said[5].startswith("Lower AURC than cross-entropy")
-    rows = {n: conclusions._short_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
-    assert rows[1]["found"] == "better (of one seed only)"
-    assert rows[5]["found"] == "better"
+    assert "With one seed, this compares trained models, not objectives" in said[1]
+    assert said[5].startswith("Significantly lower AURC than cross-entropy")
+    rows = {n: conclusions._display_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
+    assert rows[1]["result"] == "better (of one seed only)"
+    assert rows[5]["result"] == "better"
 
 
 def test_a_second_run_does_only_what_is_missing_and_finds_the_same(ran):
@@ -226,7 +229,7 @@ def test_the_command_leaves_tables_figures_and_a_page(ran, capsys):
 
 def test_cifar_runs_from_the_same_command(tmp_path, capsys):
     write_cifar10(tmp_path / "data", records=20)
-    text = shipped("cifar10").read_text()
+    text = packaged_configuration("cifar10").read_text()
     for old, new in (
         ('name = "cifar10" ', 'name = "cifar10"\nrecords = 20 '),
         ("epochs = 200", "epochs = 1"),
@@ -247,12 +250,12 @@ def test_cifar_runs_from_the_same_command(tmp_path, capsys):
     assert "--folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("data", SHIPPED)
+@pytest.mark.parametrize("data", PACKAGED_CONFIGURATIONS)
 def test_shipped_configurations_are_sound(data):
-    experiment = changed(read_experiment(shipped(data)), data=data)
+    experiment = override_experiment(read_experiment(packaged_configuration(data)), data=data)
     assert experiment.data.name == data
     assert experiment.seeds == (5, 10, 21, 42, 84)
-    weights = {c.settings[0].options.get("weights") for c in experiment.contenders}
+    weights = {c.settings[0].options.get("weights") for c in experiment.objectives}
     assert {"aurc", "aurc-log", "sele", "augrc"} <= weights
 
 
@@ -262,10 +265,10 @@ THEIRS = {"epochs": 30, "learning_rate": 1e-3, "batch_size": 128}
 
 @pytest.mark.parametrize("data", ["cifar10", "cifar100"])
 def test_the_recipe_called_the_papers_is_the_papers(data):
-    experiment = changed(read_experiment(shipped(data)), data=data)
-    assert not experiment.tuned
+    experiment = override_experiment(read_experiment(packaged_configuration(data)), data=data)
+    assert not experiment.is_tuned
     assert len(experiment.seeds) == 5
-    for contender in experiment.contenders:
+    for contender in experiment.objectives:
         (setting,) = contender.settings
         assert {name: getattr(setting.recipe, name) for name in THEIRS} == THEIRS
         # The paper names no schedule, so the rate stays what it says.
@@ -316,13 +319,13 @@ def mini(**replaced):
         ({"objectives__aurc__sofft": 1}, "Did you mean 'soft'"),
         ({"objectives__aurc__try": {"soft": 0.1}}, "list of values to try"),
         ({"study": {"reference": "x"}}, "must be one of the objectives"),
-        ({"data__variation": {}}, "all the same unless"),
+        ({"data__variation": {}}, "are identical unless"),
         ({"objectives__ce__kind": "cross"}, "no objective named"),
     ],
 )
 def test_wrong_configurations_are_refused_by_field(replaced, said):
     with pytest.raises(InputError, match=said):
-        experiment_of(mini(**replaced))
+        parse_experiment(mini(**replaced))
 
 
 def test_configurations_that_are_no_toml(tmp_path):
@@ -332,13 +335,13 @@ def test_configurations_that_are_no_toml(tmp_path):
     with pytest.raises(InputError, match="there is no configuration"):
         read_experiment(tmp_path / "y.toml")
     with pytest.raises(UnknownNameError):
-        shipped("mnist")
+        packaged_configuration("mnist")
 
 
 def test_as_many_seeds_as_asked_for():
-    experiment = experiment_of(mini(seeds__final=[5, 10, 21], seeds__tuning=[5, 21]))
-    assert changed(experiment, seeds=5).seeds == (5, 10, 21, 22, 23)
-    fewer = changed(experiment, seeds=2)
+    experiment = parse_experiment(mini(seeds__final=[5, 10, 21], seeds__tuning=[5, 21]))
+    assert override_experiment(experiment, seeds=5).seeds == (5, 10, 21, 22, 23)
+    fewer = override_experiment(experiment, seeds=2)
     assert (fewer.seeds, fewer.tuning_seeds) == ((5, 10), (5,))
 
 

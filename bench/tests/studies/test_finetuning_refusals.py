@@ -14,24 +14,24 @@ from tests.docs.blocks import ROOT, blocks  # noqa: E402
 
 from abstain.errors import AbstainError, FileFormatError, InputError  # noqa: E402
 from abstain.predictions import Predictions  # noqa: E402
-from abstain.report.document import Origin  # noqa: E402
+from abstain.report.document import ReportOptions  # noqa: E402
 from abstain_bench.pages import study_html  # noqa: E402
 from abstain_bench.pages.study import study_document  # noqa: E402
 from abstain_bench.runs.jobs import Job, Outcome  # noqa: E402
 from abstain_bench.runs.training import Recipe  # noqa: E402
 from abstain_bench.studies import STUDIES  # noqa: E402
-from abstain_bench.studies.finetuning.conclusions import failures, told  # noqa: E402
+from abstain_bench.studies.finetuning.conclusions import failure_warnings, summarize_experiment  # noqa: E402
 from abstain_bench.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
-    Contender,
+    ComparedObjective,
     DataChoice,
     Experiment,
-    Trial,
-    changed,
-    experiment_of,
+    Setting,
+    override_experiment,
+    parse_experiment,
     read_experiment,
 )
-from abstain_bench.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker  # noqa: E402
-from abstain_bench.studies.finetuning.results import _family  # noqa: E402
+from abstain_bench.studies.finetuning.jobs import FinetuningJobs, FinetuningWorker  # noqa: E402
+from abstain_bench.studies.finetuning.results import _adjust_together  # noqa: E402
 
 TWO = {"learning_rate": [0.1, 0.2]}
 
@@ -63,7 +63,10 @@ TWO = {"learning_rate": [0.1, 0.2]}
         ({"objectives__ce__title": "AURC-weights"}, "two objectives have the title"),
         ({"objectives__aurc__queue": 10**15}, "`queue` must lie in"),
         ({"objectives__aurc__warm_up": 0.5}, r"\[objectives.aurc\]: `epochs` must be at least 2"),
-        ({"objectives__x": {"kind": "deep-gamblers", "try": TWO}}, "trains 'abstention' beside"),
+        (
+            {"objectives__x": {"kind": "deep-gamblers", "try": TWO}},
+            "trains 'abstention' in addition",
+        ),
         ({"objectives__before": {"try": TWO}}, "and not 'before'"),
         ({"objectives__../../x": {"try": TWO}}, "must be named with"),
         ({"objectives__a\nb": {"try": TWO}}, "must be named with"),
@@ -73,12 +76,12 @@ TWO = {"learning_rate": [0.1, 0.2]}
 )
 def test_what_cannot_be_is_refused_by_field(replaced, said):
     with pytest.raises(InputError, match=said):
-        experiment_of(mini(**replaced))
+        parse_experiment(mini(**replaced))
 
 
 def test_more_seeds_than_anybody_has_are_refused():
     with pytest.raises(InputError, match="at most 1,000"):
-        changed(experiment_of(mini()), seeds=10**8)
+        override_experiment(parse_experiment(mini()), seeds=10**8)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +125,14 @@ def test_objectives_that_ask_for_the_same_are_both_there(tmp_path):
     assert torch.get_num_threads() == threads + 1
     torch.set_num_threads(threads)
     assert found.frame("objectives")["objective"].to_list() == ["before fine-tuning", "ce", "same"]
-    assert "same +0.0 % (times 1000: +0.00" in found.verdict[0]
+    assert "same +0.0% (times 1000: +0.00" in found.verdict[0]
     again = STUDIES["finetune"].run(tmp_path / "x.toml", device="cpu:0", out=tmp_path / "out")
     # A rebuilt report says what the jobs took, not only what the rebuilding did.
-    said = dict(study_document(again, Origin()).facts)
+    said = dict(study_document(again, ReportOptions()).facts)
     assert (said["Jobs"], said["Jobs of earlier runs"]) == ("4", "4")
     assert (
-        said["Time of all jobs"] == dict(study_document(found, Origin()).facts)["Time of all jobs"]
+        said["Time of all jobs"]
+        == dict(study_document(found, ReportOptions()).facts)["Time of all jobs"]
     )
     assert "Time of this run" in said
 
@@ -152,16 +156,21 @@ def test_models_without_a_failure_have_no_share_and_no_nan():
     labels = np.arange(40) % 4
     logits = (3 * np.eye(4)[labels] + np.random.default_rng(0).random((40, 4))).astype(np.float32)
     perfect = Predictions(logits=logits, labels=labels, ids=np.arange(40), group=np.arange(40))
-    setting = (Trial({}, Recipe(epochs=1), {}),)
+    setting = (Setting({}, Recipe(epochs=1), {}),)
     named = (("ce", "<script>x</script>"), ("b", "[bold]"))
-    contenders = tuple(Contender(name, title, "cross-entropy", setting) for name, title in named)
+    contenders = tuple(
+        ComparedObjective(name, title, "cross-entropy", setting) for name, title in named
+    )
     data = DataChoice(name="digits8", train=50, test=50)
     experiment = Experiment(
         data, "tiny-conv", Recipe(epochs=1), contenders, (1, 2), (), "ce", "augrc"
     )
     finals = {(name, seed): perfect for name in ("before", "ce", "b") for seed in (1, 2)}
-    parts = told(experiment, finals, {"ce": 0, "b": 0}, [], [])
-    assert "[bold] (no share of 0) (times 1000: +0.00, undefined" in parts["verdict"][0]
+    parts = summarize_experiment(experiment, finals, {"ce": 0, "b": 0}, [], [])
+    assert (
+        "[bold] (the reference is 0) (times 1000: +0.00, 95% interval undefined"
+        in parts["verdict"][0]
+    )
     assert "nan" not in " ".join(parts["verdict"])
     page = study_html(STUDIES["finetune"].result(parameters={}, seconds=1.0, **parts))
     assert "<script>" not in page
@@ -173,19 +182,19 @@ def test_other_pictures_in_the_folder_are_other_jobs(tmp_path):
         place = write_cifar10(tmp_path / str(seed), records=20, seed=seed)
         for folder in (place, place.parent):
             data = {"name": "cifar10", "records": 20, "folder": str(folder), "validation": 20}
-            experiment = experiment_of(mini(data=data))
-            pictures = FinetuningWorker(str(folder)).pictures(experiment)
-            keys.add(FinetuningSpecification(experiment, "cpu", pictures).starts[1].key)
+            experiment = parse_experiment(mini(data=data))
+            pictures = FinetuningWorker(str(folder)).images_digest(experiment)
+            keys.add(FinetuningJobs(experiment, "cpu", pictures).pretraining[1].key)
     assert len(keys) == 2
-    assert not FinetuningWorker().pictures(experiment_of(mini()))
+    assert not FinetuningWorker().images_digest(parse_experiment(mini()))
 
 
 def test_the_configuration_of_the_page_is_whole_and_its_fields_are_explained():
     page = (ROOT / "docs" / "studies" / "finetune.md").read_text(encoding="utf-8")
     (code,) = (b.code for b in blocks(page) if b.language == "toml")
-    experiment = experiment_of(tomllib.loads(code))
-    assert [c.name for c in experiment.contenders] == ["ce", "mine"]
-    assert experiment.tuned
+    experiment = parse_experiment(tomllib.loads(code))
+    assert [c.name for c in experiment.objectives] == ["ce", "mine"]
+    assert experiment.is_tuned
     for record in (DataChoice, Recipe):
         for field in dataclasses.fields(record):
             # The table names [data.variation] by its brackets.
@@ -197,7 +206,7 @@ def outcome(name, status, error=""):
 
 
 def test_there_is_one_warning_an_objective():
-    experiment = experiment_of(mini(objectives__aurc__title="AURC"))
+    experiment = parse_experiment(mini(objectives__aurc__title="AURC"))
     outcomes = [
         outcome("pretrain-seed1", "done"),
         outcome("pretrain-seed2", "failed", "no memory"),
@@ -207,14 +216,14 @@ def test_there_is_one_warning_an_objective():
         outcome("final-ce-seed2", "left out", "it needs pretrain-seed2, which failed"),
         outcome("tune-joint-1-seed1", "failed", "nan"),
     ]
-    said = failures(experiment, {"ce", "joint"}, outcomes)
+    said = failure_warnings(experiment, {"ce", "joint"}, outcomes)
     assert [note.message for note in said] == [
-        "pretrained models: 1 of 2 jobs failed (pretrain-seed2: no memory). 2 jobs are left out.",
-        "AURC is left out of the comparison: 2 of 3 jobs failed (tune-aurc-1-seed1: nan).",
+        "pretrained models: 1 of 2 jobs failed (pretrain-seed2: no memory). 2 jobs are skipped.",
+        "AURC is not compared: 2 of 3 jobs failed (tune-aurc-1-seed1: nan).",
         "joint: 1 of 1 jobs failed (tune-joint-1-seed1: nan). It is compared without them.",
     ]
     assert all(note.level == "warning" for note in said)
-    assert failures(experiment, {"ce", "aurc", "joint"}, outcomes[:1]) == []
+    assert failure_warnings(experiment, {"ce", "aurc", "joint"}, outcomes[:1]) == []
 
 
 def test_jobs_that_can_never_begin_are_counted_and_told(tmp_path):
@@ -234,7 +243,7 @@ def test_the_interval_that_counts_seeds_is_never_narrower():
     # The interval for new samples may be wider than its standard error says: few failures.
     pair = {"objective": "b", "reference": "ce", "metric": "augrc", "difference": 0.1}
     pair |= {"low": 0.01, "high": 0.5, "error": 0.02, "p_value": 0.1}
-    (found,) = _family([pair], "zero_one", own)
-    assert (found.wide_low, found.wide_high) == (0.01, 0.5)
+    (found,) = _adjust_together([pair], "zero_one", own)
+    assert (found.new_seeds_low, found.new_seeds_high) == (0.01, 0.5)
     assert found.verdict == "worse"
-    assert not found.wide_open
+    assert not found.is_zero_in_new_seeds_interval

@@ -7,13 +7,19 @@ pytest.importorskip("torch")
 from abstain_bench import published
 from abstain_bench.networks import MODELS
 from abstain_bench.studies.finetuning import paper
-from abstain_bench.studies.finetuning.experiment import changed, read_experiment, shipped
+from abstain_bench.studies.finetuning.experiment import (
+    override_experiment,
+    packaged_configuration,
+    read_experiment,
+)
 
 CELLS = published.table("population_aurc_table_1")
 
 
 def experiment(model, data="cifar10"):
-    return changed(read_experiment(shipped(data)), data=data, model=model)
+    return override_experiment(
+        read_experiment(packaged_configuration(data)), data=data, model=model
+    )
 
 
 def rows_of(found):
@@ -21,7 +27,7 @@ def rows_of(found):
     return [
         {"objective": c.name, "seed": seed, "loss": loss, "metric": "aurc_plugin",
          "value": (i + 1) / 100 + seed / 1000 + (loss == "cross_entropy")}
-        for i, c in enumerate(found.contenders)
+        for i, c in enumerate(found.objectives)
         for seed in (0, 1)
         for loss in ("zero_one", "cross_entropy")
     ]  # fmt: skip
@@ -39,7 +45,7 @@ def test_the_shipped_recipe_is_that_of_the_paper():
         if row["paper"] == "population_aurc"
     }
     for data in ("cifar10", "cifar100"):
-        for contender in experiment("vgg16-bn", data).contenders:
+        for contender in experiment("vgg16-bn", data).objectives:
             recipe = contender.settings[0].recipe
             assert recipe.epochs == int(stated["fine-tuning epochs"])
             assert recipe.learning_rate == float(stated["fine-tuning learning rate"])
@@ -49,32 +55,38 @@ def test_the_shipped_recipe_is_that_of_the_paper():
 
 def test_both_areas_stand_beside_what_is_printed():
     found = experiment("resnet18-cifar")
-    chosen = {c.name: 0 for c in found.contenders}
-    table = paper.beside(found, rows_of(found), chosen)
+    chosen = {c.name: 0 for c in found.objectives}
+    table = paper.compare_with_table_1(found, rows_of(found), chosen)
     # The four objectives of the paper alone, not those with a queue or soft ranks.
     assert [row["table_1"] for row in table] == [4.967, 4.470, 4.473, 4.471]
     assert table[0]["table_1_deviation"] == 0.038
     assert table[1]["AURC_x100"] == pytest.approx(2.05)
     assert table[1]["AURC_x100_deviation"] == pytest.approx(0.1 / 2**0.5)
     assert table[1]["AURC_of_CE_x100"] == pytest.approx(102.05)
-    (said,) = paper.said(found, table)
+    (said,) = paper.conclude_order(found, table)
     assert "table 1 of the paper has SELE < AURC, log weights < AURC, harmonic weights < cr" in said
-    assert "here cross-entropy < SELE < AURC, harmonic weights < AURC, log weights (0/1 err" in said
+    assert (
+        "this run has cross-entropy < SELE < AURC, harmonic weights < AURC, log weights (0/1 err"
+        in said
+    )
     level = [dict(row, AURC_x100=3.0) for row in table]
-    assert "here cross-entropy = SELE = AURC, harmonic weights" in paper.said(found, level)[0]
+    assert (
+        "this run has cross-entropy = SELE = AURC, harmonic weights"
+        in paper.conclude_order(found, level)[0]
+    )
 
 
 @pytest.mark.parametrize(("model", "data"), [("preresnet-20", "cifar10"), ("small-conv", "digits")])
 def test_other_networks_and_data_have_none(model, data):
     found = experiment(model, data)
-    chosen = {c.name: 0 for c in found.contenders}
+    chosen = {c.name: 0 for c in found.objectives}
     assert paper.tables(found, rows_of(found), chosen) == {}
-    assert paper.said(found, []) == []
+    assert paper.conclude_order(found, []) == []
 
 
 def test_cells_that_are_not_printed_are_left_out():
     found = experiment("resnet34-cifar")
-    table = paper.beside(found, rows_of(found), {c.name: 0 for c in found.contenders})
+    table = paper.compare_with_table_1(found, rows_of(found), {c.name: 0 for c in found.objectives})
     assert [row["table_1"] for row in table] == [6.464, 5.651]
     # An objective that was lost has no row.
-    assert len(paper.beside(found, rows_of(found), {"ce": 0})) == 1
+    assert len(paper.compare_with_table_1(found, rows_of(found), {"ce": 0})) == 1

@@ -1,4 +1,4 @@
-"""What every layer stands on: arrays, checks, ranks and ties, catalogues, records, files.
+"""The lowest layer: arrays, checks, tie groups, catalogues, records and files.
 
-Imports NumPy, SciPy, the array-API helpers and msgspec, and nothing else of abstain but its errors.
+It imports NumPy, SciPy, the array-API helpers, msgspec, and from abstain only errors and types.
 """

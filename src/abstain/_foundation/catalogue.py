@@ -1,4 +1,4 @@
-"""A catalogue: named entries in the order they were declared, with near-match errors."""
+"""`Catalogue`: a mapping from names to entries, in the order of registration."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
@@ -7,20 +7,21 @@ from abstain.errors import UnknownNameError, suggest
 
 
 class Named(Protocol):
-    """Anything a catalogue can hold."""
+    """An entry of a catalogue."""
 
     @property
     def name(self) -> str:
-        """The name scripts use."""
+        """The name of the entry in function calls and on the command line."""
 
 
 EntryT = TypeVar("EntryT", bound=Named)
 
 
 def match_spelling(name: str, names: Iterable[str]) -> str:
-    """Return the one of the names that differs at most in hyphens and underscores, else the name.
+    """Replace hyphens and underscores of a name so that it is one of the existing names.
 
-    Names of scores have underscores; files of earlier versions have hyphens.
+    Names of scores have underscores, and those in files of earlier versions have hyphens. A name
+    without a match is returned unchanged.
 
     Examples
     --------
@@ -28,24 +29,24 @@ def match_spelling(name: str, names: Iterable[str]) -> str:
     ('mcd_msr', 'mcp')
     """
     names = list(names)
-    matches = [other for other in names if other.replace("-", "_") == name.replace("-", "_")]
+    matches = [name_ for name_ in names if name_.replace("-", "_") == name.replace("-", "_")]
     return matches[0] if name not in names and len(matches) == 1 else name
 
 
 class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
-    """A read-mostly mapping from name to entry.
+    """A mapping from names to entries; new entries can be added.
 
     Parameters
     ----------
     kind : str
-        What an entry is called in error messages ("metric", "score").
+        Noun for an entry in error messages, such as "metric".
     listed : str, optional
-        The command that prints them all: what follows `abstain`, where that is not `list` and
-        `kind` with an s.
+        The arguments of `abstain` that print all entries. By default, `list` and the plural of
+        `kind`.
 
     Notes
     -----
-    Hyphens and underscores mean the same when an entry is looked up.
+    Hyphens and underscores are equivalent when an entry is looked up.
     """
 
     def __init__(self, kind: str, *, list_command: str = "") -> None:
@@ -55,21 +56,22 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._elsewhere: list[tuple[Mapping[str, Any], str]] = []
 
     def add(self, entry: EntryT) -> EntryT:
-        """Register an entry; a name can be taken only once."""
+        """Register an entry; raise ValueError if its name exists already."""
         if entry.name in self._entries:
             raise ValueError(f"the {self._kind} {entry.name!r} is registered twice")
         self._entries[entry.name] = entry
         return entry
 
-    def add_redirect(self, other: Mapping[str, Any], words: str) -> None:
-        """Say of a name that only another catalogue has what is to be done with it.
+    def add_redirect(self, other: Mapping[str, Any], message: str) -> None:
+        """Set the error message for names that only the other catalogue contains.
 
-        In the words "{0!r}" is the name. So a catalogue can speak of one that is built on it.
+        "{0!r}" in the message stands for the name. The other catalogue may belong to a package that
+        imports this one.
         """
-        self._elsewhere.append((other, words))
+        self._elsewhere.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
-        """Return the entry of that name, or an error that names the nearest one."""
+        """Return the entry of this name; an UnknownNameError suggests a similar name."""
         try:
             return self._entries[name]
         except KeyError:
@@ -85,7 +87,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
             ) from None
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a name is registered, without raising."""
+        """Return whether a name is registered."""
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:

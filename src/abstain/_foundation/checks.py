@@ -1,6 +1,7 @@
-"""Validation at the public edge: rule, argument, first offending index and value, what to do.
+"""Validation of arguments of public functions.
 
-Internals trust what passed here; nothing below calls these twice.
+An error names the argument, the rule, the first invalid value with its index, and the remedy.
+Internal functions do not validate their arguments again.
 """
 
 from typing import Any
@@ -13,129 +14,133 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 _NUMERIC = "biuf"
 
-#: From here on, neighboring whole numbers are one float64.
+#: From this integer on, not every integer is a float64.
 FIRST_INEXACT_INTEGER = 2**53
 
 
-def _first(bad: BoolArray) -> int:
-    return int(np.flatnonzero(bad.ravel())[0])
-
-
-def reject_entries(name: str, rule: str, values: Array, bad: BoolArray, *, hint: str = "") -> None:
-    """Raise a DomainError that names the first offending entry, if there is one."""
-    if not bad.any():
+def reject_entries(
+    name: str, rule: str, values: Array, is_invalid: BoolArray, *, hint: str = ""
+) -> None:
+    """Raise a DomainError that names the first invalid entry, if there is one."""
+    if not is_invalid.any():
         return
-    where = np.argwhere(bad)[0]
-    index = int(where[0]) if where.size == 1 else tuple(int(i) for i in where)
-    value = values[tuple(where)]
-    count = int(bad.sum())
-    more = f" ({count} such entries)" if count > 1 else ""
+    position = np.argwhere(is_invalid)[0]
+    index = int(position[0]) if position.size == 1 else tuple(int(i) for i in position)
+    value = values[tuple(position)]
+    n_invalid = int(is_invalid.sum())
+    others = f" ({n_invalid} such entries)" if n_invalid > 1 else ""
     raise DomainError(
-        f"`{name}` {rule}; got {value!s} at index {index}{more}.{' ' + hint if hint else ''}"
+        f"`{name}` {rule}; got {value!s} at index {index}{others}.{' ' + hint if hint else ''}"
     )
 
 
-def vector(x: AnyArray, name: str, *, length: int | None = None, like: str = "") -> Array:
+def vector(x: AnyArray, name: str, *, length: int | None = None, reference: str = "") -> Array:
     """Return `x` as a one-dimensional numeric NumPy array of the given length."""
-    out = to_numpy(x, name)
-    if out.ndim != 1:
-        raise ShapeError(f"`{name}` must have one axis (n,); got shape {out.shape}")
-    if out.dtype.kind not in _NUMERIC:
-        out = _numbers(out, name)
-    if out.size == 0:
+    values = to_numpy(x, name)
+    if values.ndim != 1:
+        raise ShapeError(f"`{name}` must have one axis (n,); got shape {values.shape}")
+    if values.dtype.kind not in _NUMERIC:
+        values = _convert_objects(values, name)
+    if values.size == 0:
         raise ShapeError(f"`{name}` is empty; at least one sample is needed")
-    if length is not None and out.size != length:
-        rule = f"must have one entry for each of the {length} entries of `{like}`"
-        raise ShapeError(f"`{name}` {rule}; got {out.size}")
-    return out
+    if length is not None and values.size != length:
+        rule = f"must have one entry for each of the {length} entries of `{reference}`"
+        raise ShapeError(f"`{name}` {rule}; got {values.size}")
+    return values
 
 
-def _numbers(x: Array, name: str) -> Array:
-    """Turn an object array that holds plain numbers into floats; refuse everything else."""
+def _convert_objects(x: Array, name: str) -> Array:
+    """Convert an object array of Python numbers to floats; raise a DomainError for other arrays."""
     if x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x):
         try:
-            out = x.astype(np.float64)
+            values = x.astype(np.float64)
         except OverflowError:
             raise DomainError(
-                f"`{name}` must be finite; got a whole number beyond the range of float64"
+                f"`{name}` must be finite; got an integer beyond the range of float64"
             ) from None
-        reject_rounding_ties(x, out, name)
-        return out
-    shown = x[0] if x.size else ""
-    raise DomainError(f"`{name}` must hold numbers; got {x.dtype} values such as {shown!r}")
+        reject_rounding_ties(x, values, name)
+        return values
+    example = x[0] if x.size else ""
+    raise DomainError(f"`{name}` must hold numbers; got {x.dtype} values such as {example!r}")
 
 
 def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
-    """Refuse NaN and infinities; integers and booleans pass untouched."""
+    """Raise a DomainError for NaN and infinities; return the array unchanged."""
     if not isinstance(x, np.ndarray):
         if not bool(namespace(x).all(namespace(x).isfinite(x))):
             finite(to_numpy(x, name), name, hint=hint)
-        elsewhere: Array = x
-        return elsewhere
+        array: Array = x
+        return array
     if x.dtype.kind != "f":
         return x
-    # A finite sum proves that every entry is finite, in one pass and without a mask.
+    # If the sum is finite, every entry is. This takes one pass without a mask.
     with np.errstate(over="ignore", invalid="ignore"):
-        proven = np.isfinite(np.add.reduce(x, axis=None))
-    if not proven:
+        is_finite = np.isfinite(np.add.reduce(x, axis=None))
+    if not is_finite:
         reject_entries(name, "must be finite", x, ~np.isfinite(x), hint=hint)
     return x
 
 
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
-    """Validate a confidence vector: one finite number a sample, higher is more trusted."""
-    given = vector(x, name, length=length, like="labels")
-    out = finite(
-        _double(given),
+    """Validate confidences: one finite number per sample, higher means more trusted."""
+    values = vector(x, name, length=length, reference="labels")
+    floats = finite(
+        _narrow_to_double(values),
         name,
         hint="Drop these samples, or give an abstention the lowest confidence instead.",
     )
-    out = out if out.dtype.kind == "f" else out.astype(np.float64)
-    if out is not given:
-        reject_rounding_ties(given, out, name)
-    return out
+    floats = floats if floats.dtype.kind == "f" else floats.astype(np.float64)
+    if floats is not values:
+        reject_rounding_ties(values, floats, name)
+    return floats
 
 
-def reject_rounding_ties(given: Array, double: Array, name: str) -> None:
-    """Refuse numbers that differ and are one number in the precision we compute in."""
-    most = FIRST_INEXACT_INTEGER if double.dtype == np.float64 else 2**24
-    if given.dtype.kind in "biuO" and not (np.abs(double) >= most).any():
+def reject_rounding_ties(values: Array, rounded: Array, name: str) -> None:
+    """Raise a DomainError if different values become equal by rounding to a float dtype."""
+    first_inexact = FIRST_INEXACT_INTEGER if rounded.dtype == np.float64 else 2**24
+    if values.dtype.kind in "biuO" and not (np.abs(rounded) >= first_inexact).any():
         return
-    order = np.argsort(given, kind="stable")
-    found, kept = given[order], double[order]
-    bad = np.flatnonzero((found[1:] != found[:-1]) & (kept[1:] == kept[:-1]))
-    if bad.size == 0:
+    order = np.argsort(values, kind="stable")
+    sorted_values, sorted_rounded = values[order], rounded[order]
+    invalid = np.flatnonzero(
+        (sorted_values[1:] != sorted_values[:-1]) & (sorted_rounded[1:] == sorted_rounded[:-1])
+    )
+    if invalid.size == 0:
         return
-    first, second = sorted((int(order[bad[0]]), int(order[bad[0] + 1])))
+    first, second = sorted((int(order[invalid[0]]), int(order[invalid[0] + 1])))
     raise DomainError(
-        f"`{name}` must hold numbers that {double.dtype} tells apart; got {given[first]!s} at "
-        f"index {first} and {given[second]!s} at index {second}, which would be tied. Subtract a "
+        f"`{name}` must hold numbers that {rounded.dtype} distinguishes; got {values[first]!s} at "
+        f"index {first} and {values[second]!s} at index {second}, which would be tied. Subtract a "
         "constant from all, or pass their ranks"
     )
 
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:
-    """Validate a loss vector: one finite, non-negative number a sample."""
-    out = finite(_double(vector(x, "loss", length=length, like="confidence")), "loss")
-    if out.dtype.kind in "if" and out.min() < 0:
+    """Validate losses: one finite, non-negative number per sample."""
+    values = finite(
+        _narrow_to_double(vector(x, "loss", length=length, reference="confidence")), "loss"
+    )
+    if values.dtype.kind in "if" and values.min() < 0:
         reject_entries(
-            "loss", "must not be negative", out, out < 0, hint="Pass a loss, not an accuracy."
+            "loss", "must not be negative", values, values < 0, hint="Pass a loss, not an accuracy."
         )
-    return finite_sum(out, "loss")
+    return finite_sum(values, "loss")
 
 
-#: Fewer samples of many may have confidences of 0 and 1 alone by chance.
-_TELLING = 30
+#: Minimum size of a batch that is tested for swapped arguments. In a smaller batch, all confidences
+#: can be 0 or 1 by chance.
+_MIN_CONCLUSIVE = 30
 
 
 def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool = False) -> None:
-    """Refuse a 0/1 "confidence" beside a graded "loss": the two were passed in the other order.
+    """Raise an InputError if confidence and loss were probably passed in the wrong order.
 
-    What may be a part of more samples is only judged where it is not small.
+    This is assumed if the confidence has only the values 0 and 1 and the loss has many values in
+    [0, 1]. A small batch of a larger data set (`is_batch`) is not tested.
     """
-    if is_batch and confidence.size < _TELLING:
+    if is_batch and confidence.size < _MIN_CONCLUSIVE:
         return
-    # Almost every confidence has a first entry that is neither, so this costs nothing.
+    # The first confidence is rarely 0 or 1, so the test usually ends here.
     if confidence[0] not in {0, 1} or loss.dtype.kind != "f":
         return
     if not ((confidence == 0) | (confidence == 1)).all() or confidence.min() == confidence.max():
@@ -144,13 +149,13 @@ def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool =
         return
     raise InputError(
         "`confidence` must come first and `loss` second; got a confidence of only 0 and 1, and a "
-        "loss with many values in [0, 1], which look swapped. If they are meant so, give the "
-        "confidence two other values, such as 1 and 2: only its order counts."
+        "loss with many values in [0, 1], which look swapped. If the order is right, replace the "
+        "two confidence values by others, such as 1 and 2; only their order matters."
     )
 
 
 def finite_sum(x: Array, name: str) -> Array:
-    """Refuse numbers so large that their sum overflows; nothing but NaN could come of them."""
+    """Raise a DomainError if the sum overflows; return the array unchanged."""
     with np.errstate(over="ignore"):
         total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
     if not np.isfinite(total):
@@ -161,36 +166,38 @@ def finite_sum(x: Array, name: str) -> Array:
 
 
 def finite_weighted_sum(loss: Array, weight: FloatArray) -> None:
-    """Refuse a weight x loss so large that its sum overflows."""
+    """Raise a DomainError if the sum of weight x loss overflows."""
     with np.errstate(over="ignore"):
         if not np.isfinite(float(loss.max()) * weight.sum()):
             finite_sum(weight * loss, "weight * loss")
 
 
-def _double(x: Array) -> Array:
-    """Narrow extended precision, which NumPy's counting and sorting do not all know."""
-    wide = x.dtype.kind == "f" and x.dtype.itemsize > np.dtype(np.float64).itemsize
-    return x.astype(np.float64) if wide else x
+def _narrow_to_double(x: Array) -> Array:
+    """Convert extended precision to float64; not all NumPy functions support it."""
+    is_extended = x.dtype.kind == "f" and x.dtype.itemsize > np.dtype(np.float64).itemsize
+    return x.astype(np.float64) if is_extended else x
 
 
 def weight(x: AnyArray | None, *, length: int, is_batch: bool = False) -> FloatArray | None:
     """Validate sample weights: finite, non-negative, not all zero.
 
-    What may be a part of more samples, such as a batch, may have only weights of 0.
+    A batch of a larger data set (`is_batch`) may have only weights of 0.
     """
     if x is None:
         return None
-    out = finite(_double(vector(x, "weight", length=length, like="confidence")), "weight")
-    if out.dtype.kind in "if" and out.min() < 0:
-        reject_entries("weight", "must not be negative", out, out < 0)
-    out = finite_sum(out.astype(np.float64, copy=False), "weight")
-    if not is_batch and not out.any():
+    values = finite(
+        _narrow_to_double(vector(x, "weight", length=length, reference="confidence")), "weight"
+    )
+    if values.dtype.kind in "if" and values.min() < 0:
+        reject_entries("weight", "must not be negative", values, values < 0)
+    values = finite_sum(values.astype(np.float64, copy=False), "weight")
+    if not is_batch and not values.any():
         raise DomainError("`weight` must not be zero everywhere; got only zeros")
-    return out
+    return values
 
 
 def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
-    """Refuse entries outside [0, 1]."""
+    """Raise a DomainError for entries outside [0, 1]; return the array unchanged."""
     if not is_numpy(x):
         if bool(namespace(x).any((x < 0) | (x > 1))):
             unit_interval(to_numpy(x, name), name, hint=hint)
@@ -201,7 +208,7 @@ def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
 
 
 def binary_loss(x: Array, *, required_by: str) -> Array:
-    """Refuse losses other than 0 and 1."""
+    """Raise a DomainError for losses other than 0 and 1; return the array unchanged."""
     if not is_numpy(x):
         if bool(namespace(x).any((x != 0) & (x != 1))):
             binary_loss(to_numpy(x, "loss"), required_by=required_by)
@@ -222,7 +229,7 @@ def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> flo
 
 
 def percent_hint(value: float) -> str:
-    """Ask whether a number above 1 was meant as a percentage; empty where it cannot be one."""
+    """Return a hint that values are fractions, for a number that may be a percentage."""
     return f". Did you mean {value / 100:g}? Values are fractions" if 1 < value <= 100 else ""
 
 
@@ -250,7 +257,7 @@ def positive(x: Any, name: str) -> float:
 
 
 def one_of(x: str, name: str, allowed: tuple[str, ...]) -> str:
-    """Validate a choice among names."""
+    """Validate that a name is one of the allowed names."""
     if x not in allowed:
         raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}")
     return x

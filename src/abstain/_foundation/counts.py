@@ -1,6 +1,6 @@
-"""Samples with a 0/1 loss of which only counts are known, as the `Scored` that metrics take.
+"""`Scored` from counts of successes and failures by tie group.
 
-A row stands for several samples; `Scored.times` is their number.
+A row stands for several samples; `Scored.row_counts` is their number.
 """
 
 from abstain._foundation.group_rows import rows_of_groups
@@ -10,28 +10,28 @@ from abstain._foundation.tie_groups import TieGroups
 
 def scored_from_groups(groups: TieGroups) -> Scored:
     """Return the samples of these tie groups."""
-    k = rows_of_groups(groups)
+    rows = rows_of_groups(groups)
     return Scored(
-        k.confidence,
-        k.loss,
-        k.row_counts,
-        probability=k.confidence,
+        rows.confidence,
+        rows.loss,
+        rows.row_counts,
+        probability=rows.confidence,
         precomputed_groups=groups,
-        row_counts=k.row_counts,
+        row_counts=rows.row_counts,
     )
 
 
 def scored_from_merged_groups(groups: TieGroups) -> Scored:
-    """Return the samples of these groups; the confidence of a row is the rank of its group.
+    """Return the samples of these merged groups; the confidence of a row is the rank of its group.
 
-    If the groups have unknown ties, what needs the confidence of each success raises an
+    If the groups have unknown ties, metrics that depend on the confidence of each success raise an
     UncountedError.
     """
-    k = rows_of_groups(groups)
+    rows = rows_of_groups(groups)
     return Scored(
-        k.confidence,
-        k.loss,
-        k.row_counts,
+        rows.confidence,
+        rows.loss,
+        rows.row_counts,
         precomputed_merged_groups=groups,
-        row_counts=k.row_counts,
+        row_counts=rows.row_counts,
     )

@@ -1,4 +1,4 @@
-"""A dask.distributed cluster, a running one or one of this machine, while it is needed."""
+"""Context managers for a dask.distributed cluster: a running one, or one on this machine."""
 
 import asyncio
 import logging
@@ -15,17 +15,17 @@ from typing import Any
 from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError, MissingInputError
 
-#: Seconds to wait for an answer of a scheduler.
-_ANSWER = 3
+#: Seconds to wait for a scheduler.
+_TIMEOUT = 3
 
 
 def import_distributed() -> Any:
-    """Return dask.distributed, or say in one line that it is missing."""
+    """Import dask.distributed; raise a MissingInputError if it is not installed."""
     if not is_installed("distributed"):
         raise MissingInputError(
             "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
         )
-    # As a module of any type: only half of it says its types.
+    # Imported as `Any`, because dask.distributed is only partly annotated.
     return import_module("distributed")
 
 
@@ -33,63 +33,64 @@ def import_distributed() -> Any:
 def connect_to_scheduler(address: str) -> Iterator[Any]:
     """Connect to a scheduler."""
     dask = import_distributed()
-    # Asked first: a client that finds nobody leaves noise behind. In a thread, since a notebook has
-    # a loop of its own.
+    # A client without a scheduler prints many warnings, so the connection is tested first. The test
+    # runs in a thread, because a notebook already runs an event loop.
     with ThreadPoolExecutor(1) as pool:
         try:
-            pool.submit(asyncio.run, _answered(address)).result()
+            pool.submit(asyncio.run, _ping_scheduler(address)).result()
         except (OSError, ValueError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"no dask scheduler answers at {address!r} ({first})") from None
-    # A scheduler that goes away is said in one line, not in dask's twenty.
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"no dask scheduler answers at {address!r} ({reason})") from None
+    # If the scheduler stops, abstain prints one line instead of the log of dask.
     log = logging.getLogger("distributed.client")
-    before = log.level
+    previous_level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        with dask.Client(address, timeout=_ANSWER, set_as_default=False) as client:
+        with dask.Client(address, timeout=_TIMEOUT, set_as_default=False) as client:
             yield client
     finally:
-        log.setLevel(before)
+        log.setLevel(previous_level)
 
 
-async def _answered(address: str) -> None:
-    """Connect to a scheduler and take leave."""
-    comm = await import_distributed().comm.connect(address, timeout=_ANSWER)
+async def _ping_scheduler(address: str) -> None:
+    """Connect to a scheduler and close the connection."""
+    comm = await import_distributed().comm.connect(address, timeout=_TIMEOUT)
     await comm.close()
 
 
 @contextmanager
 def start_local_cluster(n_workers: int, *, max_worker_deaths: int = 0) -> Iterator[Any]:
-    """Start a cluster on this machine, one thread a worker; leave no process and no file.
+    """Start a cluster on this machine with one thread per worker; remove it at the end.
 
-    What a worker does when it dies is done by others, unless so many died of it before.
+    If a worker dies, other workers repeat its task, unless `max_worker_deaths` died from this task
+    before.
     """
     dask = import_distributed()
     with ExitStack() as stack:
-        place = stack.enter_context(
+        folder = stack.enter_context(
             TemporaryDirectory(prefix="abstain-dask-", ignore_cleanup_errors=True)
         )
         cluster = dask.LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            # Two runs on a machine would quarrel about its port.
+            # Two runs on one machine would use the same port.
             dashboard_address=None,
-            # Jobs that need much memory are as free as in processes of our own.
+            # No memory limit, as in other processes.
             memory_limit=0,
-            local_directory=place,
+            local_directory=folder,
             silence_logs=logging.CRITICAL,
             scheduler_kwargs={"allowed_failures": max_worker_deaths},
         )
         stack.enter_context(cluster)
         client = stack.enter_context(dask.Client(cluster, set_as_default=False))
-        stack.push(partial(_end_at_once, cluster))
+        stack.push(partial(_kill_workers, cluster))
         yield client
 
 
-def _end_at_once(cluster: Any, kind: Any, *_: Any) -> None:
-    """Kill the workers where this run is ended: a thread cannot be stopped."""
-    # What is half done is not kept, so nothing is lost.
+def _kill_workers(cluster: Any, kind: Any, *_: Any) -> None:
+    """Kill the workers if the run is interrupted, because their threads cannot be stopped."""
+    # Unfinished tasks are not stored, so nothing is lost.
     for nanny in cluster.workers.values() if kind is not None else ():
         nanny.auto_restart = False
         with suppress(ProcessLookupError, TypeError):

@@ -1,9 +1,10 @@
-"""Files, and sets of files in a folder, that appear whole or not at all.
+"""Atomic writing of files, and of sets of files in a folder.
 
-A set comes with a receipt of what it was made from. Everything is written beside its place first. A
-folder that is not there yet appears with all of its files at once. In one that is there, the step
-from the old set to the new one is a handful of renames; a run that is killed among them leaves the
-rest of the new set in a folder of its own, and whoever publishes there next completes it.
+A set has a manifest (the file ``receipt.json``) with the hash of each file and the inputs of the
+run. All files are first written to a temporary folder. A new output folder is created by one
+rename, with all of its files. In an existing folder, the files of the new set replace the old ones
+by a few renames. If a run is killed in between, the remaining files stay in a hidden folder, and
+the next run that publishes to this folder completes the set.
 """
 
 import contextlib
@@ -23,25 +24,25 @@ from typing import IO, Any, Final, NoReturn
 from abstain._foundation.json_records import parse_object
 from abstain.errors import InputError
 
-#: Seconds.
-_HOUR = 3600
+#: Age in seconds from which on a temporary file is stale.
+_STALE_AFTER = 3600
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the place and move there, so that a killed run leaves no half file."""
+    """Write a file under a temporary name and rename it, so that it is never incomplete."""
     with open_atomically(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
 def open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that appears at its place when all is written."""
+    """Open a file for writing; it gets its name when the block ends without an error."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
-            # Without this a crash of the machine may keep the new name and lose the content.
+            # Otherwise a crash of the machine can keep the new name and lose the content.
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
@@ -54,14 +55,14 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_stale_files(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Take away what writers left that were killed an hour ago or longer.
+    """Remove temporary files that are older than an hour, which killed runs left.
 
-    A younger file may belong to somebody who is still writing it.
+    Another run may still be writing a newer file.
     """
     for path in folder.glob(pattern):
-        # It may be gone, or another's.
+        # The file may have been removed, or belong to another user.
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _HOUR:
+            if time.time() - path.stat().st_mtime > _STALE_AFTER:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -76,24 +77,24 @@ _MAX_WAIT: Final = 60.0
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
     """Lock a file against other processes; raise InputError with a message if it stays locked.
 
-    The system releases the lock when the process ends, however it does; the file stays and is
-    empty. Without locks in the file system nothing is locked.
+    The operating system releases the lock when the process ends, for any reason. The file remains
+    and is empty. If the file system has no locks, nothing is locked.
 
     Parameters
     ----------
     path : Path
-        The file, which is made if it does not exist.
+        The file, which is created if it does not exist.
     msg : str
         The message if another process holds the lock.
     wait : float, default=0.0
         Seconds to wait for the other process.
     """
-    # Most commands write nothing, and need not wait for its modules to load.
+    # Imported here, because most commands write no files.
     from filelock import FileLock, Timeout
 
     with contextlib.ExitStack() as stack:
         try:
-            # No other object has this lock, so that threads of one process exclude each other too.
+            # A new lock object, so that threads of one process exclude each other, too.
             stack.enter_context(FileLock(path, timeout=wait))
         except Timeout as error:
             raise InputError(msg) from error
@@ -107,7 +108,7 @@ def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; refuse a path on which something else stands."""
+    """Create a folder and its parents; raise an InputError if that is not possible."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -117,10 +118,10 @@ def make_folder(path: Path) -> None:
 
 
 def describe_os_error(path: Path, error: OSError) -> str:
-    """Say what stands in the way of a file; the system's own words where nothing is plainer."""
-    above = [p for p in path.parents if p.exists() and not p.is_dir()]
-    if above:
-        return f"{str(above[0])!r} is a file, not a folder"
+    """Return the reason why a file cannot be written, as a clause for a message."""
+    files_above = [p for p in path.parents if p.exists() and not p.is_dir()]
+    if files_above:
+        return f"{str(files_above[0])!r} is a file, not a folder"
     if path.is_dir():
         return "it is a folder"
     if isinstance(error, FileNotFoundError) and not path.parent.exists():
@@ -131,45 +132,47 @@ def describe_os_error(path: Path, error: OSError) -> str:
 
 
 # ------------------------------------------------------------------------------------ sets
-#: What a set was made from, and the hash of each file. It is there only while the set is whole.
+#: The manifest: the inputs of a set, and the hash of each file. It exists only if the set is
+#: complete.
 MANIFEST: Final = "receipt.json"
 
-#: The rest of a set that is complete on the disk and not yet in its place.
-_GOING_ON: Final = ".abstain-publishing"
+#: Folder with the files of a completely written set that have not been moved to their names yet.
+_PENDING_FOLDER: Final = ".abstain-publishing"
 
-#: What a receipt says that it is.
-_KIND: Final = "abstain output"
+#: The field `kind` of a manifest.
+_MANIFEST_KIND: Final = "abstain output"
 
-#: In that folder, the files of the set before.
-_BEFORE: Final = ".before.json"
+#: File in the pending folder with the hashes of the previous set.
+_PREVIOUS_FILE: Final = ".before.json"
 
-#: A file of ours lies in the folder or one level below, and is not hidden. Nothing else is touched.
-_NAME: Final = re.compile(r"(?:[^./\\][^/\\]*/)?[^./\\][^/\\]*")
+#: Valid names of files of a set: in the folder or one level below, and not hidden. Other files are
+#: never changed.
+_VALID_NAME: Final = re.compile(r"(?:[^./\\][^/\\]*/)?[^./\\][^/\\]*")
 
-#: A receipt names tens of files; more than this is none.
-_MOST_BYTES: Final = 1 << 20
+#: Maximum size of a manifest. It lists some tens of files.
+_MAX_MANIFEST_BYTES: Final = 1 << 20
 
 
 def check_output_folder(
     folder: Path, names: Iterable[str], *, extra_hashes: Mapping[str, str]
 ) -> None:
-    """Refuse a folder that cannot be written to, or that holds others' files under these names.
+    """Raise an InputError if the folder is not writable or other files have these names.
 
-    `known` are files without a receipt that are ours nevertheless, with their hashes. What a
-    killed run left behind is completed first.
+    `extra_hashes` are the hashes of files that abstain wrote without a manifest. If a killed run
+    left an incomplete set, it is completed first.
     """
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
         make_folder(folder)
-    probe = there / f".abstain-{secrets.token_hex(4)}.tmp"
+    probe = existing / f".abstain-{secrets.token_hex(4)}.tmp"
     try:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
-        _cannot(folder, error)
-    with _one_at_a_time(folder):
-        _complete(folder)
-        _refuse_others(folder, names, {**extra_hashes, **published_hashes(folder)})
+        _raise_unwritable(folder, error)
+    with _publication_lock(folder):
+        _complete_publication(folder)
+        _reject_other_files(folder, names, {**extra_hashes, **published_hashes(folder)})
 
 
 def publish(
@@ -179,42 +182,42 @@ def publish(
     *,
     extra_hashes: Mapping[str, str],
 ) -> None:
-    """Make the files the set of this folder, with a receipt that also says what is `said`.
+    """Publish the files to this folder as one set with a manifest that also records `metadata`.
 
-    What the set before had and this one has not is taken away, unless somebody changed it.
+    Files that belong to the previous set only are removed, unless they were changed.
     """
-    with _one_at_a_time(folder):
-        # Late files of a killed run count as the set before.
-        _complete(folder)
-        before = {**extra_hashes, **published_hashes(folder)}
-        _refuse_others(folder, files, before)
-        receipt = {
-            "kind": _KIND,
+    with _publication_lock(folder):
+        # Pending files of a killed run become the previous set.
+        _complete_publication(folder)
+        previous_hashes = {**extra_hashes, **published_hashes(folder)}
+        _reject_other_files(folder, files, previous_hashes)
+        manifest = {
+            "kind": _MANIFEST_KIND,
             **metadata,
-            "files": {name: _hash(content) for name, content in sorted(files.items())},
+            "files": {name: _sha256(content) for name, content in sorted(files.items())},
         }
-        content = {**files, MANIFEST: (json.dumps(receipt, indent=1) + "\n").encode()}
+        content = {**files, MANIFEST: (json.dumps(manifest, indent=1) + "\n").encode()}
         try:
             if folder.exists():
-                content[_BEFORE] = json.dumps(before).encode()
-                _commit(_staged(folder, content), folder / _GOING_ON)
+                content[_PREVIOUS_FILE] = json.dumps(previous_hashes).encode()
+                _move_into_place(_stage(folder, content), folder / _PENDING_FOLDER)
             else:
                 make_folder(folder.parent)
-                _commit(_staged(folder.parent, content), folder)
+                _move_into_place(_stage(folder.parent, content), folder)
         except OSError as error:
-            _cannot(folder, error)
-        _complete(folder)
+            _raise_unwritable(folder, error)
+        _complete_publication(folder)
 
 
 @contextlib.contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Keep other processes of this user and machine from publishing to the folder meanwhile.
+def _publication_lock(folder: Path) -> Iterator[None]:
+    """Prevent other processes of this user on this machine from publishing to the folder.
 
-    The lock lies among the temporary files: the folder may not exist yet, and the one above it may
-    be closed to us.
+    The lock file is in the folder for temporary files, because the output folder may not exist yet
+    and its parent may not be writable.
     """
     user = getattr(os, "getuid", int)()
-    key = _hash(os.fsencode(folder.resolve()))[:16]
+    key = _sha256(os.fsencode(folder.resolve()))[:16]
     lock = Path(tempfile.gettempdir()) / f"abstain-{user}-{key}.lock"
     msg = f"another run has been writing to {str(folder)!r} for {_MAX_WAIT:.0f} s; end it first"
     with lock_file(lock, msg, wait=_MAX_WAIT):
@@ -222,87 +225,89 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def published_hashes(folder: Path) -> dict[str, str]:
-    """Return the files of the set in this folder by its receipt, with their hashes."""
-    text = _read(folder / MANIFEST)
+    """Return the hashes of the files of the set in this folder, from its manifest."""
+    text = _read_small_text(folder / MANIFEST)
     if text is None:
         return {}
     try:
-        receipt = parse_object(text)
+        manifest = parse_object(text)
     except InputError:
         return {}
-    # Somebody else's file of that name makes nothing ours.
-    if receipt.get("kind") != _KIND:
+    # A file of this name may come from another program.
+    if manifest.get("kind") != _MANIFEST_KIND:
         return {}
-    return {**_files(receipt), MANIFEST: _hash(text.encode())}
+    return {**_file_hashes(manifest), MANIFEST: _sha256(text.encode())}
 
 
-def _files(receipt: Mapping[str, Any]) -> dict[str, str]:
-    found = receipt.get("files")
-    return valid_set_names(found) if isinstance(found, dict) else {}
+def _file_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
+    hashes = manifest.get("files")
+    return valid_set_names(hashes) if isinstance(hashes, dict) else {}
 
 
 def valid_set_names(hashes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hashes of the names that lie in the folder of a set or one level below."""
-    return {name: str(key) for name, key in hashes.items() if _NAME.fullmatch(name)}
+    """Select the hashes of valid names: in the folder of the set or one level below."""
+    return {
+        name: str(hash_value) for name, hash_value in hashes.items() if _VALID_NAME.fullmatch(name)
+    }
 
 
-def _read(path: Path) -> str | None:
+def _read_small_text(path: Path) -> str | None:
     try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        if not path.is_file() or path.stat().st_size > _MAX_MANIFEST_BYTES:
             return None
         return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _refuse_others(folder: Path, names: Iterable[str], *known: Mapping[str, str]) -> None:
+def _reject_other_files(folder: Path, names: Iterable[str], *hashes: Mapping[str, str]) -> None:
     """Refuse names under which something stands that is not one of the known files."""
     for name in (*names, MANIFEST):
         path = folder / name
-        keys = {files[name] for files in known if name in files}
-        if not _is(path, keys) and (path.exists() or path.is_symlink()):
-            what = "was changed since abstain wrote it" if keys else "is not from abstain"
-            what = "is a folder" if path.is_dir() else what
+        known_hashes = {files[name] for files in hashes if name in files}
+        if not _has_hash(path, known_hashes) and (path.exists() or path.is_symlink()):
+            reason = "was changed since abstain wrote it" if known_hashes else "is not from abstain"
+            reason = "is a folder" if path.is_dir() else reason
             raise InputError(
-                f"{str(path)!r} {what}, so it is not replaced; "
+                f"{str(path)!r} {reason}, so it is not replaced; "
                 "move it away, or choose another folder"
             )
-        above = path.parent
-        if above != folder and (above.is_symlink() or (above.exists() and not above.is_dir())):
+        parent = path.parent
+        if parent != folder and (parent.is_symlink() or (parent.exists() and not parent.is_dir())):
             raise InputError(
-                f"{str(above)!r} is no folder of files; move it away, or choose another folder"
+                f"{str(parent)!r} is not a folder; move it away, or choose another folder"
             )
 
 
-def _is(path: Path, keys: Iterable[str]) -> bool:
-    """Tell whether it is a file with one of these hashes; a link is none."""
-    wanted = set(keys)
-    if not wanted or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+def _has_hash(path: Path, hashes: Iterable[str]) -> bool:
+    """Return whether a path is a file, not a link, with one of these hashes."""
+    expected = set(hashes)
+    if not expected or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
         return False
-    return file_sha256(path) in wanted
+    return file_sha256(path) in expected
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, read in pieces."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _hash(content: bytes) -> str:
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _staged(place: Path, content: Mapping[str, bytes]) -> Path:
-    """Write all files to a new hidden folder, so that they survive a crash; return it."""
-    remove_stale_files(place, ".abstain-*.tmp")
-    folder = place / f".abstain-{secrets.token_hex(4)}.tmp"
+def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
+    """Write all files to a new hidden folder, synchronize them with the disk, and return it."""
+    remove_stale_files(parent, ".abstain-*.tmp")
+    folder = parent / f".abstain-{secrets.token_hex(4)}.tmp"
     folder.mkdir()
     try:
-        for name, held in content.items():
+        for name, data in content.items():
             path = folder / name
             path.parent.mkdir(exist_ok=True)
             with path.open("xb") as file:
-                file.write(held)
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
     except BaseException:
@@ -311,83 +316,84 @@ def _staged(place: Path, content: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def _commit(staged: Path, place: Path) -> None:
-    """Move the folder to its name: before this nothing has happened, after it all will."""
+def _move_into_place(staged: Path, destination: Path) -> None:
+    """Rename the staged folder. From then on, the set will be published completely."""
     try:
-        staged.rename(place)
-        _settle(place.parent)
+        staged.rename(destination)
+        _sync_folder(destination.parent)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
 
 
-def _complete(folder: Path) -> None:
-    """Bring the rest of a set to its place, if there is one."""
-    going_on = folder / _GOING_ON
-    if not going_on.is_dir():
+def _complete_publication(folder: Path) -> None:
+    """Publish the pending files of a set, if there are any."""
+    pending = folder / _PENDING_FOLDER
+    if not pending.is_dir():
         return
     try:
-        # The receipt is the last to move: without it all is in its place.
-        if (going_on / MANIFEST).exists():
-            new, before = (_journal(going_on / name) for name in (MANIFEST, _BEFORE))
-            _replace(going_on, folder, _files(new), before)
-        shutil.rmtree(going_on)
+        # The manifest is moved last. Without it, all files are published.
+        if (pending / MANIFEST).exists():
+            manifest = _read_journal(pending / MANIFEST)
+            previous_hashes = _read_journal(pending / _PREVIOUS_FILE)
+            _replace_files(pending, folder, _file_hashes(manifest), previous_hashes)
+        shutil.rmtree(pending)
     except OSError as error:
-        _cannot(folder, error)
+        _raise_unwritable(folder, error)
 
 
-def _journal(path: Path) -> dict[str, Any]:
+def _read_journal(path: Path) -> dict[str, Any]:
     try:
-        return parse_object(_read(path) or "")
+        return parse_object(_read_small_text(path) or "")
     except InputError as error:
         raise InputError(
             f"{str(path)!r} is damaged ({error}); remove the folder that it is in"
         ) from None
 
 
-def _replace(
-    going_on: Path, folder: Path, files: Mapping[str, str], before: Mapping[str, str]
+def _replace_files(
+    pending: Path, folder: Path, hashes: Mapping[str, str], previous_hashes: Mapping[str, str]
 ) -> None:
-    late = [name for name in files if (going_on / name).is_file()]
-    receipt = {MANIFEST: _hash((going_on / MANIFEST).read_bytes())}
-    _refuse_others(folder, late, before, files, receipt)
-    # From here until the new one comes, no receipt vouches for what is there.
+    remaining = [name for name in hashes if (pending / name).is_file()]
+    manifest_hash = {MANIFEST: _sha256((pending / MANIFEST).read_bytes())}
+    _reject_other_files(folder, remaining, previous_hashes, hashes, manifest_hash)
+    # Until the new manifest is in place, the set is marked as incomplete.
     (folder / MANIFEST).unlink(missing_ok=True)
-    # The page first: it is whole by itself, and never do tables stand there without one.
-    for name in sorted(late, key=lambda name: (not name.endswith(".html"), name)):
+    # The page is moved first, because it is self-contained; tables never exist without a page.
+    for name in sorted(remaining, key=lambda name: (not name.endswith(".html"), name)):
         (folder / name).parent.mkdir(exist_ok=True)
         # Another run may be completing the same set.
         with contextlib.suppress(FileNotFoundError):
-            (going_on / name).replace(folder / name)
-    for name, key in before.items():
-        if name not in files and name != MANIFEST and _NAME.fullmatch(name):
-            _take_away(folder / name, key)
-    _settle(folder)
+            (pending / name).replace(folder / name)
+    for name, hash_value in previous_hashes.items():
+        if name not in hashes and name != MANIFEST and _VALID_NAME.fullmatch(name):
+            _remove_file(folder / name, hash_value)
+    _sync_folder(folder)
     with contextlib.suppress(FileNotFoundError):
-        (going_on / MANIFEST).replace(folder / MANIFEST)
-    _settle(folder)
+        (pending / MANIFEST).replace(folder / MANIFEST)
+    _sync_folder(folder)
 
 
-def _take_away(path: Path, key: str) -> None:
-    """Remove a file of the set before, and its folder if nothing else is in it."""
-    if _is(path, [key]):
+def _remove_file(path: Path, hash_value: str) -> None:
+    """Remove an unchanged file of the previous set, and its folder if it is then empty."""
+    if _has_hash(path, [hash_value]):
         path.unlink()
         with contextlib.suppress(OSError):
-            # The folder of the set itself holds the rest of it.
+            # Fails if the folder is not empty.
             path.parent.rmdir()
 
 
-def _settle(folder: Path) -> None:
-    """Have the names in a folder survive a crash of the machine, where the system can."""
+def _sync_folder(folder: Path) -> None:
+    """Synchronize the names in a folder with the disk, if the operating system supports it."""
     with contextlib.suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            os.fsync(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
 
-def _cannot(folder: Path, error: OSError) -> NoReturn:
+def _raise_unwritable(folder: Path, error: OSError) -> NoReturn:
     raise InputError(
         f"the folder {str(folder)!r} cannot be written: {describe_os_error(folder / '_', error)}"
     ) from error

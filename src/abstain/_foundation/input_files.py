@@ -1,7 +1,7 @@
-"""Files of users, opened within bounds: regular ones only, and no more of them than there may be.
+"""Opening of files from users: regular files only, with limits on their size.
 
-Every reader opens here what it was given, so that no link, device or size surprises it, and what a
-library raises on its bytes becomes one sentence.
+All readers open files with these functions. Devices, broken links and sizes beyond the memory raise
+an error before anything is read, and the errors of libraries become messages of one sentence.
 """
 
 import contextlib
@@ -19,51 +19,51 @@ from typing import Any
 from abstain._foundation.json_records import parse_object
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
 
-#: The most of a text that is read whole (JSON, TOML), and of the header of a table, in bytes.
+#: Maximum size of a text file (JSON, TOML) and of the header of a table, in bytes.
 MAX_TEXT_BYTES, MAX_HEADER_BYTES = 16 << 20, 64 << 20
 
-#: Longest part of a library's own message that ours repeats.
-_REASON = 100
-#: Of a log: enough for its last line.
-_TAIL = 1 << 16
-_KINDS = {
+#: Maximum length of the quoted error message of a library.
+_MAX_REASON_LENGTH = 100
+#: Number of bytes at the end of a log that are searched for its last line.
+_TAIL_BYTES = 1 << 16
+_KIND_DESCRIPTIONS = {
     stat.S_IFDIR: "a folder, not a file",
     stat.S_IFIFO: "a pipe, not a file",
     stat.S_IFCHR: "a device, not a file",
     stat.S_IFBLK: "a device, not a file",
     stat.S_IFSOCK: "a socket, not a file",
 }
-#: Where Linux says how much memory a container may take.
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+#: Files in which Linux lists the memory limit of a container.
+_MEMORY_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 # ------------------------------------------------------------------------------------ paths
 def check_exists(path: Path) -> None:
-    """Refuse a path at which nothing is, and name its nearest neighbor."""
+    """Raise an InputError if a path does not exist; the message suggests a similar name."""
     with os_errors_as_input_errors(str(path), path):
         path.stat()
 
 
 @contextmanager
 def os_errors_as_input_errors(source: str, path: Path | None = None) -> Iterator[None]:
-    """Turn what the system raises when it does not give a file out into an InputError."""
+    """Convert an OSError of the block to an InputError."""
     try:
         yield
     except OSError as error:
-        # Without a number it comes from a library that is at odds with the bytes.
+        # An OSError without a number is raised by a library for the contents of a file.
         if error.errno is None:
             raise
-        raise InputError(_refusal(source, error, path)) from error
+        raise InputError(_open_error_message(source, error, path)) from error
     except ValueError:
-        # No path can hold this character; a library may find it in the bytes of a file.
+        # A path must not contain a null character. Libraries raise ValueError for other reasons.
         if path is None or "\0" not in str(path):
             raise
-        raise InputError(_absent(path)) from None
+        raise InputError(_missing_file_message(path)) from None
 
 
-def _refusal(source: str, error: OSError, path: Path | None) -> str:
+def _open_error_message(source: str, error: OSError, path: Path | None) -> str:
     if path is not None and isinstance(error, FileNotFoundError | NotADirectoryError):
-        return _absent(path)
+        return _missing_file_message(path)
     if isinstance(error, PermissionError):
         return f"{source} cannot be opened: you may not read it"
     if isinstance(error, IsADirectoryError):
@@ -73,59 +73,59 @@ def _refusal(source: str, error: OSError, path: Path | None) -> str:
     return f"{source} cannot be read: {error.strerror or error}"
 
 
-def _absent(path: Path) -> str:
+def _missing_file_message(path: Path) -> str:
     folder = path.parent
     with contextlib.suppress(OSError, ValueError):
         if path.is_symlink():
-            where = str(path.readlink())
-            return f"there is no file {str(path)!r}: it is a link to {where!r}, which is not there"
+            target = str(path.readlink())
+            return f"there is no file {str(path)!r}: it is a link to {target!r}, which is not there"
         if folder.is_dir():
-            near = suggest(path.name, sorted(p.name for p in folder.iterdir()))
-            return f"there is no file {str(path)!r}.{near}"
+            suggestion = suggest(path.name, sorted(p.name for p in folder.iterdir()))
+            return f"there is no file {str(path)!r}.{suggestion}"
     return f"there is no file {str(path)!r}: the folder {str(folder)!r} does not exist"
 
 
 # ------------------------------------------------------------------------------------ contents
 @contextmanager
 def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file; refuse folders, pipes and devices, which may have no end."""
+    """Open a regular file; raise an InputError for folders, pipes and devices."""
     with os_errors_as_input_errors(path.name, path):
         file_size(path)
-        # What has become a pipe since must not make us wait.
+        # Do not block if the file has been replaced by a pipe since.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with open(os.open(path, flags), "rb") as file:  # noqa: PTH123
-            _refuse_irregular(path, os.fstat(file.fileno()))
+            _reject_irregular(path, os.fstat(file.fileno()))
             yield file
 
 
 def file_size(path: Path) -> int:
-    """Return the size of a regular file in bytes; refuse whatever else is there."""
+    """Return the size of a regular file in bytes; raise an InputError for other files."""
     with os_errors_as_input_errors(path.name, path):
-        found = path.stat()
-    _refuse_irregular(path, found)
-    return found.st_size
+        status = path.stat()
+    _reject_irregular(path, status)
+    return status.st_size
 
 
-def _refuse_irregular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        what = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
-        raise InputError(f"{path.name} cannot be opened: it is {what}")
+def _reject_irregular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KIND_DESCRIPTIONS.get(stat.S_IFMT(status.st_mode), "no regular file")
+        raise InputError(f"{path.name} cannot be opened: it is {kind}")
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
-    """Return all bytes of a file that has no more than `most`."""
+    """Return the bytes of a file; raise a FileFormatError if it has more than `max_bytes`."""
     with open_regular_file(path) as file:
-        # The size may be wrong: some files that the system makes up have none.
-        found = file.read(max_bytes + 1)
-    if len(found) > max_bytes:
+        # The reported size can be wrong: virtual files have size 0.
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
         raise FileFormatError(
             f"{path.name} is larger than {max_bytes >> 20} MB, more than such a file may have"
         )
-    return found
+    return data
 
 
 def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
-    """Return a text in UTF-8."""
+    """Return the contents of a text file in UTF-8."""
     try:
         return read_bytes(path, max_bytes).decode()
     except UnicodeDecodeError as error:
@@ -136,22 +136,22 @@ def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
 
 
 def read_json_object(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> dict[str, Any]:
-    """Return the fields of a file that holds one JSON object; see `parsed`."""
+    """Return the fields of a file with one JSON object; see `parse_object`."""
     return parse_object(read_text(path, max_bytes))
 
 
 def input_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, whatever its size."""
+    """Return the SHA-256 of a regular file of any size."""
     with open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a text, which may be long; bytes that are no UTF-8 are replaced."""
+    """Return the last line of a text file, which may be large; invalid UTF-8 is replaced."""
     with open_regular_file(path) as file:
         end = file.seek(0, os.SEEK_END)
-        file.seek(max(end - _TAIL, 0))
-        lines = file.read(_TAIL).decode(errors="replace").splitlines()
+        file.seek(max(end - _TAIL_BYTES, 0))
+        lines = file.read(_TAIL_BYTES).decode(errors="replace").splitlines()
     return lines[-1] if lines else ""
 
 
@@ -160,10 +160,10 @@ def last_line(path: Path) -> str:
 def library_errors_as_format_errors(
     source: str, format_name: str, panics: tuple[type[BaseException], ...] = ()
 ) -> Iterator[None]:
-    """Turn what a library raises on a damaged file into a FileFormatError of one sentence.
+    """Convert the errors that a library raises for a damaged file to a FileFormatError.
 
-    Only calls of the library belong into the block: it takes errors for damage that would be
-    mistakes of ours elsewhere. `panics` are those of its errors that are no `Exception`.
+    The block should contain only calls of the library, because all its errors are taken for damage.
+    `panics` are error types of the library that are not an `Exception`.
     """
     damage: tuple[type[BaseException], ...] = (Exception, *panics)
     try:
@@ -173,12 +173,14 @@ def library_errors_as_format_errors(
         raise
     except MemoryError as error:
         raise FileFormatError(
-            f"{source} cannot be read as {format_name}: it claims more than the memory holds"
+            f"{source} cannot be read as {format_name}: it declares more data than fits into memory"
         ) from error
     except damage as error:
-        # No list of what libraries raise on hostile bytes has ever been complete.
+        # Libraries raise many types of errors for invalid bytes, so all are converted.
         reason = " ".join(str(error).split()) or type(error).__name__
-        reason = reason if len(reason) <= _REASON else reason[:_REASON] + "..."
+        reason = (
+            reason if len(reason) <= _MAX_REASON_LENGTH else reason[:_MAX_REASON_LENGTH] + "..."
+        )
         raise FileFormatError(
             f"{source} cannot be read as {format_name}: it is damaged, cut short or of another "
             f"format ({reason})"
@@ -186,22 +188,24 @@ def library_errors_as_format_errors(
 
 
 # ------------------------------------------------------------------------------------ memory
-def check_fits_memory(size: int, source: str, what: str) -> None:
-    """Refuse to read what is larger than the memory that is free, before anything is read."""
-    free = available_memory()
-    if size > free:
+def check_fits_memory(n_bytes: int, source: str, description: str) -> None:
+    """Raise a FileFormatError if data are larger than the available memory."""
+    available = available_memory()
+    if n_bytes > available:
         raise FileFormatError(
-            f"{source} cannot be read: {what} takes {_gigabytes(size)}, and {_gigabytes(free)} of "
-            "memory are free"
+            f"{source} cannot be read: {description} takes {_gigabytes(n_bytes)}, and "
+            f"{_gigabytes(available)} of memory are free"
         )
 
 
 def available_memory() -> int:
-    """Return how many bytes of memory are free for us; a huge number where nobody tells."""
-    return min(_available(), *map(_limit, _LIMITS), _address_space())
+    """Return the available memory in bytes; `sys.maxsize` if it is not known."""
+    return min(
+        _available_in_system(), *map(_container_limit, _MEMORY_LIMIT_FILES), _address_space_limit()
+    )
 
 
-def _available() -> int:
+def _available_in_system() -> int:
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         line = next(line for line in lines if line.startswith("MemAvailable:"))
@@ -211,13 +215,13 @@ def _available() -> int:
     return sys.maxsize
 
 
-def _limit(place: str) -> int:
+def _container_limit(path: str) -> int:
     with contextlib.suppress(OSError, ValueError):
-        return int(Path(place).read_text(encoding="ascii"))
+        return int(Path(path).read_text(encoding="ascii"))
     return sys.maxsize
 
 
-def _address_space() -> int:
+def _address_space_limit() -> int:
     try:
         import resource
     except ImportError:

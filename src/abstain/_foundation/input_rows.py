@@ -1,4 +1,4 @@
-"""The rows that a caller passed, and the samples among them: those with a positive weight."""
+"""Conversion between the rows of the caller and the samples, which have a positive weight."""
 
 from typing import Any
 
@@ -11,29 +11,29 @@ from abstain.typing import AnyArray, IntArray
 
 
 def n_input_rows(s: Scored) -> int:
-    """Return the number of rows that the caller passed, those with weight 0 too."""
+    """Return the number of rows of the caller, including those with weight 0."""
     return s.n_rows if s.input_row_mask is None else int(s.input_row_mask.shape[0])
 
 
 def select_samples(s: Scored, column: Any) -> Any:
-    """Return the entries of the samples in a column with one entry for each passed row."""
+    """Select the entries of the samples from a column of the caller."""
     return column if s.input_row_mask is None else column[s.input_row_mask]
 
 
 def expand_to_input_rows(s: Scored, values: Any) -> Any:
-    """Return values of the samples with one entry for each passed row, 0 for weight 0."""
+    """Expand values of the samples to the rows of the caller, with 0 for rows of weight 0."""
     if s.input_row_mask is None:
         return values
     xp = namespace(values)
-    place = xp.cumulative_sum(xp.astype(s.input_row_mask, xp.int64)) - 1
-    spread = xp.take(values, xp.clip(place, 0, None))
-    return xp.where(s.input_row_mask, spread, xp.zeros_like(spread))
+    position = xp.cumulative_sum(xp.astype(s.input_row_mask, xp.int64)) - 1
+    expanded = xp.take(values, xp.clip(position, 0, None))
+    return xp.where(s.input_row_mask, expanded, xp.zeros_like(expanded))
 
 
 def cluster_codes(s: Scored, group: AnyArray | None) -> IntArray | None:
-    """Return a code from 0 for the cluster of each sample; `group` names that of each passed row.
+    """Return the cluster of each sample as a code from 0; None if `group` is None.
 
-    None without groups.
+    `group` has the name of the cluster of each row of the caller.
     """
     if group is None:
         return None

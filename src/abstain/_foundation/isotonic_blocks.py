@@ -1,21 +1,22 @@
-"""Neighbors pooled until their means rise: isotonic regression, of which the blocks are wanted.
+"""Blocks of isotonic regression, from the pool-adjacent-violators algorithm.
 
-A convex hull has these means as its slopes, and a calibration that never falls has them as its
-levels. SciPy has the regression, in a package that takes longer to load than most calls take.
+The means of the blocks are the slopes of a convex hull and the values of an isotonic calibration
+map. `scipy.optimize` has the regression, but its import takes longer than most calls.
 """
 
 import numpy as np
 
 from abstain.typing import FloatArray, IntArray
 
-#: Blocks that a loop is through sooner than some more passes over arrays.
-_FEW = 256
+#: With at most this many blocks, a Python loop is faster than more passes over arrays.
+_LOOP_BELOW = 256
 
 
-def isotonic_block_ends(mass: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the last index of each block; the means, mass by weight, rise from block to block.
+def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
+    """Return the last index of each block of isotonic regression.
 
-    Cost: a few passes, unless the means rise nearly everywhere; then a loop over what is left.
+    The mean of a block is the sum of `sums` divided by the sum of `weight`; the means increase from
+    block to block. Cost: a few passes. If nearly all means increase, a loop pools the rest.
 
     Examples
     --------
@@ -23,25 +24,28 @@ def isotonic_block_ends(mass: FloatArray, weight: FloatArray) -> IntArray:
     >>> isotonic_block_ends(np.array([0.0, 3.0, 1.0, 2.0, 9.0]), np.ones(5)).tolist()
     [0, 3, 4]
     """
-    ends = np.arange(mass.size)
+    ends = np.arange(sums.size)
     while True:
-        mean = mass / weight
-        rises = np.append(mean[1:] > mean[:-1], True)
-        if rises.all():
+        mean = sums / weight
+        is_block_end = np.append(mean[1:] > mean[:-1], True)
+        if is_block_end.all():
             return ends
-        # Neighbors that do not rise end in one block, in whatever order they are pooled.
-        ends, before = ends[rises], rises.size
-        starts = np.flatnonzero(np.append(True, rises[:-1]))
-        mass, weight = np.add.reduceat(mass, starts), np.add.reduceat(weight, starts)
-        if ends.size <= _FEW or ends.size > 0.9 * before:
-            return np.asarray(ends[_one_by_one(mass, weight)])
+        # Neighbors whose means do not increase belong to one block, in any order of pooling.
+        ends, n_before = ends[is_block_end], is_block_end.size
+        starts = np.flatnonzero(np.append(True, is_block_end[:-1]))
+        sums, weight = np.add.reduceat(sums, starts), np.add.reduceat(weight, starts)
+        if ends.size <= _LOOP_BELOW or ends.size > 0.9 * n_before:
+            return np.asarray(ends[_pool_in_loop(sums, weight)])
 
 
-def _one_by_one(mass: FloatArray, weight: FloatArray) -> IntArray:
+def _pool_in_loop(sums: FloatArray, weight: FloatArray) -> IntArray:
+    """Return the last index of each block by the pool-adjacent-violators algorithm."""
     blocks: list[tuple[float, float, int]] = []
-    for i, (m, w) in enumerate(zip(mass.tolist(), weight.tolist(), strict=True)):
-        while blocks and blocks[-1][0] / blocks[-1][1] >= m / w:
-            more, also, _ = blocks.pop()
-            m, w = m + more, w + also  # noqa: PLW2901  the block that grows
-        blocks.append((m, w, i))
-    return np.array([i for _, _, i in blocks], np.int64)
+    for i, (entry_sum, entry_weight) in enumerate(zip(sums.tolist(), weight.tolist(), strict=True)):
+        block_sum, block_weight = entry_sum, entry_weight
+        while blocks and blocks[-1][0] / blocks[-1][1] >= block_sum / block_weight:
+            previous_sum, previous_weight, _ = blocks.pop()
+            block_sum += previous_sum
+            block_weight += previous_weight
+        blocks.append((block_sum, block_weight, i))
+    return np.array([last_index for _, _, last_index in blocks], np.int64)

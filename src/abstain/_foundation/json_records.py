@@ -1,6 +1,7 @@
-"""Records kept as JSON text: how it is parsed, what kind it is of, and who reads that kind.
+"""Records as JSON text: parsing, the kind of a record, and the function that reads each kind.
 
-`abstain.tables` writes and reads the files and knows no record of the layers beside it.
+`abstain.tables` writes and reads the files. It finds the readers here, because it imports no record
+of the packages beside it.
 """
 
 import json
@@ -16,63 +17,64 @@ if TYPE_CHECKING:
 
 
 class JsonRecord(Protocol):
-    """A record that writes itself as JSON text, with its kind in the field `kind`."""
+    """A record with a method that returns JSON text; the field `kind` identifies its class."""
 
     def to_json(self) -> str: ...
 
 
-#: From the field `kind` of a text to the function that reads it.
+#: Functions that read a record from JSON text, by the field `kind` of the text.
 READERS: dict[str, Callable[[str], JsonRecord]] = {}
 
-#: The same for records that are kept as plain values and arrays.
+#: Functions that read a record from plain values and arrays, by kind.
 ARCHIVE_READERS: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]]" = {}
 
 
 @contextmanager
-def invalid_file_errors(what: str) -> Iterator[None]:
-    """Say of a text that is refused within what it is no valid one of."""
+def invalid_file_errors(description: str) -> Iterator[None]:
+    """Convert an InputError of the block to a FileFormatError with this description."""
     try:
         yield
     except InputError as error:
-        raise FileFormatError(f"not a valid {what}: {error}") from error
+        raise FileFormatError(f"not a valid {description}: {error}") from error
 
 
 def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-    """Return the fields of a text of one kind, and which of these versions it is of."""
-    found = parse_object(text)
-    pop_kind(found, (kind,))
-    return found, pop_version(found, "version", versions)
+    """Return the fields of a record of this kind, and its version, which must be one of these."""
+    fields = parse_object(text)
+    pop_kind(fields, (kind,))
+    return fields, pop_version(fields, "version", versions)
 
 
 def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
-    """Return the fields of a JSON object: each there once, and no NaN or infinity if `finite`.
+    """Return the fields of a JSON object; with `finite`, NaN and infinity are errors.
 
-    By Python's own parser: that of msgspec takes the last of two fields of one name. The message
-    of the `InputError` is a clause ("the field `n` is there twice"), for the caller to say of what.
+    A field that occurs twice is an error, too. Python's parser detects it; that of msgspec does
+    not. The message of the `InputError` is a clause ("the field `n` occurs twice"), to which the
+    caller adds the name of the file.
     """
-    found = parse_value(text, finite=finite)
-    if not isinstance(found, dict):
-        raise_error("it holds no JSON object ({...})" if finite else "it is another value")
-    return found
+    value = parse_value(text, finite=finite)
+    if not isinstance(value, dict):
+        raise_error("it is not a JSON object ({...})" if finite else "it is another value")
+    return value
 
 
 def parse_value(text: str, *, finite: bool = True) -> Any:
-    """Return what a JSON text holds, read as `parsed` reads an object."""
-    given: object = text
-    if not isinstance(given, str):
-        raise_error(f"it must be JSON text; got {type(given).__name__}")
+    """Return the value of a JSON text, with the rules of `parse_object`."""
+    source: object = text
+    if not isinstance(source, str):
+        raise_error(f"it must be JSON text; got {type(source).__name__}")
     try:
-        constant = _no_constant if finite else None
-        whole = replace_lone_surrogates(given)
-        return json.loads(whole, object_pairs_hook=_once, parse_constant=constant)
+        on_constant = _reject_constant if finite else None
+        valid_text = replace_lone_surrogates(source)
+        return json.loads(valid_text, object_pairs_hook=_unique_fields, parse_constant=on_constant)
     except InputError:
         raise
     except json.JSONDecodeError as error:
-        raise_error(f"it is no JSON: {error}")
+        raise_error(f"it is not valid JSON: {error}")
     except RecursionError:
         raise_error("it is JSON nested too deeply")
     except ValueError:
-        # The limit that Python puts on the digits of integers.
+        # Python limits the number of digits of an integer.
         raise_error("it holds a number of thousands of digits")
 
 
@@ -87,57 +89,58 @@ _ESCAPE = re.compile(
 def replace_lone_surrogates(text: str) -> str:
     r"""Replace half of a surrogate pair, such as ``\ud83d`` alone, by U+FFFD.
 
-    JSON permits such an escape and no encoding of text does. It is what remains of an emoji after a
-    program has cut a text at a fixed length.
+    JSON permits such an escape, but no text encoding does. It occurs if a program cut a text at a
+    fixed length, within an emoji.
     """
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
     for name, value in pairs:
-        if name in out:
-            raise_error(f"the field `{name}` is there twice")
-        out[name] = value
-    return out
+        if name in fields:
+            raise_error(f"the field `{name}` occurs twice")
+        fields[name] = value
+    return fields
 
 
-def _no_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise_error(f"every number must be finite; got {name}")
 
 
-def pop_kind(found: dict[str, Any], known: Iterable[str]) -> str:
-    """Take the field `kind` out of those of a file: one of those known."""
-    kind, allowed = found.pop("kind", None), list(known)
+def pop_kind(fields: dict[str, Any], kinds: Iterable[str]) -> str:
+    """Remove the field `kind` and return it; an InputError unless it is one of `kinds`."""
+    kind, allowed = fields.pop("kind", None), list(kinds)
     if kind not in allowed:
-        near = suggest(kind, allowed) if isinstance(kind, str) else ""
-        one_of = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(repr, allowed))}"
+        suggestion = suggest(kind, allowed) if isinstance(kind, str) else ""
+        choices = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(repr, allowed))}"
         raise_error(
-            f"the field `kind` must be {one_of}; got {short_repr(kind)}{near and '.' + near}"
+            f"the field `kind` must be {choices}; got "
+            f"{short_repr(kind)}{suggestion and '.' + suggestion}"
         )
     return str(kind)
 
 
-def pop_version(found: dict[str, Any], name: str, known: tuple[int, ...]) -> int:
-    """Take the version of a file out of its fields; a later one is refused, not misread."""
-    version = found.pop(name, None)
-    if type(version) is not int or version not in known:
-        rule = f"must be {' or '.join(map(str, known))}"
+def pop_version(fields: dict[str, Any], name: str, versions: tuple[int, ...]) -> int:
+    """Remove the version and return it; an InputError unless it is one of `versions`."""
+    version = fields.pop(name, None)
+    if type(version) is not int or version not in versions:
+        rule = f"must be {' or '.join(map(str, versions))}"
         raise_error(f"the field `{name}` {rule}; got {short_repr(version)}")
     return version
 
 
 def short_repr(value: object) -> str:
-    """Write a value for a message, cut where it is long."""
+    """Return the repr of a value for a message, with at most 60 characters."""
     try:
-        out = repr(value)
+        text = repr(value)
     except ValueError:
         return "an integer of too many digits"
-    return out if len(out) <= 60 else f"{out[:57]}..."
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def raise_error(clause: str) -> NoReturn:
-    """Raise an `InputError` with this clause and no cause."""
+    """Raise an InputError with this clause as its message and without a cause."""
     raise InputError(clause) from None

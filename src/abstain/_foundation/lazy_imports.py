@@ -1,4 +1,4 @@
-"""Imports that wait until something of a module is used."""
+"""Lazy imports: a module is loaded when one of its names is used."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -7,10 +7,10 @@ from typing import Any
 
 
 class LazyModule:
-    """Stands for a module until a name of it is asked for.
+    """A module that is imported when one of its attributes is accessed.
 
-    For what takes long to load and most calls do without; imports inside functions do the same
-    where one function needs it.
+    It is meant for slow imports that most calls do not need and that several functions share. If
+    one function needs a module, it imports the module itself.
 
     Examples
     --------
@@ -23,55 +23,63 @@ class LazyModule:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        """Load the module; the name is found at once the next time."""
+        """Import the module and store the attribute."""
         if name.startswith("__"):
-            # Python looks for such names on any object: that is no use of the module.
+            # Python looks for special attributes on any object. This does not use the module.
             raise AttributeError(name)
-        found = getattr(import_module(self._module), name)
-        setattr(self, name, found)
-        return found
+        value = getattr(import_module(self._module), name)
+        setattr(self, name, value)
+        return value
 
 
-#: SciPy's special functions, which take longer to load than all of `abstain.metrics`.
+#: The special functions of SciPy. Their import takes longer than that of `abstain.metrics`.
 special = LazyModule("scipy.special")
 
 
-def lazy_function(place: str) -> Callable[..., Any]:
-    """Return a function, as ``module:name``; its module is loaded when it is called.
+def lazy_function(path: str) -> Callable[..., Any]:
+    """Return a function that imports ``module:name`` when it is called, and calls it.
 
     Examples
     --------
     >>> lazy_function("math:hypot")(3, 4)
     5.0
     """
-    module, _, name = place.partition(":")
+    module, _, name = path.partition(":")
 
-    def call(*given: Any) -> Any:
-        return getattr(import_module(module), name)(*given)
+    def call(*args: Any) -> Any:
+        return getattr(import_module(module), name)(*args)
 
     return call
 
 
-#: Which names are there, what finds one, and what lists them all, as a package holds them.
-Waiting = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
+#: The names `__all__`, `__getattr__` and `__dir__` of a package.
+LazyExports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
-def lazy_exports(package: str, **homes: Iterable[str]) -> Waiting:
-    """Return what makes the names of a package wait in the modules that they are defined in.
+def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package with lazy imports.
 
-    `homes` are its modules, dots as two underscores, each with its public names. In the file of
-    the package, where a checker of types finds the same names imported::
+    `names_by_module` has the public names of each module of the package; a dot in the name of a
+    module is written as two underscores. For type checkers, the package also imports the names
+    under `TYPE_CHECKING`. Usage in the package::
 
-        __all__, __getattr__, __dir__ = waiting(__name__, module=("Name", "Other"))
+        __all__, __getattr__, __dir__ = lazy_exports(__name__, module=("Name", "Other"))
     """
-    home = {name: module.replace("__", ".") for module, names in homes.items() for name in names}
-    own = sys.modules[package]
+    module_by_name = {
+        name: module.replace("__", ".")
+        for module, names in names_by_module.items()
+        for name in names
+    }
+    package_module = sys.modules[package]
 
-    def find(name: str) -> Any:
-        if name not in home:
+    def get_attribute(name: str) -> Any:
+        if name not in module_by_name:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{package}.{home[name]}"), name)
-        setattr(own, name, found)
-        return found
+        value = getattr(import_module(f"{package}.{module_by_name[name]}"), name)
+        setattr(package_module, name, value)
+        return value
 
-    return sorted(home), find, lambda: sorted({*vars(own), *home})
+    def list_attributes() -> list[str]:
+        return sorted({*vars(package_module), *module_by_name})
+
+    return sorted(module_by_name), get_attribute, list_attributes

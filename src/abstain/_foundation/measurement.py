@@ -1,4 +1,4 @@
-"""What a metric returns: a number, or why there is none."""
+"""`MetricValue`: the value of a metric, or the reason why it is undefined."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ from abstain.typing import Scalar
 
 @dataclass(frozen=True)
 class MetricValue:
-    """A metric's value, the count behind it, and why it is NaN when it is."""
+    """The value of a metric with its number of samples, and the reason if it is NaN."""
 
-    #: The number; NaN when it is undefined for these data. An array without axes where a gradient
-    #: flows.
+    #: NaN if the metric is undefined for these data. A zero-dimensional array if the loss has a
+    #: gradient.
     value: Scalar
-    #: Number of samples behind it when that is not all of them.
+    #: Number of accepted samples from which the value is computed; None for all samples.
     n_accepted: int | None = None
-    #: Empty, or the sentence that says why the value is NaN.
+    #: The reason why the value is NaN, as a sentence; empty for a defined value.
     reason: str = ""
 
 
 def undefined(reason: str) -> MetricValue:
-    """Return the NaN of a metric that valid data leave undefined, with its reason."""
+    """Return the NaN of a metric that is undefined for valid data, with the reason."""
     return MetricValue(float("nan"), None, reason)

@@ -1,4 +1,4 @@
-"""Names of classes and groups, of any type, and of the parts that columns split data into."""
+"""Names of classes, groups and splits: distinct names, and integer codes for them."""
 
 from collections.abc import Hashable, Iterable
 
@@ -9,79 +9,82 @@ from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
 
-def distinct_names(values: Array, name: str) -> list[Hashable]:
-    """Return the distinct names as Python objects, sorted where they can be."""
-    steps = _from_least(values)
-    if steps is not None:
-        return _numbered(np.bincount(steps) > 0, values)
+def distinct_names(values: Array, argument: str) -> list[Hashable]:
+    """Return the distinct names as Python objects, sorted by `sort_names`."""
+    offsets = _offsets_from_min(values)
+    if offsets is not None:
+        return _integers_from_mask(np.bincount(offsets) > 0, values)
     if values.dtype.kind != "O":
-        found: list[Hashable] = np.unique(values).tolist()
-        return found
+        sorted_names: list[Hashable] = np.unique(values).tolist()
+        return sorted_names
     try:
         return sort_names(set(values.tolist()))
     except TypeError:
         raise InputError(
-            f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
+            f"`{argument}` must hold hashable values; got {type(values[0]).__name__}"
         ) from None
 
 
-def _from_least(values: Array) -> IntArray | None:
-    """Return whole numbers less the least, where so few lie between that counting is no sort."""
+def _offsets_from_min(values: Array) -> IntArray | None:
+    """Return integers minus their minimum if their range is small enough to count them, else None.
+
+    Counting is then faster than sorting.
+    """
     if values.dtype.kind not in "iu" or values.size == 0:
         return None
-    least = int(values.min())
-    if int(values.max()) - least > values.size:
+    min_value = int(values.min())
+    if int(values.max()) - min_value > values.size:
         return None
     if values.dtype.kind == "u":
-        return (values - least).astype(np.int64)
-    return values.astype(np.int64) - least
+        return (values - min_value).astype(np.int64)
+    return values.astype(np.int64) - min_value
 
 
-def _numbered(here: BoolArray, values: Array) -> list[Hashable]:
-    """Return the numbers that are there, counted from the least."""
-    least = int(values.min())
-    return [least + step for step in np.flatnonzero(here).tolist()]
+def _integers_from_mask(occurs: BoolArray, values: Array) -> list[Hashable]:
+    """Return the integers that occur, given a mask over the offsets from the minimum."""
+    min_value = int(values.min())
+    return [min_value + offset for offset in np.flatnonzero(occurs).tolist()]
 
 
-def sort_names(found: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names; those of types that do not compare are sorted by type, then by text."""
-    found = list(found)
+def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
+    """Sort names; names of types that cannot be compared are sorted by type, then by text."""
+    names = list(names)
     try:
-        return sorted(found)  # type: ignore[type-var]
+        return sorted(names)  # type: ignore[type-var]
     except TypeError:
-        return sorted(found, key=lambda value: (type(value).__name__, str(value)))
+        return sorted(names, key=lambda value: (type(value).__name__, str(value)))
 
 
-def encode_names(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
-    """Return the distinct names and the place among them of each value, shape (n,)."""
-    steps = _from_least(values)
-    if steps is not None:
-        here = np.bincount(steps) > 0
-        return _numbered(here, values), (np.cumsum(here) - 1)[steps]
+def encode_names(values: Array, argument: str) -> tuple[list[Hashable], IntArray]:
+    """Return the distinct names, and the index of each value among them, shape (n,)."""
+    offsets = _offsets_from_min(values)
+    if offsets is not None:
+        occurs = np.bincount(offsets) > 0
+        return _integers_from_mask(occurs, values), (np.cumsum(occurs) - 1)[offsets]
     if values.dtype.kind != "O":
-        found, codes = np.unique(values, return_inverse=True)
-        return found.tolist(), codes.astype(np.int64)
-    kinds = distinct_names(values, name)
-    place = {kind: code for code, kind in enumerate(kinds)}
-    return kinds, np.fromiter((place[v] for v in values.tolist()), np.int64, values.size)
+        distinct_values, codes = np.unique(values, return_inverse=True)
+        return distinct_values.tolist(), codes.astype(np.int64)
+    names = distinct_names(values, argument)
+    code_by_name = {name: code for code, name in enumerate(names)}
+    return names, np.fromiter((code_by_name[v] for v in values.tolist()), np.int64, values.size)
 
 
-def validate_codes(values: AnyArray, name: str, n: int) -> IntArray:
-    """Validate the name of each of n samples (its class, its cluster); return codes from 0."""
-    names = to_numpy(values, name)
+def validate_codes(values: AnyArray, argument: str, n: int) -> IntArray:
+    """Validate one name (class, cluster) for each of n samples; return integer codes from 0."""
+    names = to_numpy(values, argument)
     if names.shape != (n,):
         raise ShapeError(
-            f"`{name}` must have one entry for each of the {n} samples; got shape {names.shape}"
+            f"`{argument}` must have one entry for each of the {n} samples; got shape {names.shape}"
         )
     if names.dtype.kind == "f" and np.isnan(names).any():
         raise DomainError(
-            f"`{name}` must name something for every sample; got NaN. Drop these samples."
+            f"`{argument}` must have a name for every sample; got NaN. Drop these samples."
         )
-    return encode_names(names, name)[1]
+    return encode_names(names, argument)[1]
 
 
 def split_name(split: Split) -> str:
-    """Write a split as people read it.
+    """Format a split for display.
 
     Parameters
     ----------

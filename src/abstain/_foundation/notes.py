@@ -1,4 +1,4 @@
-"""`Note`: something that a reader of the data or of the numbers should know."""
+"""`Note`: a remark about the data or the results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from abstain.typing import Split
 
-#: Kinds of notes on the reading of data, which reports do not group: the columns that are read, the
-#: external confidences of FD-Shifts, rows that are left out, and all others.
+#: Kinds of notes on reading data, which reports do not group: the columns that are read, the
+#: external confidences of FD-Shifts, dropped rows, and all others.
 COLUMNS: Final = "columns"
 EXTERNAL_CONFIDENCE: Final = "external_confidence"
 DROPPED: Final = "dropped"
@@ -18,32 +18,32 @@ READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, READING
 
 @dataclass(frozen=True)
 class RowCount:
-    """How many rows of a table a note is about."""
+    """Number of rows of a table that a note counts, and the number of all rows."""
 
     n: int
     n_total: int
 
     def __str__(self) -> str:
-        """Write the count with its share, such as "2 of 8 rows (25.00%)"."""
+        """Return the count with its share, such as "2 of 8 rows (25.00%)"."""
         return f"{self.n:,} of {self.n_total:,} rows ({self.n / self.n_total:.2%})"
 
 
 @dataclass(frozen=True)
 class Note:
-    """A note or a warning, about all data or a part of it.
+    """A note or a warning about all data or about one split.
 
     Attributes
     ----------
     kind : str
-        What the note is about. Notes of one kind are grouped in reports.
+        Topic of the note. Reports group the notes of one kind.
     text : str
-        The sentence; if `rows` is set, what follows the number of rows.
+        The sentence. If `rows` is set, the text after the number of rows.
     split : tuple of (column, value)
-        The part of the data; empty for all of them.
+        The split of the data; empty for all data.
     score : str
         The confidence score, or empty.
     level : {"note", "warning"}
-        A warning is about numbers that may be wrong.
+        A warning means that numbers may be wrong.
     rows : RowCount or None
         The rows that the note counts.
     source : str
@@ -76,19 +76,19 @@ class Note:
         return self.message
 
     def within(self, source: str) -> "Note":
-        """Return the note with the name of the file or data set that it is about."""
+        """Return the note with the name of its file or data set before its source."""
         if self.source.startswith(source):
             return self
         return replace(self, source=f"{source}: {self.source}" if self.source else source)
 
 
 def merge_notes(parts: Iterable[tuple[int, Iterable[Note]]]) -> tuple[Note, ...]:
-    """Add up the rows that the notes on the parts of a table count.
+    """Combine the notes on chunks of a table, and add up the rows that equal notes count.
 
     Parameters
     ----------
     parts : iterable of (int, iterable of Note)
-        The number of rows of each part, and its notes.
+        The number of rows of each chunk, and its notes.
     """
     n_total = 0
     n_by_note: dict[Note, int] = {}

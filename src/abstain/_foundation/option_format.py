@@ -1,10 +1,10 @@
-"""How messages write an option: as the keyword it is, or as the flag of a command line."""
+"""The format of an option in messages: as a keyword argument, or as a command-line flag."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: Writes an option for messages, with a value to give it or without.
+#: Formats an option name and its value; None stands for no value.
 Writer = Callable[[str, object], str]
 
 
@@ -16,7 +16,7 @@ _WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
 
 
 def format_option(name: str, value: object = None) -> str:
-    """Write an option the way the caller gives it.
+    """Format an option as the caller passes it: as a keyword or as a flag.
 
     Examples
     --------
@@ -28,9 +28,10 @@ def format_option(name: str, value: object = None) -> str:
 
 @contextmanager
 def option_format(writer: Writer) -> Iterator[None]:
-    """Let `option` write otherwise inside the block: a command line has flags, not keywords.
+    """Use another writer for `format_option` inside the block.
 
-    The writer decides while a message is made, so no text of the data is ever taken for one.
+    The command line writes flags instead of keywords. The writer is called when a message is
+    created, so texts from the data are never changed.
     """
     token = _WRITER.set(writer)
     try:

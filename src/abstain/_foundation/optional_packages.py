@@ -1,4 +1,4 @@
-"""Optional packages: whether they are there, without importing them."""
+"""Optional packages: whether they are installed, and the compiled kernels."""
 
 import os
 from functools import cache
@@ -8,26 +8,26 @@ from typing import Any
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a top-level module can be imported, without importing it."""
+    """Return whether a top-level module can be imported, without importing it."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
-        # Somebody forbade it: a finder refuses it, or None stands among the modules in its place.
+        # The import is disabled by a finder, or by None in `sys.modules`.
         return False
 
 
 def load_kernels(module: str) -> Any:
     """Return a module of numba kernels; None without numba or if ABSTAIN_NO_NUMBA is 1."""
-    return None if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _loaded(module)
+    return None if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _import_kernels(module)
 
 
 @cache
-def _loaded(module: str) -> Any:
+def _import_kernels(module: str) -> Any:
     if not is_installed("numba"):
         return None
     try:
-        # Not an import statement: numba takes 0.3 s, which only the first use should pay.
+        # Not an import statement, because numba takes 0.3 s to load.
         return import_module(module)
     except ImportError:
-        # Installed but unusable, say beside a NumPy it does not know: NumPy does the work.
+        # Installed but unusable, for example with an incompatible NumPy: use the NumPy kernels.
         return None

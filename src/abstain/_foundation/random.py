@@ -1,4 +1,4 @@
-"""Randomness by argument only: a seed or a generator in, a generator out, no global state."""
+"""Random number generators from the argument `rng`, without global state."""
 
 from zlib import crc32
 
@@ -9,27 +9,27 @@ from abstain.typing import Rng
 
 
 def as_generator(rng: Rng) -> np.random.Generator:
-    """Return the generator that `rng` asks for; None draws fresh entropy."""
+    """Return the generator for a seed, a generator or None (fresh entropy)."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
         return np.random.default_rng()
-    given: object = rng
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+    seed: object = rng
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(
-            f"`rng` must be a seed (an integer of at least 0), a Generator or None; got {given!r}"
+            f"`rng` must be a seed (an integer of at least 0), a Generator or None; got {seed!r}"
         )
-    return np.random.default_rng(int(given))
+    return np.random.default_rng(int(seed))
 
 
 def as_seed(rng: Rng) -> int:
-    """Return a seed that can be stored and told: the one given, or one that `rng` draws."""
+    """Return a seed that can be stored: `rng` if it is an integer, else a number that it draws."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(as_generator(rng).integers(2**63))
-    as_generator(rng)  # refuses what is no seed
+    as_generator(rng)  # raises an error for an invalid seed
     return int(rng)
 
 
 def named_generator(seed: int, name: str) -> np.random.Generator:
-    """Return the generator of one of several parts, whatever the others are and their order."""
+    """Return a generator for one named component, independent of the other components."""
     return np.random.default_rng((seed, crc32(name.encode())))

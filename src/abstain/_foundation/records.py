@@ -1,11 +1,11 @@
-"""Records: what each of their fields may hold, declared once, as its type.
+"""Validation of records: the type annotation of a field defines its valid values.
 
-A record is a frozen dataclass. A bound of a field is a `msgspec.Meta` in its annotation, a closed
-choice a `Literal`, and msgspec holds the values to them, whether they come from a caller or from a
-file. It was taken over pydantic because it checks plain dataclasses as they are, without a base
-class, asks for no other package, and takes some 6 ms to import. It is strict here: the text "3"
-is no number and True no count. What it has no words for is added: the sentence that names the
-field and the value, and arrays whose axes go together.
+A record is a frozen dataclass. The annotation of a field contains its bounds as a `msgspec.Meta`,
+or its choices as a `Literal`. msgspec validates the values, whether they come from a caller or from
+a file. It was preferred to pydantic because it validates plain dataclasses without a base class,
+has no dependencies, and takes about 6 ms to import. Validation is strict: the text "3" is not a
+number, and True is not a count. This module adds error messages that name the field and the value,
+and the validation of array shapes.
 """
 
 import math
@@ -30,42 +30,43 @@ from abstain.typing import Array
 RecordT = TypeVar("RecordT")
 
 # ------------------------------------------------------------------------------------ field rules
-#: The largest numbers that JSON and NumPy keep; none of these is infinite or NaN.
-_LARGEST, _LONGEST = sys.float_info.max, 2**63 - 1
+#: The largest finite float, and the largest 64-bit integer.
+_MAX_FLOAT, _MAX_INT = sys.float_info.max, 2**63 - 1
 
-Number = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
-NonNegative = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
-Positive = Annotated[float, Meta(gt=0.0, le=_LARGEST)]
+Number = Annotated[float, Meta(ge=-_MAX_FLOAT, le=_MAX_FLOAT)]
+NonNegative = Annotated[float, Meta(ge=0.0, le=_MAX_FLOAT)]
+Positive = Annotated[float, Meta(gt=0.0, le=_MAX_FLOAT)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 OpenFraction = Annotated[float, Meta(gt=0.0, lt=1.0)]
-NonNegativeInt = Annotated[int, Meta(ge=0, le=_LONGEST)]
-PositiveInt = Annotated[int, Meta(ge=1, le=_LONGEST)]
-AtLeastTwo = Annotated[int, Meta(ge=2, le=_LONGEST)]
+NonNegativeInt = Annotated[int, Meta(ge=0, le=_MAX_INT)]
+PositiveInt = Annotated[int, Meta(ge=1, le=_MAX_INT)]
+AtLeastTwo = Annotated[int, Meta(ge=2, le=_MAX_INT)]
 NonEmptyText = Annotated[str, Meta(min_length=1)]
-#: A text of something else than blanks.
+#: A text with a character other than white space.
 NonBlankText = Annotated[str, Meta(pattern=r"\S")]
 
-#: Declares a tuple that holds each value once: one at least, or perhaps none.
+#: Declares a tuple of distinct values, without or with the empty tuple.
 DISTINCT_NONEMPTY = Meta(min_length=1, extra={"once": True})
 DISTINCT = Meta(extra={"once": True})
 
 
 def between(low: float, high: float) -> Meta:
-    """Declare the least and the largest number."""
+    """Declare the range of a number, with both bounds included."""
     return Meta(ge=low, le=high)
 
 
-def axes(*names: str) -> Meta:
-    """Declare what the axes of an array, or the entries of a tuple, count.
+def axes(*axis_names: str) -> Meta:
+    """Declare the names of the axes of an array.
 
-    Axes of one name have one length in all fields of a record.
+    Axes of one name must have equal lengths in all fields of a record.
     """
-    return Meta(extra={"axes": names})
+    return Meta(extra={"axes": axis_names})
 
 
 def entries(axis: str, description: str, *, distinct: bool = False) -> Meta:
-    """Declare what the entries of a tuple, of which there is one at least, count and are."""
-    return Meta(min_length=1, extra={"axes": (axis,), "words": description, "distinct": distinct})
+    """Declare a tuple with at least one entry: the name of its axis and its description."""
+    extra = {"axes": (axis,), "description": description, "distinct": distinct}
+    return Meta(min_length=1, extra=extra)
 
 
 ClassNames = Annotated[
@@ -75,11 +76,11 @@ ClassNames = Annotated[
 
 @dataclass(frozen=True)
 class _Schema:
-    """The fields of a kind of record as msgspec has them, and those with axes."""
+    """The fields of a record class as msgspec types, and the rules that msgspec does not check."""
 
     struct: type[msgspec.Struct]
     types: dict[str, types.Type]
-    extra: dict[str, dict[str, Any]]
+    extra_rules: dict[str, dict[str, Any]]
 
 
 @cache
@@ -88,194 +89,215 @@ def _schema(kind: Any) -> _Schema:
     names = [f.name for f in fields(kind)]
     struct = msgspec.defstruct(kind.__name__, [(name, hints[name]) for name in names])
     info = types.type_info(struct)
-    found: dict[str, types.Type] = {f.name: f.type for f in getattr(info, "fields", ())}
-    extra = {name: held for name, t in found.items() if (held := _extra(t))}
-    return _Schema(struct, found, extra)
+    field_types: dict[str, types.Type] = {f.name: f.type for f in getattr(info, "fields", ())}
+    extra = {name: rules for name, t in field_types.items() if (rules := _extra_rules(t))}
+    return _Schema(struct, field_types, extra)
 
 
-def _extra(t: types.Type) -> dict[str, Any]:
-    """Return what the annotation of a field says beside what msgspec checks."""
-    parts = t.types if isinstance(t, types.UnionType) else (t,)
-    return next((x.extra or {} for x in parts if isinstance(x, types.Metadata)), {})
+def _extra_rules(t: types.Type) -> dict[str, Any]:
+    """Return the rules in the annotation of a field that msgspec does not check."""
+    members = t.types if isinstance(t, types.UnionType) else (t,)
+    return next((x.extra or {} for x in members if isinstance(x, types.Metadata)), {})
 
 
-def _bare(t: types.Type) -> types.Type:
-    """Return the type of values that are there: not None, without our own words."""
+def _value_type(t: types.Type) -> types.Type:
+    """Return the type of a field without None and without annotations."""
     if isinstance(t, types.UnionType):
         t = next(x for x in t.types if not isinstance(x, types.NoneType))
     return t.type if isinstance(t, types.Metadata) else t
 
 
 def check(record: object, *, owner: str = "") -> None:
-    """Hold each field of a new record to its type, and keep it as that type.
+    """Validate each field of a new record, and convert it to the declared type.
 
-    Called in its `__post_init__`. `of` says what the record is ("a decision rule") in messages,
-    where that is not plain. An InputError, or a kind of it, names the field and the value.
+    To be called in `__post_init__`. `owner` names the record in messages, for example "a decision
+    rule". An invalid value raises an InputError, or a subclass, that names the field and the value.
     """
-    for name, value in _held(record, str, f" of {owner}" if owner else "").items():
+    for name, value in _validated_fields(record, str, f" of {owner}" if owner else "").items():
         object.__setattr__(record, name, value)
 
 
-def check_unconverted(record: object, written: Callable[[str], str] = str) -> None:
-    """Hold each field of a new record to its type, and leave it as it was written.
+def check_unconverted(record: object, display_name: Callable[[str], str] = str) -> None:
+    """Validate each field of a new record without converting it.
 
-    For configurations, whose jobs are known by what is written: 1 is not 1.0. `written` makes the
-    name of a field that of the file.
+    For configurations: jobs are identified by a hash of the written values, in which 1 differs from
+    1.0. `display_name` returns the name of a field in the file.
     """
-    _held(record, written, "")
+    _validated_fields(record, display_name, "")
 
 
-def _held(record: object, written: Callable[[str], str], of: str) -> dict[str, Any]:
-    kind: Callable[..., object] = type(record)
-    schema = _schema(kind)
-    given = {name: getattr(record, name) for name in schema.types}
+def _validated_fields(
+    record: object, display_name: Callable[[str], str], owner_phrase: str
+) -> dict[str, Any]:
+    record_class: Callable[..., object] = type(record)
+    schema = _schema(record_class)
+    values = {name: getattr(record, name) for name in schema.types}
     try:
-        made = msgspec.convert({k: _plain(v) for k, v in given.items()}, schema.struct)
+        converted = msgspec.convert(
+            {k: _to_python_number(v) for k, v in values.items()}, schema.struct
+        )
     except msgspec.ValidationError as error:
-        raise _refusal(error, schema.types, given, written, of) from None
-    found: dict[str, Any] = {name: getattr(made, name) for name in schema.types}
+        raise _validation_error(error, schema.types, values, display_name, owner_phrase) from None
+    result: dict[str, Any] = {name: getattr(converted, name) for name in schema.types}
     sizes: dict[str, int] = {}
-    for name, extra in schema.extra.items():
-        if "once" in extra:
-            check_distinct(found[name], written(name))
-        elif found[name] is not None:
-            found[name] = _fitting(name, found[name], extra, sizes)
-    return found
+    for name, rules in schema.extra_rules.items():
+        if "once" in rules:
+            check_distinct(result[name], display_name(name))
+        elif result[name] is not None:
+            result[name] = _check_axes(name, result[name], rules, sizes)
+    return result
 
 
-def check_value(given: Any, kind: Any, name: str) -> Any:
-    """Hold one value to a type, and return it as it was written."""
+def check_value(value: Any, kind: Any, name: str) -> Any:
+    """Validate one value, and return it without conversion."""
     try:
-        msgspec.convert({"": _plain(given)}, dict[str, kind])
+        msgspec.convert({"": _to_python_number(value)}, dict[str, kind])
     except msgspec.ValidationError as error:
-        raise _refusal(error, {"": types.type_info(kind)}, {"": given}, lambda _: name) from None
-    return given
+        raise _validation_error(
+            error, {"": types.type_info(kind)}, {"": value}, lambda _: name
+        ) from None
+    return value
 
 
-def check_distinct(given: Any, name: str, *, empty: bool = True) -> None:
-    """Refuse what is no sequence or holds a value twice, and nothing at all unless `empty`."""
-    if not isinstance(given, list | tuple) or not (given or empty):
-        rule = "a list" if empty else "a list that is not empty"
-        raise InputError(f"`{name}` must be {rule}; got {short_repr(given)}")
-    for place, one in enumerate(given):
-        if one in given[:place]:
-            raise InputError(f"`{name}` must hold each value once; got {one!r} twice")
+def check_distinct(values: Any, name: str, *, allow_empty: bool = True) -> None:
+    """Raise an InputError unless the values are a list or tuple of distinct values."""
+    if not isinstance(values, list | tuple) or not (values or allow_empty):
+        rule = "a list" if allow_empty else "a list that is not empty"
+        raise InputError(f"`{name}` must be {rule}; got {short_repr(values)}")
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise InputError(f"`{name}` must hold each value once; got {value!r} twice")
 
 
-def from_fields(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
-    """Make a record of the fields of a file: every one there, and no other."""
-    check_field_names(found, _schema(kind).types, what)
-    return kind(**found)
+def from_fields(
+    kind: Callable[..., RecordT], values: Mapping[str, Any], description: str
+) -> RecordT:
+    """Create a record from the fields of a file, which must be complete and known."""
+    check_field_names(values, _schema(kind).types, description)
+    return kind(**values)
 
 
-def check_field_names(found: Mapping[str, Any], names: Collection[str], what: str) -> None:
-    """Refuse a mapping that lacks one of the names or has a field of another name."""
-    unknown = [name for name in found if name not in names]
+def check_field_names(values: Mapping[str, Any], names: Collection[str], description: str) -> None:
+    """Raise an InputError if a field is missing or unknown."""
+    unknown = [name for name in values if name not in names]
     for name in names:
-        if name not in found:
-            also = f", and `{unknown[0]}` is no field of it" if unknown else ""
-            raise_error(f"the field `{name}` is missing in {what}{also}")
+        if name not in values:
+            unknown_clause = f", and `{unknown[0]}` is not a field of it" if unknown else ""
+            raise_error(f"the field `{name}` is missing in {description}{unknown_clause}")
     if unknown:
-        raise_error(f"`{unknown[0]}` is no field of {what}.{suggest(unknown[0], names)}")
+        raise_error(f"`{unknown[0]}` is not a field of {description}.{suggest(unknown[0], names)}")
 
 
-def from_nested_fields(kind: Callable[..., RecordT], found: object, what: str) -> RecordT:
-    """Make a record that stands in another one: of an object with its fields."""
-    if not isinstance(found, dict):
-        raise_error(f"{what} must be an object with its fields; got {short_repr(found)}")
-    return from_fields(kind, found, what)
+def from_nested_fields(kind: Callable[..., RecordT], values: object, description: str) -> RecordT:
+    """Create a record that is a field of another record, from a JSON object."""
+    if not isinstance(values, dict):
+        raise_error(f"{description} must be an object with its fields; got {short_repr(values)}")
+    return from_fields(kind, values, description)
 
 
-def _plain(value: Any) -> Any:
-    """Return the numbers of NumPy as those of Python."""
+def _to_python_number(value: Any) -> Any:
+    """Convert NumPy numbers to Python numbers, also in lists and tuples."""
     if isinstance(value, np.generic):
         return value.item()
-    if type(value) is int and abs(value) > _LARGEST:
-        # Before 0.22 msgspec fails on an integer that no float reaches, in other ways each time.
+    if type(value) is int and abs(value) > _MAX_FLOAT:
+        # msgspec before 0.22 raises various errors for integers beyond the range of float64.
         return math.inf
-    return type(value)(map(_plain, value)) if type(value) in {list, tuple} else value
+    return type(value)(map(_to_python_number, value)) if type(value) in {list, tuple} else value
 
 
 # ------------------------------------------------------------------------------------ arrays
-def _fitting(name: str, x: Any, extra: Mapping[str, Any], sizes: dict[str, int]) -> Any:
-    """Hold an array or a tuple to its axes, of which `sizes` has the lengths met so far."""
-    names: tuple[str, ...] = extra["axes"]
-    if not isinstance(x, np.ndarray):
-        if extra["distinct"] and not _distinct(x):
-            raise InputError(f"`{name}` must be {extra['words']}; got {short_repr(list(x))}")
-        if (length := sizes.setdefault(names[0], len(x))) != len(x):
-            counted = "classes" if names[0] == "K" else names[0]
-            raise ShapeError(
-                f"`{name}` must have one entry for each of the {length} {counted}; got {len(x)}"
+def _check_axes(name: str, value: Any, rules: Mapping[str, Any], sizes: dict[str, int]) -> Any:
+    """Validate the shape of an array or the length of a tuple.
+
+    `sizes` has the length of each axis in the fields before, and is updated.
+    """
+    names: tuple[str, ...] = rules["axes"]
+    if not isinstance(value, np.ndarray):
+        if rules["distinct"] and not _has_distinct_entries(value):
+            raise InputError(
+                f"`{name}` must be {rules['description']}; got {short_repr(list(value))}"
             )
-        return x
-    if x.dtype.kind != "f":
-        raise InputError(f"`{name}` must be an array of floats; got {x.dtype} values")
+        if (length := sizes.setdefault(names[0], len(value))) != len(value):
+            entry_noun = "classes" if names[0] == "K" else names[0]
+            raise ShapeError(
+                f"`{name}` must have one entry for each of the {length} {entry_noun}; got "
+                f"{len(value)}"
+            )
+        return value
+    if value.dtype.kind != "f":
+        raise InputError(f"`{name}` must be an array of floats; got {value.dtype} values")
     shape = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-    if x.ndim != len(names) or not x.size:
-        raise ShapeError(f"`{name}` must have shape {shape}; got {x.shape}")
-    for axis, length in zip(names, x.shape, strict=True):
+    if value.ndim != len(names) or not value.size:
+        raise ShapeError(f"`{name}` must have shape {shape}; got {value.shape}")
+    for axis, length in zip(names, value.shape, strict=True):
         if sizes.setdefault(axis, length) != length:
             raise ShapeError(
-                f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {x.shape}"
+                f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {value.shape}"
             )
-    native: Array = np.ascontiguousarray(x.astype(x.dtype.newbyteorder("="), copy=False))
+    native: Array = np.ascontiguousarray(value.astype(value.dtype.newbyteorder("="), copy=False))
     return read_only(checks.finite(native, name))
 
 
-def _distinct(x: tuple[Any, ...]) -> bool:
+def _has_distinct_entries(x: tuple[Any, ...]) -> bool:
     try:
         return len(set(x)) == len(x)
     except TypeError:
         return False
 
 
-# ------------------------------------------------------------------------------------ sentences
-_PLACE = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?(.*)`")
+# ------------------------------------------------------------------------------------ messages
+#: Finds field and index in an error message of msgspec, such as " - at `$.field[3]`".
+_ERROR_LOCATION = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?(.*)`")
 
 
-def _refusal(
+def _validation_error(
     error: msgspec.ValidationError,
-    known: Mapping[str, types.Type],
-    given: Mapping[str, Any],
-    written: Callable[[str], str],
-    of: str = "",
+    field_types: Mapping[str, types.Type],
+    values: Mapping[str, Any],
+    display_name: Callable[[str], str],
+    owner_phrase: str = "",
 ) -> InputError:
     """Return msgspec's refusal as a sentence: the field, the rule it breaks, the value."""
-    place = _PLACE.search(str(error))
-    field, at = (place[1] or "", place[2]) if place else ("", None)
-    inner = (
+    location = _ERROR_LOCATION.search(str(error))
+    field, index = (location[1] or "", location[2]) if location else ("", None)
+    is_in_nested_record = (
         field
-        and at is not None
-        and isinstance(_item(_bare(known[field]), int(at)), types.DataclassType)
+        and index is not None
+        and isinstance(_item_type(_value_type(field_types[field]), int(index)), types.DataclassType)
     )
-    if place is None or place[3] or inner:
-        # Of a record inside this one: the words of msgspec say where.
+    if location is None or location[3] or is_in_nested_record:
+        # For a nested record, the message of msgspec names the location.
         return InputError(str(error))
-    found, kind, extra = given[field], _bare(known[field]), _extra(known[field])
-    name, where = f"`{written(field)}`{of}", ""
-    if at is not None:
-        found, extra, where = found[int(at)], {}, f" at index {at}"
-        kind = _item(kind, int(at))
-    elif "axes" in extra and isinstance(found, list | tuple) and not found:
+    value, field_type = values[field], field_types[field]
+    kind, rules = _value_type(field_type), _extra_rules(field_type)
+    name, position = f"`{display_name(field)}`{owner_phrase}", ""
+    if index is not None:
+        value, rules, position = value[int(index)], {}, f" at index {index}"
+        kind = _item_type(kind, int(index))
+    elif "axes" in rules and isinstance(value, list | tuple) and not value:
         return ShapeError(f"{name} is empty; at least one entry is needed")
-    found = found.item() if isinstance(found, np.generic) else found
-    rule = f"be {extra['words']}" if "words" in extra else _rule(kind, found, item=at is not None)
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(kind, types.DictType):
-        rule = f"be a table: [{written(field)}]"
-    alike = {types.FloatType: (int, float), types.IntType: (int,)}.get(type(kind), ())
-    beyond = type(found) in alike
-    return (DomainError if beyond else InputError)(
-        f"{name} must {rule}; got {short_repr(found)}{where}"
+        rule = f"be a table: [{display_name(field)}]"
+    elif "description" in rules:
+        rule = f"be {rules['description']}"
+    else:
+        rule = _rule_text(kind, value, is_item=index is not None)
+    number_types = {types.FloatType: (int, float), types.IntType: (int,)}.get(type(kind), ())
+    is_out_of_range = type(value) in number_types
+    return (DomainError if is_out_of_range else InputError)(
+        f"{name} must {rule}; got {short_repr(value)}{position}"
     )
 
 
-def _item(kind: Any, at: int) -> types.Type:
-    return _bare(kind.item_types[at] if isinstance(kind, types.TupleType) else kind.item_type)
+def _item_type(kind: Any, index: int) -> types.Type:
+    is_tuple = isinstance(kind, types.TupleType)
+    return _value_type(kind.item_types[index] if is_tuple else kind.item_type)
 
 
-def _rule(t: Any, value: Any, *, item: bool) -> str:
-    if item and isinstance(t, types.IntType):
+def _rule_text(t: Any, value: Any, *, is_item: bool) -> str:
+    """Return the violated rule as a verb phrase, such as "be at least 0"."""
+    if is_item and isinstance(t, types.IntType):
         return f"hold whole numbers from {t.ge} to {t.le}"
     return next(rule for kind, rule in _RULES.items() if isinstance(t, kind))(t, value)
 
@@ -283,18 +305,18 @@ def _rule(t: Any, value: Any, *, item: bool) -> str:
 def _number_rule(t: Any, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "be a number"
-    if not math.isfinite(value) if isinstance(value, float) else abs(value) > _LARGEST:
+    if not math.isfinite(value) if isinstance(value, float) else abs(value) > _MAX_FLOAT:
         return "be finite"
     if t.gt is not None:
         return f"be above {t.gt:g}" if t.lt is None else "lie strictly between 0 and 1"
-    return f"be at least {t.ge:g}" if t.le == _LARGEST else f"lie in [{t.ge:g}, {t.le:g}]"
+    return f"be at least {t.ge:g}" if t.le == _MAX_FLOAT else f"lie in [{t.ge:g}, {t.le:g}]"
 
 
 def _integer_rule(t: Any, value: Any) -> str:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    beyond = whole and t.le is not None and value > t.le
-    least = "" if t.ge is None else f" of at least {t.ge}"
-    return f"be at most {t.le:,}" if beyond else f"be an integer{least}"
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    is_too_large = is_integer and t.le is not None and value > t.le
+    minimum = "" if t.ge is None else f" of at least {t.ge}"
+    return f"be at most {t.le:,}" if is_too_large else f"be an integer{minimum}"
 
 
 def _text_rule(t: Any, _: Any) -> str:

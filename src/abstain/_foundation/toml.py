@@ -1,4 +1,4 @@
-"""Configurations in TOML: read, or said in one line why they cannot be, and written."""
+"""Reading and writing of configurations in TOML."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a configuration as nested plain values, or say in one line why it cannot be read."""
+    """Read a configuration as nested plain values; errors have messages of one line."""
     if not path.exists() and not path.is_symlink():
         raise InputError(f"there is no configuration {str(path)!r}")
     try:
@@ -27,43 +27,46 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileFormatError(f"{path.name} is no TOML: {first}") from None
 
 
-def get_table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
-    """Return a table by its name, empty where it is not given; `where` is what is above it."""
-    full = f"{where}.{name}" if where else name
-    given = found.get(name, {})
-    if not isinstance(given, Mapping):
-        raise InputError(f"`{full}` must be a table: [{full}]")
-    return dict(given)
+def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
+    """Return a table by its name, or an empty one; `parent` is the path of the outer table."""
+    path = f"{parent}.{name}" if parent else name
+    values = tables.get(name, {})
+    if not isinstance(values, Mapping):
+        raise InputError(f"`{path}` must be a table: [{path}]")
+    return dict(values)
 
 
-def check_field_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse a field that does not exist; the error names the nearest one, and all there are."""
-    there = list(known)
-    for name in given:
-        if name not in there:
+def check_field_names(names: Iterable[str], fields: Iterable[str], location: str) -> None:
+    """Raise an UnknownNameError if a field does not exist; the message lists all fields."""
+    available = list(fields)
+    for name in names:
+        if name not in available:
             raise UnknownNameError(
-                f"{where} has no field {name!r}.{suggest(name, there)} It has {', '.join(there)}."
+                f"{location} has no field {name!r}.{suggest(name, available)} It has "
+                f"{', '.join(available)}."
             )
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:
-    """Write nested plain values as TOML: what `read_toml` reads as the same values.
+    """Write nested plain values as TOML, so that `read_toml` returns equal values.
 
-    Values are texts, numbers, truth values, lists of these, and tables of all of it. What is None
-    is left out: TOML has no such value.
+    Values are strings, numbers, booleans, lists of these, and tables. None is left out, because
+    TOML has no such value.
     """
-    # Not tomli-w: it raises on None, puts each entry of a list on its own line, and would be
-    # another dependency for the lines below.
+    # tomli-w is not used: it raises an error for None, writes each entry of a list on its own line,
+    # and would be another dependency.
     return "\n".join(_lines(tables, ())).strip() + "\n"
 
 
-def _lines(found: Mapping[str, Any], above: tuple[str, ...]) -> list[str]:
-    own = {key: value for key, value in found.items() if not isinstance(value, Mapping)}
-    lines = ["", f"[{'.'.join(map(_key, above))}]"] if above and (own or not found) else []
-    lines += [f"{_key(key)} = {_value(value)}" for key, value in own.items() if value is not None]
-    for key, value in found.items():
+def _lines(tables: Mapping[str, Any], parents: tuple[str, ...]) -> list[str]:
+    values = {key: value for key, value in tables.items() if not isinstance(value, Mapping)}
+    lines = ["", f"[{'.'.join(map(_key, parents))}]"] if parents and (values or not tables) else []
+    lines += [
+        f"{_key(key)} = {_value(value)}" for key, value in values.items() if value is not None
+    ]
+    for key, value in tables.items():
         if isinstance(value, Mapping):
-            lines += _lines(value, (*above, key))
+            lines += _lines(value, (*parents, key))
     return lines
 
 
@@ -71,14 +74,14 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
-def _value(given: Any) -> str:
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    if isinstance(given, list | tuple):
-        return f"[{', '.join(map(_value, given))}]"
-    return _quoted(given) if isinstance(given, str) else repr(given)
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return _quoted(value) if isinstance(value, str) else repr(value)
 
 
-def _quoted(given: str) -> str:
-    # The escapes of JSON are those of TOML, but for this character.
-    return json.dumps(given, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _quoted(text: str) -> str:
+    # The escapes of JSON are valid in TOML, except for this character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

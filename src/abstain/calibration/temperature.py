@@ -148,7 +148,7 @@ def fit_temperature(
     """
     given = class_scores(logits, None)
     n, classes = given.values.shape
-    codes = checks.vector(labels, "labels", length=n, like="logits")
+    codes = checks.vector(labels, "labels", length=n, reference="logits")
     w = checks.weight(weight, length=n)
     rows = positive_weight_mask(w)
     is_no_class = (codes != np.floor(codes)) | (codes < 0) | (codes >= classes)

@@ -252,11 +252,11 @@ def _saved_apart(chosen: "Cascade", places: CascadePlaces) -> list[Path]:
 
 def _files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report.output import CASCADE
-    from abstain.tables.state_files import text_file
+    from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
     page = CASCADE.html(checks, source=name, command=command())
     left = files_of({"results": checks.rows()}, page)
     if checks.frontier is not None:
         left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
-    return {_CASCADE: text_file(checks.cascade), **left}
+    return {_CASCADE: json_file(checks.cascade), **left}

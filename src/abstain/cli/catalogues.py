@@ -108,7 +108,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
             "Also with numbers of your own: ",
             "abstain.metrics:METRICS",
             _metric,
-            usage_suffix=lazy_function("abstain.metrics.catalogue:with_numbers"),
+            usage_suffix=lazy_function("abstain.metrics.catalogue:describe_numbered_names"),
         ),
     ),
     "scores": (

@@ -21,7 +21,7 @@ from abstain.cli.options import (
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import FILENAME, read, split_by
 from abstain.errors import AbstainError
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 
 if TYPE_CHECKING:
     from abstain.evaluation import Comparison
@@ -83,7 +83,9 @@ def compare(
         tuple[str, ...],
         several("Score (default: the named confidences, otherwise all; `abstain list scores`)"),
     ] = (),
-    metric: Annotated[tuple[str, ...], several("Metric (`abstain list metrics`)")] = (PRIMARY,),
+    metric: Annotated[tuple[str, ...], several("Metric (`abstain list metrics`)")] = (
+        DEFAULT_METRIC,
+    ),
     loss: Loss = None,
     runs_from: Annotated[
         str | None, Parameter(help="Column with the run, or 'filename'; runs are averaged")
@@ -112,6 +114,7 @@ def compare(
             scores=score or _named(reading, columns),
             metrics=metric,
             rng=options.pop("seed"),
+            published_test=options.pop("literature"),
             notes=reading.notes,
             **options,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,7 +37,7 @@ def moving() -> Console | None:
 
 def line(words: str) -> Text:
     """Return words as they are: rich reads markup in a plain string."""
-    return Text(visible(words))
+    return Text(escape_control_characters(words))
 
 
 def say(words: str) -> None:
@@ -60,14 +60,19 @@ def working(words: str) -> Iterator[Callable[[str], None]]:
     """
     if err := moving():
         with err.status(words) as shown:
-            yield lambda more: shown.update(visible(f"{words}: {more}"))
+            yield lambda more: shown.update(escape_control_characters(f"{words}: {more}"))
         return
     err, since = Console(stderr=True), [monotonic()]
 
     def told(more: str) -> None:
         if monotonic() - since[0] >= _OFTEN:
             since[0] = monotonic()
-            err.print(visible(f"{words}: {more}"), markup=False, highlight=False, soft_wrap=True)
+            err.print(
+                escape_control_characters(f"{words}: {more}"),
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
 
     yield told
 

@@ -82,12 +82,12 @@ class EvaluationOutput:
 
     def page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
         """Write the page, with the pictures of its samples."""
-        from abstain.report import html_report, sample_pictures
+        from abstain.report import html_report, sample_images
 
         folders = (self.pictures,) if self.pictures else _folders(file)
-        tried = [sample_pictures(evaluation, folder) for folder in folders]
+        tried = [sample_images(evaluation, folder) for folder in folders]
         made = max(tried, key=lambda pictures: len(pictures.sources))
-        return html_report(evaluation, source=source, command=command(), pictures=made)
+        return html_report(evaluation, source=source, command=command(), images=made)
 
 
 def _folders(file: Path) -> tuple[Path, ...]:

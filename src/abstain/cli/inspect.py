@@ -42,8 +42,8 @@ def inspect(
 
     table, form = _read_numbers(_table_of(expanded(files)))
     found = (*propose(table), *form)
-    what = "keys" if table.keyed else "columns"
-    say(f"{table.source}: {table.height:,} rows, {len(table.names):,} {what}")
+    what = "keys" if table.has_keys else "columns"
+    say(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {what}")
     for one in found:
         say(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.reason})")
     arguments = [
@@ -70,7 +70,7 @@ def _table_of(files: Sequence[Path]) -> "DataTable":
     if not files:
         raise InputError("name at least one file of predictions")
     if len(files) > 1 and array_files.are_arrays(files):
-        return array_files.joined(files)
+        return array_files.open_arrays(files)
     tables: list[DataTable] = []
     for file in files:
         if file.is_dir() and not hugging_face.is_saved(file):
@@ -97,7 +97,11 @@ def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]
 
     with_points = with_numbers(table, ".")
     with_commas = with_numbers(with_points, ",")
-    changed = [name for name, kind in with_commas.kinds.items() if kind != with_points.kinds[name]]
+    changed = [
+        name
+        for name, kind in with_commas.kind_by_column.items()
+        if kind != with_points.kind_by_column[name]
+    ]
     if not changed:
         return with_points, []
     reason = f"numbers such as 0,9 in {changed[0]!r}"
@@ -124,7 +128,7 @@ def _options(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> list[st
     """Return the options that are not found by themselves."""
     out: list[str] = []
     for one in found:
-        if not one.usual:
+        if not one.is_default:
             for name in _asked(one, names):
                 out += shlex.split(as_flag(one.role, name))
     return out

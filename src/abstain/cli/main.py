@@ -122,6 +122,6 @@ def _reader_gone() -> int:
 
 
 def _say(text: str, *, keep: str = "") -> None:
-    from abstain.plots.words import visible
+    from abstain.plots.formatting import escape_control_characters
 
-    sys.stderr.write(visible(text, keep=keep) + "\n")
+    sys.stderr.write(escape_control_characters(text, allowed=keep) + "\n")

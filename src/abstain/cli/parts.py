@@ -69,7 +69,7 @@ def mixed(path: Path, by: Sequence[str], picks: Sequence[Picked]) -> tuple[str, 
     from abstain.tables.files import open_table
 
     fixed = {pick.column for pick in picks}
-    kinds = {} if path.is_dir() or not set(by) - fixed else open_table(path).kinds
+    kinds = {} if path.is_dir() or not set(by) - fixed else open_table(path).kind_by_column
     for name in (n for n in by if n not in fixed and n in kinds):
         count = len(open_table(path).load([name])[name].distinct()[1])
         if count > 1:
@@ -189,20 +189,20 @@ def _unlabeled(path: Path, columns: Columns, score: str) -> "_Read | None":
 
 def _confidences(path: Path, columns: Columns, score: str) -> "_Read | None":
     """Return the confidences of a file without labels, or None when it has no such column."""
-    from abstain.tables.column import Missing
+    from abstain.tables.column import MissingEntries
     from abstain.tables.files import open_table
 
     told = (columns.label, columns.prediction, columns.correct, columns.own_loss)
     if any((*told, columns.group, columns.weight)) or columns.by or not has_column(path, score):
         return None
     table = open_table(path)
-    missing = Missing(columns.missing, path.name, table.height)
-    name = score if score in table.kinds else score.removeprefix("-")
+    missing = MissingEntries(columns.missing, path.name, table.n_rows)
+    name = score if score in table.kind_by_column else score.removeprefix("-")
     column = table.load([name])[name]
     if name != score:
         column = replace(column, values=-column.values.astype("float64"))
-    values = missing.confidence(column).values
-    kept = missing.kept
-    text = f"took confidence from {score!r}; no column says what is right"
+    values = missing.fill_confidence(column).values
+    kept = missing.retained_rows
+    text = f"read confidence from {score!r}; no column says what is right"
     note = Note(COLUMNS, text, source=path.name)
     return {(): values if kept is None else values[kept]}, (note, *missing.notes)

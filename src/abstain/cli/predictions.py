@@ -40,9 +40,9 @@ def reading_options(columns: Columns) -> dict[str, Any]:
 
 def expanded(files: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the files with patterns replaced by the files that they stand for."""
-    from abstain.tables.scan.parts import is_pattern, parts_of
+    from abstain.tables.scan.source_files import is_file_pattern, resolve_files
 
-    found = (parts_of(path) if is_pattern(str(path)) else (path,) for path in files)
+    found = (resolve_files(path) if is_file_pattern(str(path)) else (path,) for path in files)
     return tuple(path for several in found for path in several)
 
 
@@ -85,7 +85,7 @@ def has_column(path: Path, name: str) -> bool:
 
     if path.is_dir():
         return False
-    kinds = open_table(path).kinds
+    kinds = open_table(path).kind_by_column
     return "number" in {kinds.get(name), kinds.get(name.removeprefix("-"))}
 
 

@@ -13,7 +13,7 @@ from abstain.cli.monitor_options import ALARMED, Kept
 from abstain.cli.out import Out, command, files_of
 from abstain.cli.stop_signals import StopSignals
 from abstain.errors import FileFormatError, InputError
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
     from abstain.monitoring import Monitor
@@ -224,7 +224,7 @@ class Session:
 
 def warn(sentence: str) -> None:
     """Print a sentence on standard error, without its control characters."""
-    sys.stderr.write(visible(f"abstain: {sentence}") + "\n")
+    sys.stderr.write(escape_control_characters(f"abstain: {sentence}") + "\n")
     sys.stderr.flush()
 
 

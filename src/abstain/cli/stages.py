@@ -224,7 +224,7 @@ def has_any(path: Path, name: str) -> bool:
     """Tell whether a file has a column of that name, of any kind."""
     from abstain.tables.files import open_table
 
-    return path.is_dir() or name in open_table(path).kinds
+    return path.is_dir() or name in open_table(path).kind_by_column
 
 
 def _confidences(path: Path, name: str) -> Any:

@@ -25,7 +25,7 @@ from abstain.cli.predictions import read_scored
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule
-from abstain.thresholds.catalogue import DELTA
+from abstain.thresholds.catalogue import DEFAULT_DELTA
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Scale
 
@@ -52,7 +52,8 @@ class Target:
         float | None, Parameter(help="Cost of an abstention, relative to the cost of an error")
     ] = None
     delta: Annotated[
-        float | None, Parameter(help=f"Probability that the guarantee fails [default: {DELTA}]")
+        float | None,
+        Parameter(help=f"Probability that the guarantee fails [default: {DEFAULT_DELTA}]"),
     ] = None
     method: Annotated[
         str | None,
@@ -339,9 +340,9 @@ def _saved_apart(checks: "RuleChecks", saved: Path | None, to: Out | None) -> li
 
 def _files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
-    from abstain.tables.state_files import text_file
+    from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
     page = threshold_html(checks, source=name, command=command())
     left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
-    return {_RULE: text_file(checks.rule), **left}
+    return {_RULE: json_file(checks.rule), **left}

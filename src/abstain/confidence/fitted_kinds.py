@@ -160,7 +160,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
         # Of another kind than parts are, which is then said; their arrays are not looked at.
         rest = {name: x for name, x in rest.items() if not name.startswith("parts.")}
     if twice := found.keys() & rest.keys():
-        raise InputError(f"`{min(twice)}` is there twice: as an array and as a plain value")
+        raise InputError(f"`{min(twice)}` occurs twice: as an array and as a plain value")
     state = FITTED[kind].state
     # A field with a default was added later: older files are of that.
     later = {f.name: f.default for f in fields(state) if f.default is not MISSING}

@@ -12,7 +12,7 @@ from abstain._foundation.random import as_generator
 from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.curves._accepted_parts import AcceptedParts, accepted
 from abstain.curves.risk_coverage import Kind
-from abstain.inference.intervals import clopper_pearson, level_of, wilson
+from abstain.inference.intervals import check_level, clopper_pearson, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 #: Steps of the default grid of coverages.
@@ -159,7 +159,7 @@ def band_of(
 ) -> RiskCoverageBand:
     """Build the band of validated samples; `cluster` holds codes from 0."""
     size = checks.positive_int(draws, "draws")
-    level = level_of(level)
+    level = check_level(level)
     if coverage is None:
         coverage = np.arange(1, _STEPS + 1) / _STEPS
         coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]

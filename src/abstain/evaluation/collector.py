@@ -20,11 +20,11 @@ from abstain.evaluation.scored_split import ScoredSplit
 from abstain.inference.draws import Draws
 from abstain.inference.intervals import Interval, no_interval
 from abstain.metrics import METRICS, Metric
-from abstain.metrics.confidence_weighted.areas import sweep_of
-from abstain.metrics.entry import measured_at_once
-from abstain.metrics.intervals import interval_of
+from abstain.metrics.confidence_weighted.areas import sweep_thresholds
+from abstain.metrics.entry import compute_metrics
+from abstain.metrics.intervals import interval_of_metric
 from abstain.metrics.resampling import replicates as replicates_of
-from abstain.metrics.ties import UntiedOrders, has_bounds
+from abstain.metrics.ties import BrokenTies, has_exact_tie_bounds
 
 #: Families of metrics that have a range over all orders of tied samples.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
@@ -85,25 +85,25 @@ class ResultCollector:
                 self.skipped[metric.name] = missing
             else:
                 apply.append(metric)
-        orders = UntiedOrders(part.s)
+        orders = BrokenTies(part.s)
         out: list[Result] = []
         # Those that take the same samples share passes over them.
         taken = {id(s): s for s in map(part.samples_for, apply)}
         for s in taken.values():
             own = [m for m in apply if part.samples_for(m) is s]
-            found = zip(own, measured_at_once(own, s), strict=True)
+            found = zip(own, compute_metrics(own, s), strict=True)
             out += [_result(part, m, value, orders) for m, value in found]
         place = {metric.name: i for i, metric in enumerate(apply)}
         return sorted(out, key=lambda result: place[result.metric.name])
 
 
-def _result(
-    part: ScoredSplit, metric: Metric, measured: MetricValue, orders: UntiedOrders
-) -> Result:
+def _result(part: ScoredSplit, metric: Metric, measured: MetricValue, orders: BrokenTies) -> Result:
     s = part.s
     tied = s.merged_groups.n_tied
     bounded = (
-        metric.identity.family in _WITH_TIE_BOUNDS and part.has_tie_bounds and has_bounds(metric, s)
+        metric.identity.family in _WITH_TIE_BOUNDS
+        and part.has_tie_bounds
+        and has_exact_tie_bounds(metric, s)
     )
     low, high = (float("nan"), float("nan"))
     if bounded:
@@ -154,7 +154,7 @@ def _with_intervals(results: Sequence[Result], part: ScoredSplit) -> list[Result
 
 def _analytic(results: Sequence[Result], part: ScoredSplit) -> list[Interval]:
     return [
-        interval_of(
+        interval_of_metric(
             result.metric,
             part.samples_for(result.metric),
             level=part.intervals.level,
@@ -239,7 +239,7 @@ def _calibration_curves(
     """Reliability, and CWSA and CWSA+ against coverage."""
     # A threshold that accepts nothing has no CWSA+.
     reached = _THRESHOLDS[float(s.probability_groups.confidence[0]) >= _THRESHOLDS]
-    swept = sweep_of(s, reached)
+    swept = sweep_thresholds(s, reached)
     drawn = [
         MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
         for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))

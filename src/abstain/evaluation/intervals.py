@@ -9,14 +9,14 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.random import as_seed
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.inference.bootstrap_intervals import bca, told, vary
-from abstain.inference.influence import shares
-from abstain.inference.intervals import Interval, level_of, no_interval
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.bootstrap_intervals import bca, has_variation, with_notes
+from abstain.inference.influence import unit_contributions
+from abstain.inference.intervals import Interval, check_level, no_interval
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics import Metric
-from abstain.metrics.intervals import bounds_of, influence_of, interval_of
-from abstain.metrics.resampling import central
-from abstain.metrics.small_samples import extreme_interval
+from abstain.metrics.intervals import influence_of, interval_of_metric, value_bounds
+from abstain.metrics.resampling import percentile_interval
+from abstain.metrics.small_samples import interval_without_variation
 from abstain.typing import FloatArray, IntArray, Rng
 
 KINDS = ("analytic", "bootstrap", "none")
@@ -46,7 +46,7 @@ class IntervalOptions:
             raise InputError(
                 f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
             )
-        return cls(interval, level_of(level), resamples, clustered, as_seed(rng))
+        return cls(interval, check_level(level), resamples, clustered, as_seed(rng))
 
 
 def interval_of_replicates(
@@ -65,16 +65,20 @@ def interval_of_replicates(
     if reason := metric.measurement.unreliable_reason(s):
         return no_interval(level, reason)
     value = float(measured.value)
-    if not vary(replicates, value):
+    if not has_variation(replicates, value):
         # The exact forms, where there is one; of a coverage at a risk all are.
         if metric.measurement.interval is not None:
-            return interval_of(metric, s, level=level, cluster=cluster)
-        known = extreme_interval(metric, s, metric.compute(s), level=level, cluster=cluster)
+            return interval_of_metric(metric, s, level=level, cluster=cluster)
+        known = interval_without_variation(
+            metric, s, metric.compute(s), level=level, cluster=cluster
+        )
         return known or no_interval(level, NO_SPREAD)
     influence = influence_of(metric, s)
     if influence is None:
-        found = central(metric, replicates, value, level=level)
+        found = percentile_interval(metric, replicates, value, level=level)
     else:
-        found = bca(replicates, value, shares(influence, s.weight, cluster)[:, 0], level=level)
+        found = bca(
+            replicates, value, unit_contributions(influence, s.weight, cluster)[:, 0], level=level
+        )
     units = None if cluster is None else np.unique(cluster).size
-    return told(found, few_clusters(units), bounds=bounds_of(metric, s))
+    return with_notes(found, few_clusters_warning(units), bounds=value_bounds(metric, s))

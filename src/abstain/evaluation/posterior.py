@@ -16,7 +16,7 @@ from abstain.errors import InputError, MissingInputError, ShapeError
 from abstain.evaluation.inputs import join, loss_name
 from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import Metric, metric_named
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -84,7 +84,7 @@ def posterior_expectation(
     predictions: Predictions,
     *,
     score: str | ScoreState = BASELINE,
-    metric: str = OF_POPULATION,
+    metric: str = POPULATION_AREA_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
     """Estimate the expectation of a metric over a posterior, from Monte-Carlo samples.

@@ -16,7 +16,7 @@ from abstain.errors import AbstainError, DomainError, InputError, MissingInputEr
 from abstain.evaluation.inputs import join
 from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import Metric, metric_named
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
 
@@ -121,7 +121,7 @@ def fit_score(
             )
         return fit(name, predictions, **options)
     criterion = MetricCriterion(
-        metric_of_confidence(PRIMARY if metric is None else metric),
+        metric_of_confidence(DEFAULT_METRIC if metric is None else metric),
         predictions,
         per_sample_loss(predictions, loss),
     )
@@ -131,10 +131,11 @@ def fit_score(
 def metric_of_confidence(name: str) -> Metric:
     """Return a metric; raise InputError if it only depends on the classifier."""
     metric = metric_named(name)
-    if metric.identity.of_classifier:
+    if metric.identity.ignores_confidence:
         raise InputError(
             f"the metric {name!r} is the same for every confidence score, so it cannot select "
-            f"parameters; use {PRIMARY!r}, or fit a temperature with `objective={LIKELIHOOD!r}`"
+            f"parameters; use {DEFAULT_METRIC!r}, or fit a temperature with "
+            f"`objective={LIKELIHOOD!r}`"
         )
     return metric
 
@@ -262,7 +263,7 @@ def select_score(
     validation: Predictions,
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
-    metric: str = PRIMARY,
+    metric: str = DEFAULT_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> SelectedScore:

@@ -15,7 +15,7 @@ from abstain.errors import InputError
 from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import Contribution, ExtremeSample
 from abstain.metrics import Metric, Need
-from abstain.metrics.contributions import GroupContributions, contributions_by
+from abstain.metrics.contributions import GroupContributions, contributions_by_group
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
@@ -37,7 +37,7 @@ def contributions_by_name(
     s: Scored, names: Array, written: Callable[[Any], str]
 ) -> tuple[Contribution, ...]:
     """Return the parts of the AUGRC, the largest first."""
-    return sort_contributions(contributions_by(s, names), written)
+    return sort_contributions(contributions_by_group(s, names), written)
 
 
 def sort_contributions(

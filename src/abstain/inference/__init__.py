@@ -1,14 +1,14 @@
-"""What chance does to numbers: influence functions, resampling, paired tests, rankings.
+"""Statistical inference: influence functions, resampling, paired tests and rankings.
 
-Takes arrays or a callable and knows no metric by name; `abstain.metrics` and
-`abstain.evaluation` say which metric it is about.
+The functions take arrays or a callable and depend on no particular metric. `abstain.metrics` and
+`abstain.evaluation` apply them to metrics.
 """
 
 from typing import TYPE_CHECKING
 
 from abstain._foundation.lazy_imports import lazy_exports
 
-# At once, since their modules have the same names.
+# Imported eagerly, because the modules have the same names as their functions.
 from abstain.inference.agreement import TauSummary as TauSummary
 from abstain.inference.agreement import agreement as agreement
 from abstain.inference.agreement import kendall as kendall
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from abstain.inference.intervals import Difference as Difference
     from abstain.inference.intervals import Interval as Interval
     from abstain.inference.intervals import clopper_pearson as clopper_pearson
-    from abstain.inference.intervals import difference_from as difference_from
-    from abstain.inference.intervals import interval_from as interval_from
+    from abstain.inference.intervals import difference_from_influences as difference_from_influences
+    from abstain.inference.intervals import interval_from_influence as interval_from_influence
     from abstain.inference.intervals import wilson as wilson
     from abstain.inference.multiplicity import adjust as adjust
     from abstain.inference.multiplicity import cliques as cliques
@@ -46,21 +46,23 @@ if TYPE_CHECKING:
     from abstain.inference.paired import bootstrap_difference as bootstrap_difference
     from abstain.inference.paired import wilcoxon_on_replicates as wilcoxon_on_replicates
     from abstain.inference.permutation import PermutationResult as PermutationResult
-    from abstain.inference.permutation import swap_test as swap_test
-    from abstain.inference.permutation import swap_test_by_ranks as swap_test_by_ranks
+    from abstain.inference.permutation import permutation_test as permutation_test
+    from abstain.inference.permutation import permutation_test_by_ranks as permutation_test_by_ranks
     from abstain.inference.rank_tests import FriedmanResult as FriedmanResult
     from abstain.inference.rank_tests import WilcoxonResult as WilcoxonResult
     from abstain.inference.rank_tests import friedman as friedman
     from abstain.inference.rank_tests import pairwise_wilcoxon as pairwise_wilcoxon
     from abstain.inference.rank_tests import wilcoxon as wilcoxon
     from abstain.inference.ranking import expected_ranks as expected_ranks
-    from abstain.inference.ranking import rank_chances as rank_chances
+    from abstain.inference.ranking import rank_probabilities as rank_probabilities
     from abstain.inference.ranking import ranks as ranks
     from abstain.inference.ranking import superiority as superiority
     from abstain.inference.resampled_ranks import AggregatedRanking as AggregatedRanking
     from abstain.inference.resampled_ranks import RankSummary as RankSummary
     from abstain.inference.resampled_ranks import aggregate_then_rank as aggregate_then_rank
-    from abstain.inference.resampled_ranks import rank_chances_of as rank_chances_of
+    from abstain.inference.resampled_ranks import (
+        rank_probabilities_of_replicates as rank_probabilities_of_replicates,
+    )
     from abstain.inference.resampled_ranks import rank_summary as rank_summary
     from abstain.inference.resampled_ranks import rank_then_aggregate as rank_then_aggregate
 else:
@@ -82,14 +84,14 @@ else:
             "Difference",
             "Interval",
             "clopper_pearson",
-            "difference_from",
-            "interval_from",
+            "difference_from_influences",
+            "interval_from_influence",
             "wilson",
         ),
         multiplicity=("adjust", "cliques", "critical_difference", "nemenyi"),
         non_inferiority=("NonInferiority", "non_inferiority"),
         paired=("BootstrapDifference", "bootstrap_difference", "wilcoxon_on_replicates"),
-        permutation=("PermutationResult", "swap_test", "swap_test_by_ranks"),
+        permutation=("PermutationResult", "permutation_test", "permutation_test_by_ranks"),
         rank_tests=(
             "FriedmanResult",
             "WilcoxonResult",
@@ -97,12 +99,12 @@ else:
             "pairwise_wilcoxon",
             "wilcoxon",
         ),
-        ranking=("expected_ranks", "rank_chances", "ranks", "superiority"),
+        ranking=("expected_ranks", "rank_probabilities", "ranks", "superiority"),
         resampled_ranks=(
             "AggregatedRanking",
             "RankSummary",
             "aggregate_then_rank",
-            "rank_chances_of",
+            "rank_probabilities_of_replicates",
             "rank_summary",
             "rank_then_aggregate",
         ),

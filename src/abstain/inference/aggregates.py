@@ -1,10 +1,10 @@
-"""Few runs on several data sets: interquartile mean, chance of improvement, performance profile.
+"""Aggregates of several runs on several data sets, as in Agarwal et al. (2021).
 
-The runs (seeds, folds) are resampled within each data set, so the intervals say what other seeds
-would have given on the same data sets.
+The runs (seeds, folds) are resampled within each data set. The intervals therefore describe the
+variation over seeds on the same data sets.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,38 +12,38 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import ShapeError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.quantiles import quantiles
-from abstain.inference.ranking import stack
+from abstain.inference.ranking import check_array
 from abstain.typing import AnyArray, FloatArray, Rng
 
-#: Numbers held at once while resampling.
-_MEMORY = 2_000_000
+#: Largest number of entries in a temporary array.
+_MAX_NUMBERS = 2_000_000
 
-_ONE_RUN = "one run of each data set: there is nothing to tell how much other seeds would differ"
+_ONE_RUN = "one run of each data set: the variation over seeds is unknown"
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A number over runs and data sets with its bootstrap interval.
+    """A number over runs and data sets, with its bootstrap interval.
 
     Attributes
     ----------
     value, low, high : float
-        The number and its percentile interval; NaN ends where there is one run of each only.
+        The number and its percentile interval; the bounds are NaN if each data set has one run.
     level : float
-        Of the interval.
-    draws : int
-        Resamples behind the interval.
+        Confidence level of the interval.
+    n_resamples : int
+        Number of resamples.
     note : str
-        What to be careful about, or empty.
+        A warning; empty if there is none.
     """
 
     value: float
     low: float
     high: float
     level: float
-    draws: int
+    n_resamples: int
     note: str = ""
 
 
@@ -53,30 +53,31 @@ def probability_of_improvement(
     *,
     lower_is_better: bool,
     level: float = 0.95,
-    draws: int = 2000,
+    resamples: int = 2000,
     rng: Rng = 0,
 ) -> Aggregate:
-    """Estimate the chance that a run of the first method beats a run of the second.
+    """Estimate the probability that a run of the first method is better than one of the second.
 
-    Answers: if I train both once more, how likely is the first better?
+    Answers: if I train both methods once more, how likely is the first better?
 
     Parameters
     ----------
     first, second : array of shape (data sets, runs)
-        The metric; the numbers of runs may differ.
+        The metric of each run. The numbers of runs may differ.
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
-        Of the interval.
-    draws : int, default=2000
-        Resamples of the runs within each data set.
+        Confidence level of the interval.
+    resamples : int, default=2000
+        Number of resamples of the runs within each data set.
     rng : int, Generator or None, default=0
         Seed of the resamples.
 
     Returns
     -------
     Aggregate
-        In [0, 1]; the mean over data sets of the share of pairs of runs, ties half.
+        In [0, 1]: the share of pairs of runs in which the first is better, averaged over data
+        sets. Ties count half.
 
     Raises
     ------
@@ -87,7 +88,8 @@ def probability_of_improvement(
 
     Notes
     -----
-    The Mann-Whitney statistic over its maximum. Runs are taken as independent, also across methods.
+    The estimate is the Mann-Whitney statistic divided by its maximum. The runs are assumed to be
+    independent, also across methods.
 
     References
     ----------
@@ -100,71 +102,75 @@ def probability_of_improvement(
     >>> probability_of_improvement([[1, 2, 3]], [[2, 4, 5]], lower_is_better=True).value
     0.833...
     """
-    a, b = _runs(first, "first"), _runs(second, "second")
+    a, b = _check_runs(first, "first"), _check_runs(second, "second")
     if a.shape[0] != b.shape[0]:
         raise ShapeError(
             f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
         )
-    drawn = _shares_of_both(a, b, draws, as_generator(rng))
-    pairs = _products(drawn)
-    return _improvements(a, b[None], pairs, lower_is_better=lower_is_better, level=level)[0]
+    pair_shares = _resampled_pair_shares(a, b, resamples, as_generator(rng))
+    return _improvements(a, b[None], pair_shares, lower_is_better=lower_is_better, level=level)[0]
 
 
-def improvements(
-    runs: FloatArray, *, lower_is_better: bool, level: float, draws: int = 2000, rng: Rng = 0
+def pairwise_improvements(
+    runs: FloatArray, *, lower_is_better: bool, level: float, resamples: int = 2000, rng: Rng = 0
 ) -> Iterator[Aggregate]:
-    """Yield `probability_of_improvement` of each pair of methods, drawn once for all.
+    """Yield `probability_of_improvement` of each pair of methods, with the same resamples.
 
-    Takes runs of shape (k, data sets, runs); the pairs come as `combinations` has them.
+    The runs have shape (k, data sets, runs). The pairs have the order of `itertools.combinations`.
     """
     if len(runs) < 2:
         return
-    pairs = _products(_shares_of_both(runs[0], runs[1], draws, as_generator(rng)))
+    pair_shares = _resampled_pair_shares(runs[0], runs[1], resamples, as_generator(rng))
     for i, first in enumerate(runs[:-1]):
-        others = runs[i + 1 :]
-        yield from _improvements(first, others, pairs, lower_is_better=lower_is_better, level=level)
+        yield from _improvements(
+            first, runs[i + 1 :], pair_shares, lower_is_better=lower_is_better, level=level
+        )
 
 
-def _shares_of_both(
-    a: FloatArray, b: FloatArray, draws: int, random: np.random.Generator
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Draw how often each run of two methods is in each resample, part by part."""
-    sizes = _blocks(draws, a.size + b.size)
-    return [(_shares_of_runs(a, size, random), _shares_of_runs(b, size, random)) for size in sizes]
-
-
-def _products(drawn: Iterable[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Return how often each two runs of a data set meet, shape (resamples, all of them)."""
-    return np.concatenate([np.einsum("bdi,bdj->bdij", x, y).reshape(len(x), -1) for x, y in drawn])
+def _resampled_pair_shares(
+    a: FloatArray, b: FloatArray, resamples: int, random: np.random.Generator
+) -> FloatArray:
+    """Return the share of each pair of runs of a data set in each resample, (resamples, pairs)."""
+    pair_shares = []
+    for size in _block_sizes(resamples, a.size + b.size):
+        a_shares = _resampled_run_shares(a, size, random)
+        b_shares = _resampled_run_shares(b, size, random)
+        pair_shares.append(np.einsum("bdi,bdj->bdij", a_shares, b_shares).reshape(size, -1))
+    return np.concatenate(pair_shares)
 
 
 def _improvements(
-    a: FloatArray, others: FloatArray, pairs: FloatArray, *, lower_is_better: bool, level: float
+    runs: FloatArray,
+    competitors: FloatArray,
+    pair_shares: FloatArray,
+    *,
+    lower_is_better: bool,
+    level: float,
 ) -> list[Aggregate]:
-    """Compare one method with others (k, data sets, runs) on what was drawn: one product."""
+    """Compare one method with each of the competitors (k, data sets, runs), a tie counts half."""
     sign = 1.0 if lower_is_better else -1.0
-    lead = np.sign(others[:, :, None, :] - a[:, :, None]) * sign
-    wins = ((1.0 + lead) / 2).reshape(len(others), -1)
-    drawn = wins @ pairs.T / a.shape[0]
-    few = min(a.shape[1], others.shape[2])
-    return _aggregates(wins.mean(axis=1), drawn, level, few)
+    comparison = np.sign(competitors[:, :, None, :] - runs[:, :, None]) * sign
+    wins = ((1.0 + comparison) / 2).reshape(len(competitors), -1)
+    replicates = wins @ pair_shares.T / runs.shape[0]
+    min_runs = min(runs.shape[1], competitors.shape[2])
+    return _aggregates(wins.mean(axis=1), replicates, level, min_runs)
 
 
 def interquartile_mean(
-    scores: AnyArray, *, level: float = 0.95, draws: int = 2000, rng: Rng = 0
+    scores: AnyArray, *, level: float = 0.95, resamples: int = 2000, rng: Rng = 0
 ) -> Aggregate:
     """Compute the mean of the middle half of all runs of all data sets.
 
-    Answers: how good is a typical run, leaving out the best and the worst quarter?
+    Answers: how good is a typical run, without the best and the worst quarter?
 
     Parameters
     ----------
     scores : array of shape (data sets, runs)
-        The metric, on a scale that the data sets share.
+        The metric of each run, on a common scale for all data sets.
     level : float, default=0.95
-        Of the interval.
-    draws : int, default=2000
-        Resamples of the runs within each data set.
+        Confidence level of the interval.
+    resamples : int, default=2000
+        Number of resamples of the runs within each data set.
     rng : int, Generator or None, default=0
         Seed of the resamples.
 
@@ -176,7 +182,7 @@ def interquartile_mean(
     Raises
     ------
     ShapeError
-        If `scores` is no table.
+        If `scores` does not have two axes.
     DomainError
         If a value is NaN or infinite, or `level` is not between 0 and 1.
 
@@ -190,19 +196,29 @@ def interquartile_mean(
     >>> interquartile_mean([[1, 2, 3, 100]]).value
     2.5
     """
-    table = _runs(scores, "scores")
-    return interquartile_means(table[None], level=level, draws=draws, rng=rng)[0]
+    table = _check_runs(scores, "scores")
+    return interquartile_means(table[None], level=level, resamples=resamples, rng=rng)[0]
 
 
 def interquartile_means(
-    runs: FloatArray, *, level: float, draws: int = 2000, rng: Rng = 0
+    runs: FloatArray, *, level: float, resamples: int = 2000, rng: Rng = 0
 ) -> list[Aggregate]:
-    """Return `interquartile_mean` of each method, (k, data sets, runs), drawn once for all."""
+    """Compute `interquartile_mean` of each method with the same resamples.
+
+    The runs have shape (k, data sets, runs).
+    """
     random, shape = as_generator(rng), runs.shape[1:]
-    sets = np.arange(shape[0])[:, None]
-    places = [random.integers(shape[1], size=(n, *shape)) for n in _blocks(draws, runs[0].size)]
-    drawn = [np.concatenate([_middle_mean(own[sets, at]) for at in places]) for own in runs]
-    return _aggregates(_middle_mean(runs), np.array(drawn), level, shape[1])
+    n_data_sets, n_runs = shape
+    data_set = np.arange(n_data_sets)[:, None]
+    run_indices = [
+        random.integers(n_runs, size=(size, *shape))
+        for size in _block_sizes(resamples, runs[0].size)
+    ]
+    replicates = [
+        np.concatenate([_interquartile_mean(table[data_set, index]) for index in run_indices])
+        for table in runs
+    ]
+    return _aggregates(_interquartile_mean(runs), np.array(replicates), level, n_runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +228,11 @@ class PerformanceProfile:
     Attributes
     ----------
     threshold, share, low, high : ndarray of shape (m,)
-        The grid, the share, and its pointwise bootstrap band.
+        The thresholds, the shares, and their pointwise bootstrap band.
     level : float
-        Of the band.
+        Confidence level of the band.
     note : str
-        What to be careful about, or empty.
+        A warning; empty if there is none.
     """
 
     threshold: FloatArray
@@ -233,37 +249,38 @@ def performance_profile(
     lower_is_better: bool,
     grid: AnyArray | None = None,
     level: float = 0.95,
-    draws: int = 2000,
+    resamples: int = 2000,
     rng: Rng = 0,
 ) -> PerformanceProfile:
-    """Compute which share of the runs is at least as good as each threshold.
+    """Compute the share of the runs that are at least as good as each threshold.
 
     Answers: how often does this method reach this quality?
 
     Parameters
     ----------
     scores : array of shape (data sets, runs)
-        The metric, on a scale that the data sets share.
+        The metric of each run, on a common scale for all data sets.
     lower_is_better : bool
         The direction of the metric.
     grid : array of shape (m,), optional
-        Thresholds; 101 even steps over the scores if not given. Give the same to all methods.
+        Thresholds; by default 101 evenly spaced values over the range of the scores. Pass the same
+        grid for all methods.
     level : float, default=0.95
-        Of the pointwise band.
-    draws : int, default=2000
-        Resamples of the runs within each data set.
+        Confidence level of the pointwise band.
+    resamples : int, default=2000
+        Number of resamples of the runs within each data set.
     rng : int, Generator or None, default=0
         Seed of the resamples.
 
     Returns
     -------
     PerformanceProfile
-        Shares in [0, 1]; a run that equals the threshold reaches it.
+        Shares in [0, 1]. A run that equals the threshold counts.
 
     Raises
     ------
     ShapeError
-        If `scores` is no table.
+        If `scores` does not have two axes.
     DomainError
         If a value is NaN or infinite, or `level` is not between 0 and 1.
 
@@ -278,76 +295,94 @@ def performance_profile(
     >>> performance_profile(runs, grid=[0, 2, 4], lower_is_better=True).share.tolist()
     [0.0, 0.5, 1.0]
     """
-    table = _runs(scores, "scores")
-    steps = np.linspace(table.min(), table.max(), 101) if grid is None else stack(grid, "grid", "m")
-    every = performance_profiles(
-        table[None], steps, lower_is_better=lower_is_better, level=level, draws=draws, rng=rng
+    table = _check_runs(scores, "scores")
+    if grid is None:
+        thresholds = np.linspace(table.min(), table.max(), 101)
+    else:
+        thresholds = check_array(grid, "grid", "m")
+    profiles = performance_profiles(
+        table[None],
+        thresholds,
+        lower_is_better=lower_is_better,
+        level=level,
+        resamples=resamples,
+        rng=rng,
     )
-    return next(every)
+    return next(profiles)
 
 
 def performance_profiles(
     runs: FloatArray,
-    steps: FloatArray,
+    thresholds: FloatArray,
     *,
     lower_is_better: bool,
     level: float,
-    draws: int = 2000,
+    resamples: int = 2000,
     rng: Rng = 0,
 ) -> Iterator[PerformanceProfile]:
-    """Yield `performance_profile` of each method, (k, data sets, runs), drawn once for all."""
-    tail, random = (1 - level_of(level)) / 2, as_generator(rng)
-    blocks = _blocks(draws, runs[0].size + steps.size)
-    shares = np.concatenate([_shares_of_runs(runs[0], size, random) for size in blocks])
-    single = runs.shape[2] < 2
+    """Yield `performance_profile` of each method, (k, data sets, runs), with the same resamples."""
+    tail, random = (1 - check_level(level)) / 2, as_generator(rng)
+    sizes = _block_sizes(resamples, runs[0].size + thresholds.size)
+    run_shares = np.concatenate([_resampled_run_shares(runs[0], size, random) for size in sizes])
+    has_single_run = runs.shape[2] < 2
     for table in runs:
-        ahead = table[..., None] <= steps if lower_is_better else table[..., None] >= steps
-        reached = ahead.astype(np.float64)
-        # What one threshold reaches a laxer one does too, so as many are the same ones.
-        count = reached.sum(axis=(0, 1))
-        _, first, place = np.unique(count, return_index=True, return_inverse=True)
-        drawn = np.tensordot(shares, reached[..., first], axes=2) / table.shape[0]
-        low, high = quantiles(drawn.T, [tail, 1 - tail])[:, place]
+        values = table[..., None]
+        is_reached = values <= thresholds if lower_is_better else values >= thresholds
+        reached = is_reached.astype(np.float64)
+        # Stricter thresholds are reached by a subset of the runs. Thresholds that the same number
+        # of runs reach are therefore reached by the same runs.
+        n_reached = reached.sum(axis=(0, 1))
+        _, first, index = np.unique(n_reached, return_index=True, return_inverse=True)
+        replicates = np.tensordot(run_shares, reached[..., first], axes=2) / table.shape[0]
+        low, high = quantiles(replicates.T, [tail, 1 - tail])[:, index]
         yield PerformanceProfile(
-            threshold=steps,
+            threshold=thresholds,
             share=reached.mean(axis=(0, 1)),
-            low=np.full_like(low, np.nan) if single else low,
-            high=np.full_like(high, np.nan) if single else high,
+            low=np.full_like(low, np.nan) if has_single_run else low,
+            high=np.full_like(high, np.nan) if has_single_run else high,
             level=level,
-            note=_ONE_RUN if single else "",
+            note=_ONE_RUN if has_single_run else "",
         )
 
 
-def _runs(x: AnyArray, name: str) -> FloatArray:
-    return checks.finite(stack(x, name, "data sets", "runs"), name)
+def _check_runs(runs: AnyArray, name: str) -> FloatArray:
+    return checks.finite(check_array(runs, name, "data sets", "runs"), name)
 
 
-def _middle_mean(drawn: FloatArray) -> FloatArray:
-    ordered = np.sort(drawn.reshape(drawn.shape[0], -1), axis=1)
-    cut = ordered.shape[1] // 4
-    return np.asarray(ordered[:, cut : ordered.shape[1] - cut].mean(axis=1))
+def _interquartile_mean(runs: FloatArray) -> FloatArray:
+    """Return the mean of the middle half of each entry of the first axis."""
+    ordered = np.sort(runs.reshape(runs.shape[0], -1), axis=1)
+    n_dropped = ordered.shape[1] // 4
+    return np.asarray(ordered[:, n_dropped : ordered.shape[1] - n_dropped].mean(axis=1))
 
 
-def _blocks(draws: int, numbers: int) -> list[int]:
-    """Cut the resamples into parts that fit the memory."""
-    total = checks.positive_int(draws, "draws")
-    step = max(1, _MEMORY // numbers)
+def _block_sizes(resamples: int, numbers_per_resample: int) -> list[int]:
+    """Divide the resamples into blocks that fit into the memory."""
+    total = checks.positive_int(resamples, "resamples")
+    step = max(1, _MAX_NUMBERS // numbers_per_resample)
     return [min(step, total - start) for start in range(0, total, step)]
 
 
-def _shares_of_runs(table: FloatArray, size: int, random: np.random.Generator) -> FloatArray:
-    """Draw how often each run is in each resample, over the number of runs."""
-    sets, runs = table.shape
-    counts = random.multinomial(runs, np.full(runs, 1.0 / runs), size=(size, sets))
-    return np.asarray(counts / runs)
+def _resampled_run_shares(
+    table: FloatArray, n_resamples: int, random: np.random.Generator
+) -> FloatArray:
+    """Return the share of each run in each resample, shape (resamples, data sets, runs)."""
+    n_data_sets, n_runs = table.shape
+    probabilities = np.full(n_runs, 1.0 / n_runs)
+    counts = random.multinomial(n_runs, probabilities, size=(n_resamples, n_data_sets))
+    return np.asarray(counts / n_runs)
 
 
-def _aggregates(values: FloatArray, drawn: FloatArray, level: float, runs: int) -> list[Aggregate]:
-    """Return numbers with the intervals of their resamples (k, draws)."""
-    tail = (1 - level_of(level)) / 2
-    ends = quantiles(drawn, [tail, 1 - tail]) if runs > 1 else np.full((2, values.size), np.nan)
-    note = "" if runs > 1 else _ONE_RUN
+def _aggregates(
+    values: FloatArray, replicates: FloatArray, level: float, n_runs: int
+) -> list[Aggregate]:
+    """Return numbers with the percentile intervals of their replicates (k, resamples)."""
+    tail = (1 - check_level(level)) / 2
+    bounds = np.full((2, values.size), np.nan)
+    if n_runs > 1:
+        bounds = quantiles(replicates, [tail, 1 - tail])
+    note = "" if n_runs > 1 else _ONE_RUN
     return [
-        Aggregate(value, low, high, level, drawn.shape[1], note)
-        for value, low, high in zip(values.tolist(), *ends.tolist(), strict=True)
+        Aggregate(value, low, high, level, replicates.shape[1], note)
+        for value, low, high in zip(values.tolist(), *bounds.tolist(), strict=True)
     ]

@@ -1,19 +1,19 @@
-"""Kendall's tau: how alike two metrics, or two resamples, rank the same methods."""
+"""Kendall's tau: the agreement of two rankings of the same methods."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from abstain.errors import ShapeError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.quantiles import quantiles
-from abstain.inference.ranking import stack
+from abstain.inference.ranking import check_array
 from abstain.typing import AnyArray, FloatArray
 
-#: Numbers that the signs of all pairs of methods may take at once.
-_MEMORY = 4_000_000
-#: Resamples of which every pair is looked at for the range of tau; they are exchangeable.
-_COMPARED = 1_000
+#: Largest number of entries in a table of pairs of methods and resamples.
+_MAX_NUMBERS = 4_000_000
+#: Number of resamples whose pairs give the range of tau. All resamples are exchangeable.
+_MAX_RESAMPLES_FOR_RANGE = 1_000
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class TauSummary:
     Attributes
     ----------
     mean, low, high : float
-        Mean and central range; NaN when undefined, then `note` says why.
+        Mean and central range; NaN if undefined, and `note` gives the reason.
     level : float
-        Of the range.
+        Level of the range.
     note : str
-        What was left out or is missing, or empty.
+        Number of dropped resamples or the reason of missing values; empty if there are none.
     """
 
     mean: float
@@ -40,18 +40,18 @@ class TauSummary:
 def kendall(first: AnyArray, second: AnyArray) -> float:
     """Compute Kendall's tau-b of two rankings of the same methods.
 
-    Answers: do the two put the methods into the same order?
+    Answers: do both rankings have the same order?
 
     Parameters
     ----------
     first, second : array of shape (k,)
-        Ranks, or values of metrics with the same direction; a method with a NaN is left out.
+        Ranks, or values of metrics with the same direction. A method with a NaN is left out.
 
     Returns
     -------
     float
-        1 for the same order, -1 for the reverse, ties corrected; NaN when fewer than two methods
-        are left or one of the two rankings is a single tie.
+        1 for the same order, -1 for the reverse order, corrected for ties. NaN if fewer than two
+        methods have values, or if all methods are tied in one ranking.
 
     Raises
     ------
@@ -64,32 +64,34 @@ def kendall(first: AnyArray, second: AnyArray) -> float:
     >>> round(kendall([1, 2, 3, 4], [1, 3, 2, 4]), 3)
     0.667
     """
-    a, b = _alike(first, second, "k")
-    kept = ~(np.isnan(a) | np.isnan(b))
-    u, v = _signs(a[kept, None])[:, 0], _signs(b[kept, None])[:, 0]
-    return float(u @ v) if kept.sum() > 1 else float("nan")
+    a, b = _check_same_shape(first, second, "k")
+    is_defined = ~(np.isnan(a) | np.isnan(b))
+    if is_defined.sum() < 2:
+        return float("nan")
+    a_signs, b_signs = _pair_signs(a[is_defined, None]), _pair_signs(b[is_defined, None])
+    return float(a_signs[:, 0] @ b_signs[:, 0])
 
 
 def agreement(
     first: AnyArray, second: AnyArray, *, same_direction: bool = True, level: float = 0.95
 ) -> TauSummary:
-    """Compute Kendall's tau-b between two metrics on each of the same resamples.
+    """Compute Kendall's tau-b between two metrics on each resample.
 
-    Answers: how alike do the two metrics rank, over the resamples?
+    Answers: how similarly do the two metrics rank the methods, over the resamples?
 
     Parameters
     ----------
     first, second : array of shape (k, B)
         The two metrics of each method on each resample.
     same_direction : bool, default=True
-        False when lower is better for one metric and worse for the other.
+        False if lower is better for one of the metrics and worse for the other.
     level : float, default=0.95
-        Of the central range.
+        Level of the central range.
 
     Returns
     -------
     TauSummary
-        Resamples on which tau is undefined are left out; the note says how many.
+        Resamples with an undefined tau are left out, and the note gives their number.
 
     Raises
     ------
@@ -104,18 +106,18 @@ def agreement(
     >>> agreement([[1, 1], [2, 2]], [[3, 4], [4, 3]]).mean
     0.0
     """
-    a, b = _alike(first, second, "k", "B")
-    step = _resamples_at_once(a.shape[0])
-    tau = np.concatenate(
-        [
-            np.einsum("pb,pb->b", _signs(a[:, s : s + step]), _signs(b[:, s : s + step]))
-            for s in range(0, a.shape[1], step)
-        ]
-    )
-    known = tau[~np.isnan(tau)] if a.shape[0] > 1 else np.empty(0)
+    a, b = _check_same_shape(first, second, "k", "B")
+    step = _resamples_in_block(a.shape[0])
+    taus = []
+    for start in range(0, a.shape[1], step):
+        block = slice(start, start + step)
+        taus.append(np.einsum("pb,pb->b", _pair_signs(a[:, block]), _pair_signs(b[:, block])))
+    tau = np.concatenate(taus)
+    defined = tau[~np.isnan(tau)] if a.shape[0] > 1 else np.empty(0)
     if not same_direction:
-        known = -known
-    return _summary(known, _left_out(tau.size - known.size, tau.size), level_of(level))
+        defined = -defined
+    note = _dropped_note(tau.size - defined.size, tau.size)
+    return _summarize(defined, note, check_level(level))
 
 
 def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
@@ -128,25 +130,25 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     replicates : array of shape (k, B)
         The metric of each method on each resample.
     level : float, default=0.95
-        Of the central range.
+        Level of the central range.
 
     Returns
     -------
     TauSummary
-        The mean is over all pairs of resamples, in closed form; the range is that of the pairs
-        among the first 1000.
+        The mean is the exact mean over all pairs of resamples. The range is that of the pairs of
+        the first 1,000 resamples.
 
     Raises
     ------
     ShapeError
-        If `replicates` is no table.
+        If `replicates` does not have two axes.
     DomainError
         If `level` is not between 0 and 1.
 
     Notes
     -----
-    Direction does not matter. Two resamples of the same data differ as two samples would, so
-    this is the stability of the ranking against other samples. Cost: k^2 B.
+    The direction of the metric does not matter. Two resamples of the same data differ like two
+    samples, so the result is the stability of the ranking across samples. Cost: k^2 B.
 
     Examples
     --------
@@ -154,38 +156,39 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     >>> stability([[1, 1, 2], [2, 3, 1]]).mean
     -0.333...
     """
-    table = stack(replicates, "replicates", "k", "B")
-    share = level_of(level)
-    k, resamples = table.shape
-    step = _resamples_at_once(k)
-    total, used = np.zeros(k * (k - 1) // 2), 0
-    compared = np.empty(0)
-    for start in range(0, resamples, step):
-        signs = _signs(table[:, start : start + step])
+    table = check_array(replicates, "replicates", "k", "B")
+    level = check_level(level)
+    k, n_resamples = table.shape
+    step = _resamples_in_block(k)
+    sign_sum, n_used = np.zeros(k * (k - 1) // 2), 0
+    taus = np.empty(0)
+    for start in range(0, n_resamples, step):
+        signs = _pair_signs(table[:, start : start + step])
         signs = signs[:, ~np.isnan(signs).any(axis=0)]
         if start == 0:
-            compared = _taus(signs[:, : min(_COMPARED, step)])
-        total += signs.sum(axis=1)
-        used += signs.shape[1]
-    note = _left_out(resamples - used, resamples)
-    if k < 2 or used < 2:
-        return _summary(np.empty(0), note, share)
-    found = _summary(compared, note, share)
-    # Each column has length 1, so the pairs of a column with itself add up to their number.
-    mean = float(total @ total - used) / (used * (used - 1))
-    return TauSummary(mean, found.low, found.high, share, note)
+            taus = _taus_of_pairs(signs[:, : min(_MAX_RESAMPLES_FOR_RANGE, step)])
+        sign_sum += signs.sum(axis=1)
+        n_used += signs.shape[1]
+    note = _dropped_note(n_resamples - n_used, n_resamples)
+    if k < 2 or n_used < 2:
+        return _summarize(np.empty(0), note, level)
+    summary = _summarize(taus, note, level)
+    # The columns have length 1, so the products of columns with themselves add up to `n_used`.
+    mean = float(sign_sum @ sign_sum - n_used) / (n_used * (n_used - 1))
+    return TauSummary(mean, summary.low, summary.high, level, note)
 
 
-def _taus(signs: FloatArray) -> FloatArray:
+def _taus_of_pairs(signs: FloatArray) -> FloatArray:
     """Return tau of all pairs of different columns."""
     gram = signs.T @ signs
     return np.asarray(gram[np.triu_indices(gram.shape[0], 1)])
 
 
-def _signs(values: FloatArray) -> FloatArray:
-    """Return which method of each pair is ahead, each column scaled to length 1, shape (p, B).
+def _pair_signs(values: FloatArray) -> FloatArray:
+    """Return the sign of the difference of each pair of methods, shape (pairs, B).
 
-    The product of two such columns is Kendall's tau-b. NaN for a column that ranks nothing.
+    Each column is scaled to length 1, so that the product of two columns is Kendall's tau-b. A
+    column in which all methods are tied is NaN.
     """
     i, j = np.triu_indices(values.shape[0], 1)
     signs = np.sign(values[i] - values[j])
@@ -195,25 +198,30 @@ def _signs(values: FloatArray) -> FloatArray:
     return out
 
 
-def _resamples_at_once(k: int) -> int:
-    return max(2, _MEMORY // max(1, k * (k - 1) // 2))
+def _resamples_in_block(k: int) -> int:
+    return max(2, _MAX_NUMBERS // max(1, k * (k - 1) // 2))
 
 
-def _left_out(count: int, of: int) -> str:
-    rule = "resamples left out, since a value is NaN or all methods are tied"
-    return f"{count} of {of} {rule}" if count else ""
+def _dropped_note(n_dropped: int, n_resamples: int) -> str:
+    if not n_dropped:
+        return ""
+    reason = "resamples left out, because a value is NaN or all methods are tied"
+    return f"{n_dropped} of {n_resamples} {reason}"
 
 
-def _summary(taus: FloatArray, note: str, level: float) -> TauSummary:
+def _summarize(taus: FloatArray, note: str, level: float) -> TauSummary:
     if not taus.size:
-        nan, why = float("nan"), "no two methods or resamples that can be compared"
-        return TauSummary(nan, nan, nan, level, note or why)
+        nan = float("nan")
+        note = note or "no two methods or resamples can be compared"
+        return TauSummary(nan, nan, nan, level, note)
     low, high = quantiles(taus, [(1 - level) / 2, (1 + level) / 2])
     return TauSummary(float(taus.mean()), float(low), float(high), level, note)
 
 
-def _alike(first: AnyArray, second: AnyArray, *axes: str) -> tuple[FloatArray, FloatArray]:
-    a, b = stack(first, "first", *axes), stack(second, "second", *axes)
+def _check_same_shape(
+    first: AnyArray, second: AnyArray, *axes: str
+) -> tuple[FloatArray, FloatArray]:
+    a, b = check_array(first, "first", *axes), check_array(second, "second", *axes)
     if a.shape != b.shape:
         raise ShapeError(
             f"`first` and `second` must have the same shape; got {a.shape} and {b.shape}"

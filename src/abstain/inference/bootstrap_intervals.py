@@ -14,25 +14,25 @@ from abstain.typing import AnyArray, BoolArray, FloatArray
 
 Scale: TypeAlias = Literal["identity", "log", "logit"]
 
-#: With fewer replicates than this beyond an end of the interval, the end is mostly chance.
-_BEYOND = 5
+#: An interval bound is unreliable if fewer replicates lie beyond it.
+_MIN_REPLICATES_BEYOND = 5
 
-#: A bias up to this share of the standard error moves the coverage by less than one percent.
+#: A bias up to this share of the standard error changes the coverage by less than 1%.
 _SMALL_BIAS = 0.25
 
 
-class _Scale(NamedTuple):
-    """There, its derivative, and back."""
+class _Transformation(NamedTuple):
+    """A transformation to a scale, its derivative, and its inverse."""
 
-    to: Callable[[FloatArray], FloatArray]
-    slope: Callable[[FloatArray], FloatArray]
-    back: Callable[[FloatArray], FloatArray]
+    forward: Callable[[FloatArray], FloatArray]
+    derivative: Callable[[FloatArray], FloatArray]
+    inverse: Callable[[FloatArray], FloatArray]
 
 
 _SCALES = {
-    "identity": _Scale(lambda x: x, np.ones_like, lambda y: y),
-    "log": _Scale(np.log, lambda x: 1.0 / x, np.exp),
-    "logit": _Scale(
+    "identity": _Transformation(lambda x: x, np.ones_like, lambda y: y),
+    "log": _Transformation(np.log, lambda x: 1.0 / x, np.exp),
+    "logit": _Transformation(
         lambda x: np.asarray(special.logit(x)),
         lambda x: 1.0 / (x * (1.0 - x)),
         lambda y: np.asarray(special.expit(y)),
@@ -41,126 +41,141 @@ _SCALES = {
 
 
 def percentile(replicates: AnyArray, *, level: float = 0.95) -> Interval:
-    """Take the central range of the replicates.
+    """Compute the percentile interval: the central quantiles of the replicates.
 
-    Simple and never outside the range of the metric; too narrow with few failures.
+    The interval is simple and never leaves the range of the metric. With few failures it is too
+    narrow.
 
     Parameters
     ----------
     replicates : array of shape (resamples,)
-        NaN where a resample leaves the number undefined.
+        The number for each resample; NaN where it is undefined.
     level : float, default=0.95
-        Of the interval.
+        Confidence level.
 
     Returns
     -------
     Interval
-        NaN with a note when fewer than two replicates are defined.
+        NaN with a note if fewer than two replicates are defined.
     """
-    kept, note = _defined(replicates)
+    defined, note = _defined(replicates)
     method = f"bootstrap, percentile, {np.size(replicates)} resamples"
-    if kept.size < 2:
-        return _none(level, method, note)
+    if defined.size < 2:
+        return _undefined_interval(level, method, note)
     tail = (1.0 - level) / 2.0
-    return _between(kept, (tail, 1.0 - tail), level, method, note)
+    return _quantile_interval(defined, (tail, 1.0 - tail), level, method, note)
 
 
-def debiased(replicates: AnyArray, value: float, *, level: float = 0.95) -> Interval:
-    """Shift the percentiles of a sum of absolute values down by twice its bias.
+def debiased_percentile(replicates: AnyArray, value: float, *, level: float = 0.95) -> Interval:
+    """Compute the percentile interval of a sum of absolute values, less twice its bias.
 
-    The sum of absolute gaps (the calibration error of bins) is too large by chance alone, and
-    resampling adds that chance again. Its square grows by about the same amount each time: by
-    that, as the resamples show it, their squares and the square of the value are both reduced.
-    NaN with a note when fewer than two replicates, shape (resamples,), are defined.
+    Sampling noise alone makes a sum of absolute gaps (the calibration error of bins) too large, and
+    resampling adds the same noise again. Each time, the square of the sum increases by about the
+    same amount. The resamples show this amount, and the squared bounds are reduced by twice as
+    much. NaN with a note if fewer than two replicates, shape (resamples,), are defined.
     """
-    plain, (kept, _) = percentile(replicates, level=level), _defined(replicates)
+    plain, (defined, _) = percentile(replicates, level=level), _defined(replicates)
     if np.isnan(plain.low):
         return plain
-    added = float(np.mean(kept**2)) - value**2
-    low, high = np.sqrt(np.maximum(0.0, np.square([plain.low, plain.high]) - 2 * added))
-    form = f"bootstrap, percentile less twice the bias, {np.size(replicates)} resamples"
-    # Even less than chance alone makes is no proof of none at all.
+    added_square = float(np.mean(defined**2)) - value**2
+    squares = np.square([plain.low, plain.high]) - 2 * added_square
+    low, high = np.sqrt(np.maximum(0.0, squares))
+    procedure = f"bootstrap, percentile less twice the bias, {np.size(replicates)} resamples"
+    # A value below the one that noise alone causes does not show that the true value is 0.
     high = max(float(high), plain.high - plain.low)
-    return replace(plain, low=float(low), high=high, form=form)
+    return replace(plain, low=float(low), high=high, procedure=procedure)
 
 
 def bias_note(replicates: AnyArray, value: float) -> str:
-    """Return a warning where the bias of the resamples is no longer small against their spread."""
-    kept, _ = _defined(replicates)
-    return bias_notes(kept[None], np.array([value]))[0] if kept.size > 1 else ""
+    """Return a warning if the bias of the resamples is large relative to their standard error."""
+    defined, _ = _defined(replicates)
+    return bias_notes(defined[None], np.array([value]))[0] if defined.size > 1 else ""
 
 
 def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
-    """Return the same of many numbers, whose replicates (k, resamples) are all defined."""
+    """Return the `bias_note` of many numbers, whose replicates (k, resamples) are all defined."""
     bias = replicates.mean(axis=1) - values
-    small = np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1)
-    said = "resamples are biased by {:.2g}: the interval is a rough guide"
-    return ["" if no else said.format(by) for no, by in zip(small, bias.tolist(), strict=True)]
+    is_small = np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1)
+    return [
+        "" if small else f"resamples are biased by {amount:.2g}: the interval is a rough guide"
+        for small, amount in zip(is_small, bias.tolist(), strict=True)
+    ]
 
 
-def told(found: Interval, *notes: str, bounds: tuple[float, float] | None = None) -> Interval:
-    """Return the interval with more notes, and its ends within the bounds."""
-    found = replace(found, note=_join(found.note, *notes))
-    if bounds is None or np.isnan(found.low):
-        return found
-    # Sums in another order may leave the range by their last digit.
-    low, high = np.clip([found.low, found.high], *bounds)
-    return replace(found, low=float(low), high=float(high))
+def with_notes(
+    interval: Interval, *notes: str, bounds: tuple[float, float] | None = None
+) -> Interval:
+    """Add notes to an interval, and clip it to the bounds."""
+    interval = replace(interval, note=_join(interval.note, *notes))
+    if bounds is None or np.isnan(interval.low):
+        return interval
+    # Another order of summation may cause values just outside the range.
+    low, high = np.clip([interval.low, interval.high], *bounds)
+    return replace(interval, low=float(low), high=float(high))
 
 
-def vary(replicates: FloatArray, value: float) -> bool:
-    """Tell whether the replicates differ from each other, or the value, by more than rounding."""
-    kept, _ = _defined(replicates)
-    if kept.size < 2:
+def has_variation(replicates: FloatArray, value: float) -> bool:
+    """Return True if the replicates and the value differ by more than rounding.
+
+    Also return True if fewer than two replicates are defined.
+    """
+    defined, _ = _defined(replicates)
+    if defined.size < 2:
         return True
-    return bool(np.ptp(np.append(kept, value)) > 1e-12 * max(1.0, float(np.abs(kept).max())))
+    tolerance = 1e-12 * max(1.0, float(np.abs(defined).max()))
+    return bool(np.ptp(np.append(defined, value)) > tolerance)
 
 
 def bca(
     replicates: AnyArray, value: float, influence: AnyArray, *, level: float = 0.95
 ) -> Interval:
-    """Correct the percentiles for bias and for a spread that changes with the number itself.
+    """Compute the BCa interval: percentiles corrected for bias and for a changing standard error.
 
     Parameters
     ----------
     replicates : array of shape (resamples,)
-        NaN where a resample leaves the number undefined.
+        The number for each resample; NaN where it is undefined.
     value : float
-        The number for the data themselves.
+        The number for the original data.
     influence : array of shape (units,)
-        What was drawn, samples or clusters: the influence of each on the number, or the mean of
-        the jackknife values minus each of them; any scale. Its skewness gives the acceleration.
+        Influence of each unit that was drawn (sample or cluster) on the number, or the mean of the
+        jackknife values minus each of them, on any scale. Its skewness gives the acceleration.
     level : float, default=0.95
-        Of the interval.
+        Confidence level.
 
     Returns
     -------
     Interval
-        NaN with a note when it cannot be computed.
+        NaN with a note if it cannot be computed.
     """
-    kept, note = _defined(replicates)
+    defined, note = _defined(replicates)
     method = f"bootstrap, BCa, {np.size(replicates)} resamples"
-    if kept.size < 2 or not np.isfinite(value):
-        return _none(level, method, note)
-    below = float(np.sum(kept < value) + np.sum(kept <= value)) / (2.0 * kept.size)
-    if below in {0.0, 1.0}:
-        note = _join(note, "every replicate lies on one side of the value")
-        below = float(np.clip(below, 0.5 / kept.size, 1.0 - 0.5 / kept.size))
-    bias, tail = special.ndtri(below), (1.0 - level) / 2.0
-    at = bias + special.ndtri(np.array([tail, 1.0 - tail]))
-    bend = 1.0 - acceleration(influence) * at
-    # Beyond the point where the bend reaches zero the end is the extreme replicate.
-    shifted = np.divide(at, bend, out=np.copysign(np.full(2, np.inf), at), where=bend > 0)
-    ends = special.ndtr(bias + shifted)
-    return _between(kept, (float(ends[0]), float(ends[1])), level, method, note)
+    if defined.size < 2 or not np.isfinite(value):
+        return _undefined_interval(level, method, note)
+    # Ties count half.
+    share_below = float(np.sum(defined < value) + np.sum(defined <= value)) / (2.0 * defined.size)
+    if share_below in {0.0, 1.0}:
+        note = _join(note, "all replicates lie on one side of the value")
+        share_below = float(np.clip(share_below, 0.5 / defined.size, 1.0 - 0.5 / defined.size))
+    bias, tail = special.ndtri(share_below), (1.0 - level) / 2.0
+    quantiles_with_bias = bias + special.ndtri(np.array([tail, 1.0 - tail]))
+    denominator = 1.0 - acceleration(influence) * quantiles_with_bias
+    # If the denominator is not positive, the bound is the extreme replicate.
+    corrected = np.copysign(np.full(2, np.inf), quantiles_with_bias)
+    np.divide(quantiles_with_bias, denominator, out=corrected, where=denominator > 0)
+    low, high = special.ndtr(bias + corrected)
+    return _quantile_interval(defined, (float(low), float(high)), level, method, note)
 
 
 def acceleration(influence: AnyArray) -> float:
-    """Return a sixth of the skewness of the influence values, over the root of their number."""
-    x = np.asarray(influence, np.float64)
-    square = x * x
-    spread = float(np.sum(square))
-    return float(np.sum(square * x)) / (6.0 * spread**1.5) if spread > 0 else 0.0
+    """Return the acceleration: the skewness of the influences, divided by 6 sqrt(n)."""
+    values = np.asarray(influence, np.float64)
+    square = values * values
+    sum_of_squares = float(np.sum(square))
+    if sum_of_squares <= 0:
+        return 0.0
+    sum_of_cubes = float(np.sum(square * values))
+    return float(sum_of_cubes / (6.0 * sum_of_squares**1.5))
 
 
 def studentized(
@@ -172,82 +187,89 @@ def studentized(
     level: float = 0.95,
     scale: Scale = "identity",
 ) -> Interval:
-    """Take the percentiles of (replicate - value) / standard error: the bootstrap-t.
+    """Compute the bootstrap-t interval from percentiles of (replicate - value) / standard error.
 
     Parameters
     ----------
     replicates, standard_errors : array of shape (resamples,)
-        The number and its standard error for each resample; those with a standard error of
-        zero or NaN, or outside the scale, are left out.
+        The number and its standard error for each resample. A resample is left out if its standard
+        error is 0 or NaN, or if its number is outside the scale.
     value, standard_error : float
-        The same for the data themselves.
+        The number and its standard error for the original data.
     level : float, default=0.95
-        Of the interval.
+        Confidence level.
     scale : {"identity", "log", "logit"}, default="identity"
-        Where the ratio is formed. "log" is for numbers above 0, "logit" for those in (0, 1).
+        Scale of the ratio. "log" requires numbers above 0, "logit" numbers in (0, 1).
 
     Returns
     -------
     Interval
-        NaN with a note when it cannot be computed.
+        NaN with a note if it cannot be computed.
     """
     checks.one_of(scale, "scale", tuple(_SCALES))
     numbers, errors = np.asarray(replicates, np.float64), np.asarray(standard_errors, np.float64)
     method = f"bootstrap-t, {numbers.size} resamples"
     method += "" if scale == "identity" else f", {scale} scale"
-    usable = np.isfinite(numbers) & (errors > 0) & _inside(numbers, scale)
-    kept, note = _defined(np.where(usable, numbers, np.nan))
-    own = np.array([value])
-    if kept.size < 2 or not (standard_error > 0 and _inside(own, scale)[0]):
-        reason = "the value has no standard error on this scale" if kept.size >= 2 else ""
-        return _none(level, method, _join(note, reason))
-    to, slope, back = _SCALES[scale]
-    center, spread = to(own)[0], float(standard_error) * slope(own)[0]
-    ratio = (to(kept) - center) / (errors[usable] * slope(kept))
+    is_usable = np.isfinite(numbers) & (errors > 0) & _is_on_scale(numbers, scale)
+    usable, note = _defined(np.where(is_usable, numbers, np.nan))
+    value_array = np.array([value])
+    has_error = standard_error > 0 and _is_on_scale(value_array, scale)[0]
+    if usable.size < 2 or not has_error:
+        reason = "the value has no standard error on this scale" if usable.size >= 2 else ""
+        return _undefined_interval(level, method, _join(note, reason))
+    transformation = _SCALES[scale]
+    center = transformation.forward(value_array)[0]
+    center_error = float(standard_error) * transformation.derivative(value_array)[0]
+    replicate_errors = errors[is_usable] * transformation.derivative(usable)
+    t = (transformation.forward(usable) - center) / replicate_errors
     tail = (1.0 - level) / 2.0
-    high, low = center - spread * quantiles(ratio, (tail, 1.0 - tail))
-    ends = back(np.array([low, high]))
-    note = _join(note, _too_few(kept.size, tail))
-    return Interval(float(ends[0]), float(ends[1]), level, method, float(standard_error), note)
+    # The lower quantile of t gives the upper bound.
+    high, low = center - center_error * quantiles(t, (tail, 1.0 - tail))
+    low, high = transformation.inverse(np.array([low, high]))
+    note = _join(note, _few_resamples_note(usable.size, tail))
+    return Interval(float(low), float(high), level, method, float(standard_error), note)
 
 
-def _inside(x: FloatArray, scale: Scale) -> BoolArray:
+def _is_on_scale(values: FloatArray, scale: Scale) -> BoolArray:
+    """Return whether the transformation to the scale is defined."""
     low = -np.inf if scale == "identity" else 0.0
     high = 1.0 if scale == "logit" else np.inf
-    return np.asarray((x > low) & (x < high))
+    return np.asarray((values > low) & (values < high))
 
 
 def _defined(replicates: AnyArray) -> tuple[FloatArray, str]:
-    """Drop what is undefined, and say how much that is."""
-    x = np.asarray(replicates, np.float64)
-    kept = x[np.isfinite(x)]
-    lost = x.size - kept.size
-    if not lost:
-        return kept, ""
-    if kept.size < 2:
-        return kept, f"undefined in {lost} of {x.size} resamples"
-    return kept, f"undefined in {lost} of {x.size} resamples, which are left out"
+    """Return the finite replicates, and a note about the others."""
+    values = np.asarray(replicates, np.float64)
+    defined = values[np.isfinite(values)]
+    n_undefined = values.size - defined.size
+    if not n_undefined:
+        return defined, ""
+    note = f"undefined in {n_undefined} of {values.size} resamples"
+    if defined.size < 2:
+        return defined, note
+    return defined, f"{note}, which are left out"
 
 
-def _between(
-    kept: FloatArray, ends: tuple[float, float], level: float, method: str, note: str
+def _quantile_interval(
+    defined: FloatArray, probabilities: tuple[float, float], level: float, method: str, note: str
 ) -> Interval:
-    low, high = quantiles(kept, ends)
-    note = _join(note, _too_few(kept.size, (1.0 - level) / 2.0))
-    if min(ends[0], 1.0 - ends[1]) * kept.size < 1.0 and not note:
-        note = "an end of the interval is the outermost replicate; draw more"
-    return Interval(float(low), float(high), level, method, float(kept.std(ddof=1)), note)
+    low, high = quantiles(defined, probabilities)
+    note = _join(note, _few_resamples_note(defined.size, (1.0 - level) / 2.0))
+    n_beyond = min(probabilities[0], 1.0 - probabilities[1]) * defined.size
+    if n_beyond < 1.0 and not note:
+        note = "a bound of the interval is the most extreme replicate; draw more resamples"
+    return Interval(float(low), float(high), level, method, float(defined.std(ddof=1)), note)
 
 
-def _too_few(resamples: int, tail: float) -> str:
-    # Rounding: 200 resamples have exactly five beyond each end at 95 %.
-    if resamples * tail >= _BEYOND * (1 - 1e-9):
+def _few_resamples_note(n_resamples: int, tail: float) -> str:
+    # The tolerance is for rounding: at 95%, exactly 5 of 200 resamples lie beyond each bound.
+    if n_resamples * tail >= _MIN_REPLICATES_BEYOND * (1 - 1e-9):
         return ""
-    needed = int(np.ceil(_BEYOND / tail - 1e-6))
-    return f"{resamples} resamples are few for this level; draw at least {needed}"
+    n_required = int(np.ceil(_MIN_REPLICATES_BEYOND / tail - 1e-6))
+    return f"{n_resamples} resamples are few for this level; draw at least {n_required}"
 
 
-def _none(level: float, method: str, note: str) -> Interval:
+def _undefined_interval(level: float, method: str, note: str) -> Interval:
     nan = float("nan")
     return Interval(nan, nan, level, method, nan, note or "the value itself is undefined")
 

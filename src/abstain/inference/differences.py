@@ -1,22 +1,27 @@
-"""Differences of numbers of the same samples, all pairs at once: intervals, p-values, ratios."""
+"""Paired differences of numbers of the same samples, for all pairs at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abstain.inference.influence import OPEN, joint_p_value, levels_left, of_difference
-from abstain.inference.pairs import PairPowers, first_and_second, ratio_ends
+from abstain.inference.influence import (
+    AMBIGUOUS_THRESHOLD_NOTE,
+    joint_p_value,
+    max_shifts_of_difference,
+    remaining_levels,
+)
+from abstain.inference.pairs import PairPowerSums, pair_indices, ratio_intervals
 from abstain.inference.small_samples import (
-    Failures,
-    counted,
-    degrees_from,
-    rounding,
-    skewed,
-    straightened,
+    FailureCount,
+    as_failure_count,
+    correct_skewness,
+    few_failures_warning,
+    invert_skewness_correction,
+    rounding_error,
+    satterthwaite_degrees,
     t_probabilities,
     t_quantiles,
-    warning,
 )
 from abstain.typing import BoolArray, FloatArray
 
@@ -25,29 +30,30 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Difference:
-    """Two numbers of the same samples: first minus second.
+    """Difference of two numbers of the same samples: first minus second.
 
     Attributes
     ----------
     value : float
         The difference.
     low, high : float
-        Its interval; NaN when there is none, then `note` says why.
+        Confidence interval of the difference; NaN if there is none, and `note` gives the reason.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     standard_error : float
-        Of the difference, the pairing counted.
+        Standard error of the paired difference.
     p_value : float
-        Two-sided, of no difference.
+        Two-sided p-value of the null hypothesis of no difference.
     superiority : float
-        The chance that the first is better in another study, were these values the true ones.
+        Probability that the first is better in another study, if the observed values are the true
+        ones.
     ratio, ratio_low, ratio_high : float
-        First over second with its interval, which may reach 0 or inf; NaN where one of them is
-        not above zero.
+        First divided by second, with its confidence interval, whose bounds may be 0 or inf. NaN
+        unless both numbers are positive.
     method : str
-        How it was made, in words.
+        Method of the test and the interval.
     note : str
-        A warning for the reader; empty when there is none.
+        A warning; empty if there is none.
     """
 
     value: float
@@ -64,20 +70,20 @@ class Difference:
     note: str = ""
 
 
-def quantile_words(degrees: float) -> str:
-    """Name the quantile."""
-    shown = f"{degrees:.3g}" if degrees < 1000 else f"{degrees:.0f}"
-    return f"t with {shown} degrees of freedom"
+def format_quantile(degrees: float) -> str:
+    """Return the name of a t quantile with its degrees of freedom."""
+    degrees_text = f"{degrees:.3g}" if degrees < 1000 else f"{degrees:.0f}"
+    return f"t with {degrees_text} degrees of freedom"
 
 
-def most_degrees(failures: int | Failures | None) -> float:
-    """Return the most degrees of freedom that so many failures allow."""
-    known = counted(failures)
-    return np.inf if known is None else max(1.0, known.number - 1.0)
+def max_degrees_for_failures(failures: int | FailureCount | None) -> float:
+    """Return the largest degrees of freedom for a number of failures: one less, at least 1."""
+    failure_count = as_failure_count(failures)
+    return np.inf if failure_count is None else max(1.0, failure_count.n_failures - 1.0)
 
 
-def size_of(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
-    """Return the size of numbers for their rounding: of their range, where that is finite."""
+def magnitude(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
+    """Return the magnitude that rounding errors are relative to: the values, or a finite range."""
     width = bounds[1] - bounds[0]
     finite = (abs(v) for v in (*values, width) if np.isfinite(v))
     return max(finite, default=0.0)
@@ -85,97 +91,103 @@ def size_of(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PairedNumbers:
-    """Pairs of numbers of the same samples, with what their errors are made of."""
+    """Pairs of numbers of the same samples, with the sums that their tests are computed from."""
 
     #: The numbers, shape (2, pairs).
     values: FloatArray
-    #: First minus second, rid of rounding.
-    apart: FloatArray
-    #: Sums over what each independent unit adds to the error of both.
-    powers: PairPowers
-    #: Independent units that each pair rests on.
-    units: FloatArray
-    #: Of freedom, as many as the failures allow.
-    most_degrees: FloatArray
+    #: First minus second; 0 if the difference is only rounding.
+    differences: FloatArray
+    #: Sums of powers of the contributions of the units to both errors.
+    power_sums: PairPowerSums
+    #: Number of independent units of each pair.
+    n_units: FloatArray
+    #: Upper limit of the degrees of freedom, from the number of failures.
+    max_degrees: FloatArray
     level: float
 
     @classmethod
-    def every(
+    def all_pairs(
         cls,
         values: FloatArray,
-        parts: FloatArray,
+        contributions: FloatArray,
         *,
         bounds: tuple[float, float],
-        failures: Sequence[int | Failures | None],
+        failures: Sequence[int | FailureCount | None],
         level: float,
-        units: FloatArray | None = None,
+        n_units: FloatArray | None = None,
     ) -> "PairedNumbers":
-        """Take every two of the numbers, in the order of `itertools.combinations`.
+        """Build all pairs of k numbers, in the order of `itertools.combinations`.
 
-        `parts` are the `shares` (units, k), `failures` those that each number rests on; `units`
-        are the units of each pair, by default all.
+        `contributions` are the `unit_contributions` (units, k), `failures` the failures of each
+        number, and `n_units` the units of each pair, by default all.
         """
-        first, second = first_and_second(values.size)
-        count = np.full(first.size, float(parts.shape[0])) if units is None else units
-        both = np.stack([values[first], values[second]])
-        sizes = [size_of(pair, bounds) for pair in zip(*both.tolist(), strict=True)]
-        least = rounding(count, np.array(sizes))
-        most = np.array([most_degrees(own) for own in failures])
-        powers = PairPowers.of(parts, values).without_rounding(parts, least / count)
-        apart = both[0] - both[1]
-        apart[(powers.apart == 0) & (np.abs(apart) <= least)] = 0.0
-        return cls(both, apart, powers, count, np.minimum(most[first], most[second]), level)
+        first, second = pair_indices(values.size)
+        if n_units is None:
+            n_units = np.full(first.size, float(contributions.shape[0]))
+        pair_values = np.stack([values[first], values[second]])
+        magnitudes = [magnitude(pair, bounds) for pair in zip(*pair_values.tolist(), strict=True)]
+        tolerance = rounding_error(n_units, np.array(magnitudes))
+        max_degrees = np.array([max_degrees_for_failures(count) for count in failures])
+        power_sums = PairPowerSums.from_contributions(contributions, values)
+        power_sums = power_sums.without_rounding(contributions, tolerance / n_units)
+        differences = pair_values[0] - pair_values[1]
+        is_rounding = (power_sums.max_difference == 0) & (np.abs(differences) <= tolerance)
+        differences[is_rounding] = 0.0
+        max_degrees_of_pair = np.minimum(max_degrees[first], max_degrees[second])
+        return cls(pair_values, differences, power_sums, n_units, max_degrees_of_pair, level)
 
-    def only(self, chosen: "slice | BoolArray | list[int]") -> "PairedNumbers":
-        """Return some of the pairs."""
+    def select(self, pairs: "slice | BoolArray | list[int]") -> "PairedNumbers":
+        """Return a subset of the pairs."""
         return PairedNumbers(
-            self.values[:, chosen],
-            self.apart[chosen],
-            self.powers.only(chosen),
-            self.units[chosen],
-            self.most_degrees[chosen],
+            self.values[:, pairs],
+            self.differences[pairs],
+            self.power_sums.select(pairs),
+            self.n_units[pairs],
+            self.max_degrees[pairs],
             self.level,
         )
 
     @property
-    def error(self) -> FloatArray:
+    def standard_error(self) -> FloatArray:
         """The standard error of each difference; NaN for one unit."""
-        more = np.full(self.units.shape, NAN)
-        np.divide(self.units, self.units - 1, out=more, where=self.units > 1)
-        return np.asarray(np.sqrt(self.powers.even[0] * more))
+        factor = np.full(self.n_units.shape, NAN)
+        np.divide(self.n_units, self.n_units - 1, out=factor, where=self.n_units > 1)
+        return np.asarray(np.sqrt(self.power_sums.difference_sums[0] * factor))
 
 
 @dataclass(frozen=True, eq=False)
 class PairTest:
-    """The test of each difference: its standard error, degrees of freedom and skewness."""
+    """A t-test of each difference, with a correction of the skewness."""
 
-    error: FloatArray
+    standard_error: FloatArray
     degrees: FloatArray
     skew: FloatArray
 
     @classmethod
-    def of(cls, pairs: PairedNumbers) -> "PairTest":
-        """Read them off the powers of the differences."""
-        two, three, four = pairs.powers.even
-        degrees = np.minimum(degrees_from(two, four, pairs.units), pairs.most_degrees)
+    def from_pairs(cls, pairs: PairedNumbers) -> "PairTest":
+        """Compute standard error, degrees of freedom and skewness from the power sums."""
+        second, third, fourth = pairs.power_sums.difference_sums
+        degrees = satterthwaite_degrees(second, fourth, pairs.n_units)
+        degrees = np.minimum(degrees, pairs.max_degrees)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return cls(pairs.error, degrees, three / two**1.5)
+            return cls(pairs.standard_error, degrees, third / second**1.5)
 
-    def ends(self, value: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the interval of each difference."""
-        reach = t_quantiles(level, self.degrees)
-        low = value - self.error * skewed(reach, self.skew)
-        return low, value - self.error * skewed(-reach, self.skew)
+    def interval(self, value: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return the confidence interval of each difference."""
+        quantile = t_quantiles(level, self.degrees)
+        upper = invert_skewness_correction(quantile, self.skew)
+        lower = invert_skewness_correction(-quantile, self.skew)
+        return value - self.standard_error * upper, value - self.standard_error * lower
 
     def p_value(self, value: FloatArray) -> FloatArray:
         """Return the two-sided p-value of each difference."""
-        statistic = straightened(value / self.error, self.skew)
+        statistic = correct_skewness(value / self.standard_error, self.skew)
         return 2 * t_probabilities(-np.abs(statistic), self.degrees)
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Every two of some numbers: one entry a pair of each field of `Difference`."""
+    """Differences of pairs of numbers: the fields of `Difference`, with one entry for each pair."""
 
     value: FloatArray
     low: FloatArray
@@ -190,193 +202,227 @@ class Differences:
     notes: list[str]
     level: float
 
-    def one(self, p: int) -> Difference:
-        """Return the record of one pair."""
-        how = "influence function" if self.low[p] == self.high[p] == 0 else "none"
-        if self.low[p] < self.high[p]:
-            how = "all thresholds that the data leave open"
-        if np.isfinite(self.degrees[p]):
-            words = quantile_words(float(self.degrees[p]))
-            how = f"influence function, half of the skewness corrected, {words}"
+    def record(self, pair: int) -> Difference:
+        """Return the difference of one pair."""
         return Difference(
-            value=float(self.value[p]),
-            low=float(self.low[p]),
-            high=float(self.high[p]),
+            value=float(self.value[pair]),
+            low=float(self.low[pair]),
+            high=float(self.high[pair]),
             level=self.level,
-            standard_error=float(self.standard_error[p]),
-            p_value=float(self.p_value[p]),
-            superiority=float(self.superiority[p]),
-            ratio=float(self.ratio[p]),
-            ratio_low=float(self.ratio_low[p]),
-            ratio_high=float(self.ratio_high[p]),
-            method=how,
-            note=self.notes[p],
+            standard_error=float(self.standard_error[pair]),
+            p_value=float(self.p_value[pair]),
+            superiority=float(self.superiority[pair]),
+            ratio=float(self.ratio[pair]),
+            ratio_low=float(self.ratio_low[pair]),
+            ratio_high=float(self.ratio_high[pair]),
+            method=self._method(pair),
+            note=self.notes[pair],
         )
 
+    def _method(self, pair: int) -> str:
+        degrees = float(self.degrees[pair])
+        if np.isfinite(degrees):
+            quantile = format_quantile(degrees)
+            return f"influence function, half of the skewness corrected, {quantile}"
+        low, high = self.low[pair], self.high[pair]
+        if low < high:
+            return "union over all plausible thresholds"
+        return "influence function" if low == high == 0 else "none"
 
-def differences(
+
+def compare_pairs(
     pairs: PairedNumbers,
     *,
     lower_is_better: bool,
     bounds: tuple[float, float],
     warnings: Sequence[str],
-    reaches: FloatArray | None = None,
+    max_shifts: FloatArray | None = None,
     no_error_at_threshold: bool = False,
     ratios: bool = True,
 ) -> Differences:
-    """Test every pair; `warnings` go with those that have an interval.
+    """Test every pair; `warnings` are added to the pairs that have an interval.
 
-    `reaches` are those of each number, where thresholds jump (`influence.reach_of`). Numbers
-    whose influences are 0 may have no other error: see `Measurement.no_error_at_threshold`.
+    `max_shifts`, shape (k, 2, steps), are those of each number if the data do not determine its
+    threshold (`influence.max_shifts_by_step`). For `no_error_at_threshold`, see
+    `Measurement.no_error_at_threshold`.
     """
-    why = _why_none(pairs)
-    known = np.array([not note for note in why], np.bool_)
-    out = _none_apart(pairs, why)
-    if known.any():
-        _set_tests(out, pairs, known, lower_is_better=lower_is_better, ratios=ratios)
-    for p, both in _open_pairs(reaches).items():
-        if known[p]:
-            _over_thresholds(out, pairs, p, both)
-        elif no_error_at_threshold and pairs.error[p] == 0:
-            _without_spread(out, pairs, p, both)
+    reasons = _reasons_for_no_test(pairs)
+    has_test = np.array([not reason for reason in reasons], np.bool_)
+    out = _untested_differences(pairs, reasons)
+    if has_test.any():
+        _set_tests(out, pairs, has_test, lower_is_better=lower_is_better, ratios=ratios)
+    for p, pair_shifts in _shifts_by_pair(max_shifts).items():
+        if has_test[p]:
+            _widen_over_thresholds(out, pairs, p, pair_shifts)
+        elif no_error_at_threshold and pairs.standard_error[p] == 0:
+            _set_threshold_interval(out, pairs, p, pair_shifts)
     width = bounds[1] - bounds[0]
     np.clip(out.low, -width, width, out=out.low)
     np.clip(out.high, -width, width, out=out.high)
-    for at, (tells, said) in enumerate(zip(known, warnings, strict=True)):
-        if tells:
-            out.notes[at] = "; ".join(filter(None, (out.notes[at], said)))
+    for p, warning in enumerate(warnings):
+        if has_test[p]:
+            out.notes[p] = "; ".join(filter(None, (out.notes[p], warning)))
     return out
 
 
 def _set_tests(
-    out: Differences, pairs: PairedNumbers, known: BoolArray, *, lower_is_better: bool, ratios: bool
+    out: Differences,
+    pairs: PairedNumbers,
+    has_test: BoolArray,
+    *,
+    lower_is_better: bool,
+    ratios: bool,
 ) -> None:
     """Set intervals, p-values and ratios of the pairs that have a test."""
-    tested = pairs.only(known)
-    test = PairTest.of(tested)
-    statistic = straightened(tested.apart / test.error, test.skew)
-    out.low[known], out.high[known] = test.ends(tested.apart, pairs.level)
-    out.p_value[known] = test.p_value(tested.apart)
+    tested = pairs.select(has_test)
+    test = PairTest.from_pairs(tested)
+    statistic = correct_skewness(tested.differences / test.standard_error, test.skew)
+    out.low[has_test], out.high[has_test] = test.interval(tested.differences, pairs.level)
+    out.p_value[has_test] = test.p_value(tested.differences)
     better = -statistic if lower_is_better else statistic
-    out.superiority[known] = t_probabilities(better, test.degrees)
-    out.degrees[known] = test.degrees
+    out.superiority[has_test] = t_probabilities(better, test.degrees)
+    out.degrees[has_test] = test.degrees
     if ratios:
-        above = known & (pairs.values > 0).all(axis=0)
-        first, second = pairs.values[:, above]
-        out.ratio[above] = first / second
-        out.ratio_low[above], out.ratio_high[above] = ratio_ends(pairs.only(above))
+        has_ratio = has_test & (pairs.values > 0).all(axis=0)
+        first, second = pairs.values[:, has_ratio]
+        out.ratio[has_ratio] = first / second
+        low, high = ratio_intervals(pairs.select(has_ratio))
+        out.ratio_low[has_ratio], out.ratio_high[has_ratio] = low, high
 
 
-def warnings_of(
-    failures: Sequence[Failures | None], *, heavy: bool, clusters: Sequence[int | None]
+def warnings_by_pair(
+    failures: Sequence[FailureCount | None],
+    *,
+    heavy_tailed: bool,
+    clusters: Sequence[int | None],
 ) -> list[str]:
-    """Return what to be careful about in each pair: few failures of either, few clusters."""
-    first, second = first_and_second(len(failures))
-    said: dict[tuple[Failures | None, int | None], str] = {}
-    out = []
-    for i, j, units in zip(first.tolist(), second.tolist(), clusters, strict=True):
-        known = [own for own in (failures[i], failures[j]) if own is not None]
-        key = min(known, key=lambda own: own.number, default=None), units
-        if key not in said:
-            said[key] = warning(key[0], heavy=heavy, units=units)
-        out.append(said[key])
-    return out
+    """Return the warning of each pair about few failures of either number, or few clusters."""
+    first, second = pair_indices(len(failures))
+    cache: dict[tuple[FailureCount | None, int | None], str] = {}
+    warnings = []
+    for i, j, n_clusters in zip(first.tolist(), second.tolist(), clusters, strict=True):
+        counts = [count for count in (failures[i], failures[j]) if count is not None]
+        fewest = min(counts, key=lambda failure_count: failure_count.n_failures, default=None)
+        key = fewest, n_clusters
+        if key not in cache:
+            cache[key] = few_failures_warning(
+                fewest, heavy_tailed=heavy_tailed, n_clusters=n_clusters
+            )
+        warnings.append(cache[key])
+    return warnings
 
 
-def _why_none(pairs: PairedNumbers) -> list[str]:
-    """Return why each pair has no test, or an empty string."""
-    error, largest, apart = pairs.error, pairs.powers.largest, pairs.apart
-    alike = error <= 1e-14 * largest
-    same = "every sample counts the same in both"
+def _reasons_for_no_test(pairs: PairedNumbers) -> list[str]:
+    """Return the reason why each pair has no test, or an empty string."""
+    error, difference = pairs.standard_error, pairs.differences
+    max_contribution = pairs.power_sums.max_contribution
+    has_no_error = error <= 1e-14 * max_contribution
+    equal_influences = "every sample has the same influence on both numbers"
+    # The first rule that applies gives the reason.
     rules = (
-        (~np.isfinite(apart), "one of the two numbers is not finite"),
-        (~np.isfinite(error), "one independent sample shows no spread"),
-        (alike & (apart != 0), "no sample changes the difference, so its spread cannot be seen"),
-        (alike & (largest > 0), same),
-        (alike, f"{same}, and none changes either, so no spread can be seen"),
+        (~np.isfinite(difference), "one of the two numbers is not finite"),
+        (~np.isfinite(error), "a single independent sample does not show the variation"),
+        (
+            has_no_error & (difference != 0),
+            "no sample changes the difference, so its standard error is unknown",
+        ),
+        (has_no_error & (max_contribution > 0), equal_influences),
+        (has_no_error, "no sample changes either number, so the standard error is unknown"),
     )
-    out = [""] * apart.size
-    for where, said in reversed(rules):
-        for p in np.flatnonzero(where):
-            out[p] = said
-    return out
+    reasons = [""] * difference.size
+    for applies, reason in reversed(rules):
+        for p in np.flatnonzero(applies):
+            reasons[p] = reason
+    return reasons
 
 
-def _none_apart(pairs: PairedNumbers, notes: list[str]) -> Differences:
-    """Return differences that nothing varies: exactly 0, or without an interval."""
-    error = pairs.error
-    said = np.array([bool(note) for note in notes], np.bool_)
-    same = said & (pairs.apart == 0) & np.isfinite(error)
-    end = np.where(same & (pairs.powers.largest > 0), 0.0, NAN)
-    p_value, half = np.where(same, 1.0, NAN), np.where(same, 0.5, NAN)
-    low, high = end, end.copy()
+def _untested_differences(pairs: PairedNumbers, reasons: list[str]) -> Differences:
+    """Return the differences before any test: NaN, or exactly 0 for numbers that are the same."""
+    error = pairs.standard_error
+    has_reason = np.array([bool(reason) for reason in reasons], np.bool_)
+    is_zero = has_reason & (pairs.differences == 0) & np.isfinite(error)
+    bound = np.where(is_zero & (pairs.power_sums.max_contribution > 0), 0.0, NAN)
     return Differences(
-        value=pairs.apart,
-        low=low,
-        high=high,
+        value=pairs.differences,
+        low=bound,
+        high=bound.copy(),
         standard_error=error,
-        p_value=p_value,
-        superiority=half,
+        p_value=np.where(is_zero, 1.0, NAN),
+        superiority=np.where(is_zero, 0.5, NAN),
         ratio=np.full(error.shape, NAN),
         ratio_low=np.full(error.shape, NAN),
         ratio_high=np.full(error.shape, NAN),
         degrees=np.full(error.shape, NAN),
-        notes=list(notes),
+        notes=list(reasons),
         level=pairs.level,
     )
 
 
 # ---------------------------------------------------------------------------- several thresholds
-def _open_pairs(reaches: FloatArray | None) -> dict[int, FloatArray]:
-    """Return the reaches of both numbers of each pair that has several possible thresholds."""
-    if reaches is None:
+def _shifts_by_pair(max_shifts: FloatArray | None) -> dict[int, FloatArray]:
+    """Return the shifts of both numbers of each pair that has several plausible thresholds."""
+    if max_shifts is None:
         return {}
-    both = np.stack([reaches[own] for own in first_and_second(len(reaches))], axis=1)
-    return {int(p): both[p] for p in np.flatnonzero(both.any(axis=(1, 2, 3)))}
+    pair_shifts = np.stack([max_shifts[i] for i in pair_indices(len(max_shifts))], axis=1)
+    has_shifts = pair_shifts.any(axis=(1, 2, 3))
+    return {int(p): pair_shifts[p] for p in np.flatnonzero(has_shifts)}
 
 
-def _over_thresholds(out: Differences, pairs: PairedNumbers, p: int, reaches: FloatArray) -> None:
-    """Widen a difference, and its ratio, by the thresholds that the data leave open."""
-    down, up = of_difference(reaches)
-    pair = pairs.only([p])
-    test, value = PairTest.of(pair), float(pair.apart[0])
-    left = levels_left(pairs.level)
+def _widen_over_thresholds(
+    out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
+) -> None:
+    """Extend the intervals of a difference and its ratio to all plausible thresholds."""
+    shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
+    pair = pairs.select([p])
+    test, value = PairTest.from_pairs(pair), float(pair.differences[0])
+    levels = remaining_levels(pairs.level)
+    # Each bound with its distance step; -1 for the bound at the selected threshold.
     lows, highs = [(float(out.low[p]), -1)], [(float(out.high[p]), -1)]
-    for step, own in enumerate(left.tolist()):
-        if down[step] > 0:
-            lows.append((float(test.ends(pair.apart - down[step], own)[0][0]), step))
-        if up[step] > 0:
-            highs.append((float(test.ends(pair.apart + up[step], own)[1][0]), step))
-    (low, lowest), (high, highest) = min(lows), max(highs)
-    beside = _p_beside(test, value, down if value > 0 else up)
-    out.low[p], out.high[p] = low, high
-    out.p_value[p] = max(float(out.p_value[p]), joint_p_value(beside))
-    if lowest == highest == -1:
+    for step, level in enumerate(levels.tolist()):
+        if shifts_down[step] > 0:
+            low, _ = test.interval(pair.differences - shifts_down[step], level)
+            lows.append((float(low[0]), step))
+        if shifts_up[step] > 0:
+            _, high = test.interval(pair.differences + shifts_up[step], level)
+            highs.append((float(high[0]), step))
+    (min_low, low_step), (max_high, high_step) = min(lows), max(highs)
+    shifts_to_zero = shifts_down if value > 0 else shifts_up
+    p_values = _p_values_after_shift(test, value, shifts_to_zero)
+    out.low[p], out.high[p] = min_low, max_high
+    out.p_value[p] = max(float(out.p_value[p]), joint_p_value(p_values))
+    if low_step == high_step == -1:
         return
-    out.notes[p] = OPEN
+    out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE
     if np.isnan(out.ratio[p]):
         return
-    # The ends of the ratio are where those of the difference were found.
-    first, second = reaches
-    if lowest >= 0:
-        moved = pair.values + np.array([[-first[0, lowest]], [second[1, lowest]]])
-        out.ratio_low[p] = ratio_ends(replace(pair, values=moved, level=left[lowest]))[0][0]
-    if highest >= 0:
-        moved = pair.values + np.array([[first[1, highest]], [-second[0, highest]]])
-        out.ratio_high[p] = ratio_ends(replace(pair, values=moved, level=left[highest]))[1][0]
+    # The bounds of the ratio are computed at the steps of the bounds of the difference.
+    (first_down, first_up), (second_down, second_up) = pair_shifts
+    if low_step >= 0:
+        shifts = np.array([[-first_down[low_step]], [second_up[low_step]]])
+        shifted = replace(pair, values=pair.values + shifts, level=levels[low_step])
+        out.ratio_low[p] = ratio_intervals(shifted)[0][0]
+    if high_step >= 0:
+        shifts = np.array([[first_up[high_step]], [-second_down[high_step]]])
+        shifted = replace(pair, values=pair.values + shifts, level=levels[high_step])
+        out.ratio_high[p] = ratio_intervals(shifted)[1][0]
 
 
-def _without_spread(out: Differences, pairs: PairedNumbers, p: int, reaches: FloatArray) -> None:
-    """Set the interval of a difference whose only error is which thresholds are meant."""
-    down, up = of_difference(reaches)
-    value, last_step = float(pairs.apart[p]), levels_left(pairs.level).size - 1
-    out.low[p], out.high[p] = value - down[last_step], value + up[last_step]
-    out.p_value[p] = joint_p_value((abs(value) <= (down if value > 0 else up)).astype(float))
-    out.notes[p] = OPEN
+def _set_threshold_interval(
+    out: Differences, pairs: PairedNumbers, p: int, pair_shifts: FloatArray
+) -> None:
+    """Set the interval of a difference whose only error is that of the thresholds."""
+    shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
+    value, last_step = float(pairs.differences[p]), remaining_levels(pairs.level).size - 1
+    out.low[p] = value - shifts_down[last_step]
+    out.high[p] = value + shifts_up[last_step]
+    can_reach_zero = abs(value) <= (shifts_down if value > 0 else shifts_up)
+    out.p_value[p] = joint_p_value(can_reach_zero.astype(float))
+    out.notes[p] = AMBIGUOUS_THRESHOLD_NOTE
 
 
-def _p_beside(test: PairTest, value: float, move: FloatArray) -> FloatArray:
-    """Return the p-value of what is left of a difference at each step; 0 where nothing moves."""
-    left, place = np.unique(np.maximum(abs(value) - move, 0.0), return_inverse=True)
-    found = np.where(left > 0, test.p_value(float(np.sign(value)) * left), 1.0)
-    return np.where(move > 0, found[place], 0.0)
+def _p_values_after_shift(test: PairTest, value: float, shifts: FloatArray) -> FloatArray:
+    """Return the p-value of the difference after each shift towards 0; 0 without a shift."""
+    remaining = np.maximum(abs(value) - shifts, 0.0)
+    distinct, index = np.unique(remaining, return_inverse=True)
+    p_values = np.where(distinct > 0, test.p_value(float(np.sign(value)) * distinct), 1.0)
+    return np.where(shifts > 0, p_values[index], 0.0)

@@ -1,4 +1,4 @@
-"""Exchangeability with a sample: where later values fall between its order statistics."""
+"""Conformal p-values of exchangeability: the ranks of new values in a reference sample."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,108 +10,113 @@ from abstain._foundation.arrays import read_only
 from abstain._foundation.random import as_generator
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
-#: Blocks of equal chance, at most.
-BLOCKS: Final = 64
+#: Default number of blocks.
+MAX_BLOCKS: Final = 64
 
 
 @dataclass(frozen=True, eq=False)
 class RankBlocks:
-    """A sample cut at some of its order statistics, which is all that later values are held to.
+    """A sample divided into blocks at some of its order statistics.
 
-    Ties are broken by a uniform number that belongs to each value, so that a block may begin
-    within a tie.
+    Later values are compared with the blocks only. A uniform random number for each value breaks
+    ties, so a block may begin within a tie.
 
     Attributes
     ----------
-    edges, breaks : ndarray of shape (blocks - 1,)
-        The order statistics, ascending, and the numbers that break their ties.
-    gaps : ndarray of shape (blocks,)
-        How many of the n + 1 gaps between the values of the sample each block holds: its chance
-        to hold the next value is that share.
+    edges, tie_breakers : ndarray of shape (blocks - 1,)
+        The order statistics between the blocks, ascending, and the numbers that break their ties.
+    n_gaps : ndarray of shape (blocks,)
+        Number of gaps in each block. A sample of n values has n + 1 gaps, and the next value falls
+        into each with the same probability.
 
     Examples
     --------
     >>> from abstain.inference.exchangeability import rank_blocks
     >>> blocks = rank_blocks([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], blocks=4, rng=0)
-    >>> blocks.edges.tolist(), blocks.gaps.tolist()
+    >>> blocks.edges.tolist(), blocks.n_gaps.tolist()
     ([0.2, 0.4, 0.6], [2, 2, 2, 2])
-    >>> blocks.home([0.05, 0.3, 0.9], [0.5, 0.5, 0.5]).tolist()
+    >>> blocks.find_blocks([0.05, 0.3, 0.9], [0.5, 0.5, 0.5]).tolist()
     [0, 1, 3]
     """
 
     edges: FloatArray
-    breaks: FloatArray
-    gaps: IntArray
+    tie_breakers: FloatArray
+    n_gaps: IntArray
 
-    def home(self, values: AnyArray, breaks: AnyArray) -> IntArray:
-        """Return the block of each value, whose ties are broken by the numbers `breaks`."""
-        x, u = np.asarray(values, np.float64), np.asarray(breaks, np.float64)
+    def find_blocks(self, values: AnyArray, tie_breakers: AnyArray) -> IntArray:
+        """Return the block of each value; `tie_breakers` are uniform random numbers."""
+        x, u = np.asarray(values, np.float64), np.asarray(tie_breakers, np.float64)
         first = np.searchsorted(self.edges, x, "left")
         last = np.searchsorted(self.edges, x, "right")
-        found: IntArray = first.astype(np.int64)
+        block: IntArray = first.astype(np.int64)
         for i in np.flatnonzero(last > first):
-            found[i] += np.searchsorted(self.breaks[first[i] : last[i]], u[i], "right")
-        return found
+            tied_breakers = self.tie_breakers[first[i] : last[i]]
+            block[i] += np.searchsorted(tied_breakers, u[i], "right")
+        return block
 
 
-def rank_blocks(sample: AnyArray, *, blocks: int = BLOCKS, rng: Rng = 0) -> RankBlocks:
-    """Cut a sample into blocks of as equal a chance as its size allows.
+def rank_blocks(sample: AnyArray, *, blocks: int = MAX_BLOCKS, rng: Rng = 0) -> RankBlocks:
+    """Divide a sample into blocks of probabilities as equal as its size allows.
 
     Parameters
     ----------
     sample : array of shape (n,)
-        Finite.
+        Finite values.
     blocks : int
-        At most so many; n + 1 where that is less.
+        Largest number of blocks. There are at most n + 1 blocks.
     rng : int, Generator or None
         Breaks ties.
 
     Returns
     -------
     RankBlocks
-        What `rank_p_value` counts in.
+        The blocks of `rank_p_value`.
 
     Raises
     ------
     ShapeError, DomainError
-        Empty, or values that are not finite.
+        If the sample is empty or has values that are not finite.
     """
     values = checks.finite(checks.vector(sample, "sample"), "sample").astype(np.float64)
-    breaks = as_generator(rng).random(values.size)
-    order = np.lexsort((breaks, values))
-    parts = min(checks.positive_int(blocks, "blocks"), values.size + 1)
-    ranks = np.arange(1, parts) * (values.size + 1) // parts
-    chosen = order[ranks - 1]
-    gaps = np.diff(np.concatenate([[0], ranks, [values.size + 1]])).astype(np.int64)
-    return RankBlocks(read_only(values[chosen]), read_only(breaks[chosen]), read_only(gaps))
+    tie_breakers = as_generator(rng).random(values.size)
+    order = np.lexsort((tie_breakers, values))
+    n_gaps = values.size + 1
+    n_blocks = min(checks.positive_int(blocks, "blocks"), n_gaps)
+    ranks = np.arange(1, n_blocks) * n_gaps // n_blocks
+    edges = order[ranks - 1]
+    gaps_of_block = np.diff(np.concatenate([[0], ranks, [n_gaps]])).astype(np.int64)
+    return RankBlocks(
+        read_only(values[edges]), read_only(tie_breakers[edges]), read_only(gaps_of_block)
+    )
 
 
-def rank_p_value(counts: IntArray, block: AnyArray, at: AnyArray) -> FloatArray:
-    """Return where a value stands among all before it: a conformal p-value.
+def rank_p_value(counts: IntArray, block: AnyArray, fraction: AnyArray) -> FloatArray:
+    """Compute a conformal p-value: the relative rank of a value among all earlier values.
 
-    Answers: is this value like those of the sample and those since?
+    Answers: is this value exchangeable with the reference sample and the values since?
 
     Parameters
     ----------
     counts : ndarray of shape (..., blocks)
-        The gaps of each block: those of the sample, and one more for each later value that fell
-        into it.
+        Number of gaps in each block: the gaps of the sample, and one more for each later value in
+        the block.
     block : int or ndarray of shape (...)
         The block of the value.
-    at : float or ndarray of shape (...)
-        A uniform number for the place within the block.
+    fraction : float or ndarray of shape (...)
+        A uniform random number, the position within the block.
 
     Returns
     -------
     ndarray of shape (...)
-        In [0, 1], near 0 for what is low. While the values are exchangeable with the sample these
-        are independent and uniform, whatever the distribution: cut at fixed ranks, a value falls
-        into a block with the chance of its share of the gaps, and then adds one.
+        In [0, 1], near 0 for low values. If the values are exchangeable with the sample, the
+        p-values are independent and uniform for any distribution. The reason: blocks are cut at
+        fixed ranks, a value falls into a block with a probability equal to its share of the gaps,
+        and the value then adds one gap.
 
     Notes
     -----
-    Conformal p-values as in [1]_, of a score that is coarsened to blocks of ranks, so that what is
-    kept does not grow with the stream.
+    These are the conformal p-values of [1]_ for a score that is rounded to blocks of ranks, so the
+    memory does not grow with the stream.
 
     References
     ----------
@@ -124,14 +129,15 @@ def rank_p_value(counts: IntArray, block: AnyArray, at: AnyArray) -> FloatArray:
     >>> float(rank_p_value(np.array([2, 2, 2, 2]), 3, 0.5))
     0.875
     """
-    place = np.asarray(block)[..., None]
-    below = np.where(np.arange(counts.shape[-1]) < place, counts, 0).sum(axis=-1)
-    own = np.take_along_axis(counts, place, axis=-1)[..., 0]
-    return np.asarray((below + np.asarray(at) * own) / counts.sum(axis=-1))
+    block_index = np.asarray(block)[..., None]
+    is_lower_block = np.arange(counts.shape[-1]) < block_index
+    n_below = np.where(is_lower_block, counts, 0).sum(axis=-1)
+    n_in_block = np.take_along_axis(counts, block_index, axis=-1)[..., 0]
+    return np.asarray((n_below + np.asarray(fraction) * n_in_block) / counts.sum(axis=-1))
 
 
 class RankCounter:
-    """A sample that grows by one value at a time: the same p-values as `rank_p_value`.
+    """Counts of a growing sample, with the p-values of `rank_p_value`, one value at a time.
 
     Examples
     --------
@@ -146,9 +152,10 @@ class RankCounter:
         self.counts: list[int] = counts.tolist()
         self._total = sum(self.counts)
 
-    def add(self, block: int, at: float) -> float:
+    def add(self, block: int, fraction: float) -> float:
         """Return the p-value of a value in this block, and count the value."""
-        p_value: float = (sum(self.counts[:block]) + at * self.counts[block]) / self._total
+        n_before = sum(self.counts[:block]) + fraction * self.counts[block]
+        p_value: float = n_before / self._total
         self.counts[block] += 1
         self._total += 1
         return p_value

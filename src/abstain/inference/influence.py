@@ -1,16 +1,17 @@
-"""Influence functions: what one more sample like this one would do to a number.
+"""Influence functions: the effect of one additional sample on a number.
 
-The influence of a sample is ``W dT/dw``, the derivative of the number T with respect to the weight
-of the sample, times the weight W of all. Its mean is zero, and its spread is the standard error of
-T: no resampling is needed. Every number that depends on the samples through the weight m and the
-loss mass l of each tie group has an influence of the form ``a + b loss``, with one a and one b for
-each group.
+The influence of a sample is ``W dT/dw``: the derivative of the number T with respect to the weight
+w of the sample, times the total weight W. Influences have mean 0, and their standard deviation
+gives the standard error of T without resampling. If a number depends on the samples only through
+the weight m and the loss l of each tie group, its influence has the form ``a + b loss``, with one a
+and one b for each group.
 
-A working point is found by a rule. Where large tie groups lie near it, the rule may find another
-vertex in the next study, and the number jumps: no standard error describes that. Each vertex that
-the rule could mean lies some standard errors away, and a number that is tested there has only
-that much less left: together they may be a quantile away. Where the groups are small this is the
-interval of the influence function; where one is large it holds the numbers of either side.
+The threshold of a working point is selected from the data. Near large tie groups, the next study
+may select another threshold, and the number jumps. No standard error describes a jump. Instead, an
+interval is computed at each threshold that the data do not exclude. The distance of such a
+threshold, in standard errors, reduces the quantile that is left for the interval there. With small
+groups, the union of these intervals is about the interval of the influence function. With a large
+group, it contains the numbers on both sides of the group.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,186 +28,196 @@ from abstain.typing import Array, BoolArray, FloatArray, IntArray
 NAN = float("nan")
 
 
-#: Rows that are read at once.
-_BLOCK = 1 << 20
+#: Number of rows in a block.
+_BLOCK_SIZE = 1 << 20
 
 
-def blocks_of(n: int) -> Iterator[slice]:
-    """Yield the blocks of so many rows."""
-    return (slice(start, start + _BLOCK) for start in range(0, n, _BLOCK))
+def row_blocks(n_rows: int) -> Iterator[slice]:
+    """Yield slices that divide `n_rows` rows into blocks."""
+    return (slice(start, start + _BLOCK_SIZE) for start in range(0, n_rows, _BLOCK_SIZE))
 
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """The derivatives of a number with respect to the weight and the loss mass of each group."""
+    """The derivatives of a number with respect to the weight and the loss of each tie group."""
 
     #: Shape (g,). dT/dm.
     weight: FloatArray
     #: Shape (g,). dT/dl.
     loss: FloatArray
 
-    def influence(self, groups: TieGroups, home: IntArray, loss: Array) -> FloatArray:
-        """Return the influence of each sample, shape (n,); 0 where `home` is -1 (no weight).
+    def influence(self, groups: TieGroups, group_index: IntArray, loss: Array) -> FloatArray:
+        """Return the influence of each sample, shape (n,); 0 for a `group_index` of -1 (no weight).
 
-        Centered, since a number that changes with the scale of all weights (such as a plug-in
-        estimator with harmonic numbers) leaves a mean of the order 1/n.
+        The influences are centered. A number that changes with the scale of all weights, such as a
+        plug-in estimator with harmonic numbers, would otherwise have a mean of the order 1/n.
         """
+        # One more entry at the end, which the index -1 selects.
         constant = np.append(self.weight, 0.0)
         slope = np.append(self.loss, 0.0)
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
         constant[:-1] -= mean / groups.total_weight
-        out: FloatArray = np.empty(home.size)
-        # In blocks: at a million samples each array more costs as much as the sums.
-        for here in blocks_of(home.size):
-            part = out[here]
-            slope.take(home[here], out=part, mode="wrap")
-            part *= loss[here]
-            part += constant.take(home[here])
-            part *= groups.total_weight
+        out: FloatArray = np.empty(group_index.size)
+        # At a million samples, every additional array costs as much time as the arithmetic.
+        for rows in row_blocks(group_index.size):
+            influences = out[rows]
+            slope.take(group_index[rows], out=influences, mode="wrap")
+            influences *= loss[rows]
+            influences += constant.take(group_index[rows])
+            influences *= groups.total_weight
         return out
 
 
-def of_cumulated(through: FloatArray, loss_through: FloatArray) -> Gradient:
-    """Turn derivatives with respect to what each threshold accepts into those of the groups.
+def gradient_from_cumulative(weight_gradient: FloatArray, loss_gradient: FloatArray) -> Gradient:
+    """Convert derivatives with respect to the cumulative sums to derivatives for each group.
 
-    A group is accepted at its own threshold and at all lower ones.
+    The arguments are the derivatives with respect to the weight and the loss that each threshold
+    accepts. A group is accepted at its own threshold and at all lower ones.
     """
-    return Gradient(tail_sums(through), tail_sums(loss_through))
+    return Gradient(tail_sums(weight_gradient), tail_sums(loss_gradient))
 
 
-def tail_sums(x: FloatArray) -> FloatArray:
+def tail_sums(values: FloatArray) -> FloatArray:
     """Return the sum from each entry to the last."""
-    out: FloatArray = np.cumsum(x[::-1])[::-1]
+    out: FloatArray = np.cumsum(values[::-1])[::-1]
     return out
 
 
-def steps_of_vertices(
-    groups: TieGroups, value: Callable[[FloatArray, FloatArray], FloatArray], *, flat: bool
+def trapezoid_derivatives_of_groups(
+    groups: TieGroups,
+    value: Callable[[FloatArray, FloatArray], FloatArray],
+    *,
+    is_flat_before_first: bool,
 ) -> FloatArray:
-    """Return `trapezoid_steps` at the last vertex of each group, also of merged ones.
+    """Return `trapezoid_derivatives` at the last vertex of each group, also of merged groups.
 
-    `value` is the curve's from the weight and the loss mass accepted at a vertex.
+    `value` computes the curve from the weight and the loss accepted at a vertex.
     """
-    end, mass, width = groups.cumulative_weight, groups.cumulative_loss, groups.last_vertex_weight
-    each = groups.loss * (width / groups.weight)
-    before, after = np.zeros_like(end), np.empty_like(end)
-    before[1:] = value((end - width)[1:], (mass - each)[1:])
-    after[:-1] = value(end[:-1] + width[1:], mass[:-1] + each[1:])
-    here = value(end[[0, -1]], mass[[0, -1]])
-    if flat:
-        before[0] = here[0]
-    after[-1] = -here[1]
-    out: FloatArray = (before - after) / 2
+    weight, loss = groups.cumulative_weight, groups.cumulative_loss
+    width = groups.last_vertex_weight
+    loss_of_width = groups.loss * (width / groups.weight)
+    value_before, value_after = np.zeros_like(weight), np.empty_like(weight)
+    value_before[1:] = value((weight - width)[1:], (loss - loss_of_width)[1:])
+    value_after[:-1] = value(weight[:-1] + width[1:], loss[:-1] + loss_of_width[1:])
+    first_value, last_value = value(weight[[0, -1]], loss[[0, -1]])
+    if is_flat_before_first:
+        value_before[0] = first_value
+    value_after[-1] = -last_value
+    out: FloatArray = (value_before - value_after) / 2
     return out
 
 
-def trapezoid_steps(value: FloatArray, *, flat: bool) -> FloatArray:
-    """Return the derivative of a trapezoid area with respect to the place of each vertex.
+def trapezoid_derivatives(value: FloatArray, *, is_flat_before_first: bool) -> FloatArray:
+    """Return the derivative of a trapezoid area with respect to the x-coordinate of each vertex.
 
-    Before the first vertex the curve is flat, or it rises from the origin.
+    Before the first vertex the curve is constant, or it rises from the origin.
     """
-    before = np.concatenate((value[:1] if flat else [0.0], value[:-1]))
-    after = np.append(value[1:], -value[-1])
-    # A vertex moved right takes from the segment behind it what it gives to the one before it.
-    # The last has none behind it.
-    out: FloatArray = (before - after) / 2
+    first_value = value[:1] if is_flat_before_first else [0.0]
+    value_before = np.concatenate((first_value, value[:-1]))
+    # A vertex that moves right shortens the next segment and lengthens the previous one. The last
+    # vertex has no next segment.
+    value_after = np.append(value[1:], -value[-1])
+    out: FloatArray = (value_before - value_after) / 2
     return out
 
 
 @dataclass(frozen=True)
-class Spread:
-    """What the influences of samples say about the error of one number."""
+class InfluenceMoments:
+    """Moments of the influences on one number, which give its standard error."""
 
     #: Number of samples.
-    samples: int
-    #: Number of independent units: samples of some weight, or clusters.
-    units: int
-    #: Sums of the second and the fourth powers of what each unit adds to the error.
-    second: float
-    fourth: float
+    n_samples: int
+    #: Number of independent units: samples with positive weight, or clusters.
+    n_units: int
+    #: Sums of the squares and of the fourth powers of the `unit_contributions`.
+    sum_of_squares: float
+    sum_of_fourth_powers: float
 
     @property
-    def error(self) -> float:
+    def standard_error(self) -> float:
         """The standard error; NaN for one unit."""
-        return (
-            float(np.sqrt(self.second * self.units / (self.units - 1))) if self.units > 1 else NAN
-        )
+        if self.n_units <= 1:
+            return NAN
+        return float(np.sqrt(self.sum_of_squares * self.n_units / (self.n_units - 1)))
 
 
-def spread_of(
+def influence_moments(
     influence: FloatArray,
     *,
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
-    times: FloatArray | None = None,
-) -> Spread:
-    """Return the spread of influences; `times` is how many samples each of them is that of.
+    repeats: FloatArray | None = None,
+) -> InfluenceMoments:
+    """Return the moments of influences; `repeats` is the number of samples of each row.
 
-    Takes weights and clusters as `covariance` does; with `times` there are neither.
+    Weights and clusters are those of `covariance`. They must be None if `repeats` is passed.
     """
-    if times is None:
-        square = np.square(shares(influence, weight, cluster)[:, 0])
-        return Spread(influence.size, square.size, float(square.sum()), inner(square, square))
-    n, sums = float(times.sum()), np.zeros(2)
-    for here in blocks_of(influence.size):
-        square = np.square(influence[here])
-        second = times[here] * square
-        sums += float(second.sum()), inner(second, square)
-    return Spread(int(n), int(n), float(sums[0]) / n**2, float(sums[1]) / n**4)
+    if repeats is None:
+        square = np.square(unit_contributions(influence, weight, cluster)[:, 0])
+        return InfluenceMoments(
+            influence.size, square.size, float(square.sum()), inner(square, square)
+        )
+    n, sums = float(repeats.sum()), np.zeros(2)
+    for rows in row_blocks(influence.size):
+        square = np.square(influence[rows])
+        repeated_square = repeats[rows] * square
+        sums += float(repeated_square.sum()), inner(repeated_square, square)
+    return InfluenceMoments(int(n), int(n), float(sums[0]) / n**2, float(sums[1]) / n**4)
 
 
-def shares(
+def unit_contributions(
     influences: FloatArray, weight: FloatArray | None = None, cluster: IntArray | None = None
 ) -> FloatArray:
-    """Return what each independent unit adds to the error of each number, shape (units, k).
+    """Return the contribution of each independent unit to the error of each number.
 
-    Takes influences, weights and clusters as `covariance` does. Rows of weight 0 in every column
-    are none.
+    Influences, weights and clusters are those of `covariance`. The result has shape (units, k).
+    Rows whose weight is 0 in every column are dropped.
     """
     table = influences.reshape(influences.shape[0], -1)
     if weight is None:
-        parts: FloatArray = table / table.shape[0]
+        contributions: FloatArray = table / table.shape[0]
     elif weight.ndim == 1:
-        parts = (table * (weight / weight.sum())[:, None])[weight > 0]
-        cluster = None if cluster is None else cluster[weight > 0]
+        has_weight = weight > 0
+        contributions = (table * (weight / weight.sum())[:, None])[has_weight]
+        cluster = None if cluster is None else cluster[has_weight]
     else:
-        kept = (weight > 0).any(axis=1)
-        parts = (table * (weight / weight.sum(axis=0)))[kept]
-        cluster = None if cluster is None else cluster[kept]
-    return parts if cluster is None else _joined(np.add, parts, cluster)
+        has_weight = np.asarray((weight > 0).any(axis=1))
+        contributions = (table * (weight / weight.sum(axis=0)))[has_weight]
+        cluster = None if cluster is None else cluster[has_weight]
+    return contributions if cluster is None else _reduce_clusters(np.add, contributions, cluster)
 
 
-def counted_units(weight: FloatArray, cluster: IntArray | None = None) -> BoolArray:
-    """Return which rows of `shares` rest on a sample of each column, shape (units, k).
+def unit_has_weight(weight: FloatArray, cluster: IntArray | None = None) -> BoolArray:
+    """Return whether each unit has a sample with positive weight in each column, (units, k).
 
-    Takes the weights (n, k) and the clusters that `shares` was given.
+    The weights (n, k) and the clusters are those of `unit_contributions`, and so are the units.
     """
-    counts = weight > 0
-    kept = counts.any(axis=1)
+    is_positive = weight > 0
+    has_weight = is_positive.any(axis=1)
     if cluster is None:
-        return np.asarray(counts[kept])
-    return np.asarray(_joined(np.logical_or, counts[kept], cluster[kept]))
+        return np.asarray(is_positive[has_weight])
+    return np.asarray(_reduce_clusters(np.logical_or, is_positive[has_weight], cluster[has_weight]))
 
 
-def _joined(join: np.ufunc, rows: Array, cluster: IntArray) -> Array:
-    """Join the rows of each cluster."""
+def _reduce_clusters(operation: np.ufunc, rows: Array, cluster: IntArray) -> Array:
+    """Reduce the rows of each cluster to one row."""
     order = np.argsort(cluster, kind="stable")
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
-    return np.asarray(join.reduceat(rows[order], starts, axis=0))
+    return np.asarray(operation.reduceat(rows[order], starts, axis=0))
 
 
-def covariance_of_shares(parts: FloatArray) -> FloatArray:
-    """Return the covariance (k, k) of the numbers whose `shares` these are; NaN for one unit."""
-    units, k = parts.shape
-    if units < 2:
+def covariance_from_contributions(contributions: FloatArray) -> FloatArray:
+    """Return the covariance (k, k) of numbers from `unit_contributions`; NaN for one unit."""
+    n_units, k = contributions.shape
+    if n_units < 2:
         return np.full((k, k), np.nan)
-    out: FloatArray = parts.T @ parts * (units / (units - 1))
+    out: FloatArray = contributions.T @ contributions * (n_units / (n_units - 1))
     return out
 
 
-def error_of(parts: FloatArray) -> float:
+def standard_error_from_contributions(contributions: FloatArray) -> float:
     """Return the standard error of the first number."""
-    return float(np.sqrt(covariance_of_shares(parts)[0, 0]))
+    return float(np.sqrt(covariance_from_contributions(contributions)[0, 0]))
 
 
 def covariance(
@@ -219,25 +230,25 @@ def covariance(
     Parameters
     ----------
     influences : ndarray of shape (n,) or (n, k)
-        Of each sample on each number; weighted mean zero.
+        Influence of each sample on each number, with weighted mean 0.
     weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, on any scale: a row is one observation whatever its weight. (For counts of
-        identical independent samples this is too wide; repeat their rows instead.) One column a
-        number where each leaves out samples of its own, by weight 0.
+        Sample weights, on any scale. A row is one observation, whatever its weight. (For counts of
+        identical independent samples the covariance is too large; repeat their rows instead.) Pass
+        one column for each number if a number ignores some samples, which then have weight 0.
     cluster : ndarray of shape (n,), optional
-        Codes from 0 of the cluster of each sample; only clusters are independent.
+        Code of the cluster of each sample, from 0. Only clusters are independent.
 
     Returns
     -------
     ndarray of shape (k, k)
-        ``sum w^2 IF IF' / W^2`` times n/(n - 1); with clusters the influences are summed within
-        each first, and n is the number of clusters. Rows of weight 0 for every number are not
-        counted. NaN when there is one unit only.
+        ``sum w^2 IF IF' / W^2`` times n/(n - 1). With clusters, the influences are first summed
+        within each cluster, and n is the number of clusters. Rows whose weight is 0 for every
+        number are not counted. NaN if there is only one unit.
 
     Notes
     -----
-    Without weights and clusters the root of the diagonal is sqrt(sum IF^2 / (n (n - 1))). Cost:
-    one matrix product.
+    Without weights and clusters, the square root of the diagonal is sqrt(sum IF^2 / (n (n - 1))).
+    Cost: one matrix product.
 
     Examples
     --------
@@ -246,7 +257,7 @@ def covariance(
     >>> covariance(np.array([-1.0, 1.0])).tolist()
     [[1.0]]
     """
-    return covariance_of_shares(shares(influences, weight, cluster))
+    return covariance_from_contributions(unit_contributions(influences, weight, cluster))
 
 
 def standard_error(
@@ -254,23 +265,23 @@ def standard_error(
 ) -> float:
     """Compute the standard error of one number from its influences.
 
-    Answers: how far from the truth is this number typically?
+    Answers: how far is this number typically from the true value?
 
     Parameters
     ----------
     influence : ndarray of shape (n,)
-        Of each sample.
+        Influence of each sample.
     weight, cluster : ndarray of shape (n,), optional
         As in `covariance`.
 
     Returns
     -------
     float
-        Not negative; NaN for one sample (or cluster).
+        A number of at least 0; NaN for one sample (or cluster).
 
     Notes
     -----
-    sqrt(sum IF^2 / (n (n - 1))) without weights and clusters.
+    Without weights and clusters, the result is sqrt(sum IF^2 / (n (n - 1))).
 
     Examples
     --------
@@ -282,65 +293,68 @@ def standard_error(
     return float(np.sqrt(covariance(influence, weight=weight, cluster=cluster)[0, 0]))
 
 
-#: How far away the vertices may be, in standard errors: the near ends of the steps. A vertex
-#: beyond the last has a p-value below 1e-10.
-STEPS: Final[FloatArray] = np.linspace(0.0, 6.5, 27)
+#: Distances of thresholds, in standard errors: the lower edges of steps. A threshold beyond the
+#: last step has a p-value below 1e-10.
+DISTANCE_STEPS: Final[FloatArray] = np.linspace(0.0, 6.5, 27)
 
-#: From here on a vertex is not meant: the far end of the last step.
-FARTHEST: Final = float(STEPS[-1] + STEPS[1])
+#: Thresholds at this distance or farther are excluded: the upper edge of the last step.
+MAX_DISTANCE: Final = float(DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
 
-#: How much more than the square of the quantile both may be together at another vertex than the one
-#: found. Where a group ends just at the coverage, either side is found half the time; an interval
-#: of the one side misses on its own by half of what it may, and one that reaches back from the
-#: other side by P(x > q)/2 + P(y > q)/2 for chi-squared x and y with one and two degrees of
-#: freedom. That all of it is 5 % takes 4.36 instead of 3.84 (at 1 %: 7.44 instead of 6.63).
-STRETCH: Final = 1.135
+#: Factor on the squared quantile, which bounds the sum of two squares: of the distance of the
+#: threshold and of the error of the number there. If a group ends exactly at the coverage, each
+#: side is selected half the time. An interval on one side then misses with probability P(x > q)/2,
+#: and one that extends from the other side with P(y > q)/2, for chi-squared x and y with one and
+#: two degrees of freedom. The sum is 5% for q = 4.36 instead of 3.84 (1%: 7.44 instead of 6.63).
+DISTANCE_FACTOR: Final = 1.135
 
-#: Goes with every interval that allows for more than one threshold.
-OPEN: Final = (
-    "large tie groups, or a risk that hardly rises, leave open which threshold is meant: all that "
-    "it could be are allowed for"
+#: Note on every interval that allows for more than one threshold.
+AMBIGUOUS_THRESHOLD_NOTE: Final = (
+    "the data do not determine the threshold (large tie groups, or a risk that hardly rises); the "
+    "interval allows for all plausible thresholds"
 )
 
 
-def reach_of(values: FloatArray, away: FloatArray, value: float) -> FloatArray:
-    """Return how far down and up a number may move at each step, shape (2, steps).
+def max_shifts_by_step(values: FloatArray, distances: FloatArray, value: float) -> FloatArray:
+    """Return how far a number may move down and up at each distance step, shape (2, steps).
 
-    Takes the number at each vertex that may be meant, how far `away` from the data each is, in
-    standard errors, and the number at the vertex found.
+    Parameters are the number at each plausible threshold, the distance of each threshold from the
+    data in standard errors, and the number at the selected threshold.
     """
-    out = np.zeros((2, STEPS.size))
-    step = np.searchsorted(STEPS, away, side="right") - 1
+    out = np.zeros((2, DISTANCE_STEPS.size))
+    step = np.searchsorted(DISTANCE_STEPS, distances, side="right") - 1
     with np.errstate(invalid="ignore"):
-        apart = values - value
-    apart = np.where(np.isfinite(apart), apart, 0.0)
-    np.maximum.at(out[0], step, -apart)
-    np.maximum.at(out[1], step, apart)
+        change = values - value
+    change = np.where(np.isfinite(change), change, 0.0)
+    np.maximum.at(out[0], step, -change)
+    np.maximum.at(out[1], step, change)
     return np.maximum.accumulate(out, axis=1)
 
 
-def of_difference(reaches: FloatArray) -> FloatArray:
-    """Return the reach of first minus second, from the reach of each, shape (2, 2, steps)."""
-    first, second = reaches
+def max_shifts_of_difference(max_shifts: FloatArray) -> FloatArray:
+    """Return the maximum shifts of first minus second from those of both, shape (2, 2, steps)."""
+    first, second = max_shifts
     return np.stack([first[0] + second[1], first[1] + second[0]])
 
 
-def squares_left(level: float, away: FloatArray) -> FloatArray:
-    """Return the square of the quantile that the distance of a vertex leaves; negative for none."""
-    return np.asarray(STRETCH * float(special.ndtri((1 + level) / 2)) ** 2 - away**2)
+def remaining_squared_quantiles(level: float, distances: FloatArray) -> FloatArray:
+    """Return the squared quantile that remains at each threshold; negative if it is excluded."""
+    quantile = float(special.ndtri((1 + level) / 2))
+    return np.asarray(DISTANCE_FACTOR * quantile**2 - distances**2)
 
 
-def levels_left(level: float) -> FloatArray:
-    """Return the level of the interval at a vertex of each step, for those not too far away."""
-    left = squares_left(level, STEPS)
-    out: FloatArray = 2 * special.ndtr(np.sqrt(left[left > 0])) - 1
+def remaining_levels(level: float) -> FloatArray:
+    """Return the level of the interval at each distance step that is not excluded."""
+    squared_quantiles = remaining_squared_quantiles(level, DISTANCE_STEPS)
+    quantiles = np.sqrt(squared_quantiles[squared_quantiles > 0])
+    out: FloatArray = 2 * special.ndtr(quantiles) - 1
     return out
 
 
 def joint_p_value(p_values: FloatArray) -> float:
-    """Return the largest p-value over the steps, of the test at the vertices of each.
+    """Return the largest p-value over the distance steps, from the test at each step.
 
-    What counts is the distance of the vertex and of the number at it together.
+    The p-value combines the distance of the threshold with the test of the number there.
     """
     z = special.ndtri(p_values / 2)
-    return float(2 * special.ndtr(-np.sqrt((STEPS**2 + z**2) / STRETCH)).max())
+    joint_z = np.sqrt((DISTANCE_STEPS**2 + z**2) / DISTANCE_FACTOR)
+    return float(2 * special.ndtr(-joint_z).max())

@@ -12,61 +12,73 @@ from abstain.inference.differences import (
     NAN,
     Difference,
     PairedNumbers,
-    differences,
-    most_degrees,
-    quantile_words,
-    size_of,
+    compare_pairs,
+    format_quantile,
+    magnitude,
+    max_degrees_for_failures,
 )
-from abstain.inference.influence import OPEN, levels_left, shares, spread_of
-from abstain.inference.pairs import PairPowers
+from abstain.inference.influence import (
+    AMBIGUOUS_THRESHOLD_NOTE,
+    influence_moments,
+    remaining_levels,
+    unit_contributions,
+)
+from abstain.inference.pairs import PairPowerSums
 from abstain.inference.small_samples import (
-    Expected,
-    Failures,
-    degrees_from,
-    events,
-    moderated,
-    rounding,
+    FailureCount,
+    ModelVariance,
+    few_failures_warning,
+    moderate_variance,
+    n_poisson_events,
+    rounding_error,
+    satterthwaite_degrees,
     t_quantile,
-    warning,
 )
 from abstain.typing import FloatArray, IntArray
 
-__all__ = ["Difference", "Interval", "difference_from", "interval_from", "no_interval"]
+__all__ = [
+    "Difference",
+    "Interval",
+    "difference_from_influences",
+    "interval_from_influence",
+    "no_interval",
+]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a number may lie.
+    """A confidence interval of a number.
 
     Attributes
     ----------
     low, high : float
-        The ends; NaN when there is no interval, then `note` says why.
+        The bounds; NaN if there is no interval, and `note` gives the reason.
     level : float
-        The share of repetitions of the study whose interval should hold the true value.
-    form : str
-        How it was made, in words: "influence function, logit scale".
+        The confidence level: the share of repeated studies whose interval contains the true value.
+    procedure : str
+        The method without its degrees of freedom, such as "influence function, logit scale".
     standard_error : float
-        On the scale of the number itself; NaN where the method has none.
+        Standard error on the scale of the number; NaN if the method computes none.
     note : str
-        A warning for the reader, such as of few failures; empty when there is none.
+        A warning, such as one about few failures; empty if there is none.
     degrees : float
-        The degrees of freedom of its t quantile; NaN for other methods.
+        Degrees of freedom of the t quantile; NaN for other methods.
     """
 
     low: float
     high: float
     level: float
-    form: str
+    procedure: str
     standard_error: float = NAN
     note: str = ""
     degrees: float = NAN
 
     @property
     def method(self) -> str:
-        """The form and the degrees of freedom, in words."""
-        is_t = not np.isnan(self.degrees)
-        return f"{self.form}, {quantile_words(self.degrees)}" if is_t else self.form
+        """The procedure and the degrees of freedom."""
+        if np.isnan(self.degrees):
+            return self.procedure
+        return f"{self.procedure}, {format_quantile(self.degrees)}"
 
     @property
     def exists(self) -> bool:
@@ -75,41 +87,52 @@ class Interval:
 
 
 def no_interval(level: float, note: str, standard_error: float = NAN) -> Interval:
-    """Return the interval of a number that has none, with the reason."""
+    """Return an interval with NaN bounds, and the reason in its note."""
     return Interval(NAN, NAN, level, "none", standard_error, note)
 
 
 def no_difference(values: tuple[float, float], level: float, note: str) -> Difference:
-    """Return the difference of two numbers that allow no interval and no test, with the reason."""
-    apart = float(values[0]) - float(values[1])
-    none = (NAN,) * 3
-    return Difference(apart, NAN, NAN, level, *none, NAN, NAN, NAN, "none", note)
+    """Return a difference without interval and test, and the reason in its note."""
+    return Difference(
+        value=float(values[0]) - float(values[1]),
+        low=NAN,
+        high=NAN,
+        level=level,
+        standard_error=NAN,
+        p_value=NAN,
+        superiority=NAN,
+        ratio=NAN,
+        ratio_low=NAN,
+        ratio_high=NAN,
+        method="none",
+        note=note,
+    )
 
 
-def level_of(level: float) -> float:
+def check_level(level: float) -> float:
     """Validate the level of an interval: strictly between 0 and 1."""
     value = checks.number(level, "level")
     if not 0 < value < 1:
-        hint = " For 95 % pass 0.95." if 1 < value < 100 else ""
+        hint = " For 95% pass 0.95." if 1 < value < 100 else ""
         raise DomainError(f"`level` must lie strictly between 0 and 1; got {level!r}.{hint}")
     return value
 
 
-def interval_from(
+def interval_from_influence(
     value: float,
     influence: FloatArray,
     *,
     level: float = 0.95,
     bounds: tuple[float, float] = (0.0, float("inf")),
-    failures: int | Failures | None = None,
-    heavy: bool = False,
-    most_degrees: float = float("inf"),
-    expected: Expected | None = None,
+    failures: int | FailureCount | None = None,
+    heavy_tailed: bool = False,
+    max_degrees: float = float("inf"),
+    model_variance: ModelVariance | None = None,
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
-    times: FloatArray | None = None,
+    repeats: FloatArray | None = None,
 ) -> Interval:
-    """Make the interval of a number from the influence of each sample on it.
+    """Compute the confidence interval of a number from the influence of each sample.
 
     Answers: where may the true value lie?
 
@@ -118,173 +141,194 @@ def interval_from(
     value : float
         The number.
     influence : ndarray of shape (n,)
-        Of each sample, weighted mean zero; for a mean over runs, the mean of their influences.
+        Influence of each sample, with weighted mean 0. For a mean over runs, the mean of their
+        influences.
     level : float, default=0.95
-        Between 0 and 1.
+        Confidence level, between 0 and 1.
     bounds : tuple of float, default=(0, inf)
-        The range of the number, which picks the scale: logit between two finite ends, log above
-        one, none otherwise.
-    failures : int or Failures, optional
-        How many samples failed, for a warning when they are few.
-    heavy : bool, default=False
-        Whether a few failures may carry the number, as for the AURC; then more are needed, and
-        the degrees of freedom are no more than the relative error says there were events.
-    most_degrees : float, default=inf
-        The most degrees of freedom that the smallest part of the data allows.
-    expected : Expected, optional
-        The variance by a model of the data and the degrees of freedom it is worth, for numbers
-        whose own variance rests on outliers that few failures may not show [1]_.
+        The range of the number. It selects the scale: logit for two finite bounds, log for a finite
+        lower bound, otherwise no transformation.
+    failures : int or FailureCount, optional
+        Number of failures, for a warning if there are few.
+    heavy_tailed : bool, default=False
+        Whether a few failures may dominate the number, as for the AURC. The warning then requires
+        more failures, and the degrees of freedom are at most the number of Poisson events with the
+        same relative standard error.
+    max_degrees : float, default=inf
+        Upper limit of the degrees of freedom, from the smallest part of the data.
+    model_variance : ModelVariance, optional
+        The variance that a model of the data predicts, and its degrees of freedom. It is for
+        numbers whose variance is dominated by outliers, which few failures may not contain [1]_.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
-    times : ndarray of shape (n,), optional
-        How many samples each row stands for, where it stands for several that are equal and
-        independent; then neither weights nor clusters are read.
+    repeats : ndarray of shape (n,), optional
+        Number of samples of each row, if a row represents several equal and independent samples.
+        Weights and clusters are then ignored.
 
     Returns
     -------
     Interval
-        Symmetric on its scale, with a t quantile whose degrees of freedom come from the
-        influences; NaN ends and a note when nothing varies or the value is at an end of its
-        range.
+        Symmetric on its scale, with a t quantile whose degrees of freedom follow from the
+        influences. The bounds are NaN, with a note, if no sample changes the number or if the value
+        is at a bound of its range.
 
     Notes
     -----
-    docs/validation.md has the measured coverage.
+    docs/validation.md lists the measured coverage.
 
     References
     ----------
-    .. [1] Smyth (2004), Linear models and empirical Bayes methods, section 3 (a variance and
-       degrees of freedom from elsewhere), https://doi.org/10.2202/1544-6115.1027
+    .. [1] Smyth (2004), Linear models and empirical Bayes methods, section 3 (variance and degrees
+       of freedom from a prior distribution), https://doi.org/10.2202/1544-6115.1027
 
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain.inference.intervals import interval_from
-    >>> interval = interval_from(0.2, np.repeat([-0.2, 0.8], [80, 20]), bounds=(0.0, 1.0))
+    >>> from abstain.inference.intervals import interval_from_influence
+    >>> influence = np.repeat([-0.2, 0.8], [80, 20])
+    >>> interval = interval_from_influence(0.2, influence, bounds=(0.0, 1.0))
     >>> round(interval.low, 3), round(interval.high, 3), interval.method
     (0.132, 0.292, 'influence function, logit scale, t with 88.9 degrees of freedom')
     """
-    spread = spread_of(influence, weight=weight, cluster=cluster, times=times)
-    error, size = spread.error, size_of((value,), bounds)
-    units = None if cluster is None else spread.units
-    note = warning(failures, heavy=heavy, units=units)
-    if max(influence.max(), -influence.min()) <= rounding(spread.samples, size):
-        error = 0.0 if np.isfinite(error) else error
-    trouble = _trouble(value, error, bounds) or (
-        "one sample on one side shows no spread there" if most_degrees < 1 else ""
-    )
-    if trouble:
-        return no_interval(level, trouble, error)
-    sums = np.array([spread.second, spread.fourth, spread.units])
-    degrees = min(float(degrees_from(*sums)), most_degrees)
-    if heavy:
-        degrees = max(1.0, min(degrees, events(value - bounds[0], error)))
+    moments = influence_moments(influence, weight=weight, cluster=cluster, repeats=repeats)
+    error, size = moments.standard_error, magnitude((value,), bounds)
+    n_clusters = None if cluster is None else moments.n_units
+    note = few_failures_warning(failures, heavy_tailed=heavy_tailed, n_clusters=n_clusters)
+    max_influence = max(influence.max(), -influence.min())
+    if max_influence <= rounding_error(moments.n_samples, size) and np.isfinite(error):
+        error = 0.0
+    reason = _reason_for_no_interval(value, error, bounds)
+    if not reason and max_degrees < 1:
+        reason = "the single sample on one side does not show the variation there"
+    if reason:
+        return no_interval(level, reason, error)
+    sums = np.array([moments.sum_of_squares, moments.sum_of_fourth_powers, moments.n_units])
+    degrees = min(float(satterthwaite_degrees(*sums)), max_degrees)
+    if heavy_tailed:
+        degrees = max(1.0, min(degrees, n_poisson_events(value - bounds[0], error)))
     source, variance = "influence function", error * error
-    if expected is not None:
-        source = "influence function and the spread that a model expects"
-        variance, degrees = moderated(variance, degrees, expected)
-    reach = float(np.sqrt(variance)) * t_quantile(level, degrees)
-    scale, low, high = _on_scale(value, reach, bounds)
+    if model_variance is not None:
+        source = "influence function and model variance"
+        variance, degrees = moderate_variance(variance, degrees, model_variance)
+    half_width = float(np.sqrt(variance)) * t_quantile(level, degrees)
+    scale, low, high = _interval_on_scale(value, half_width, bounds)
     return Interval(low, high, level, f"{source}, {scale}", error, note, degrees)
 
 
-def widened(
-    found: Interval, value: float, around: Callable[..., Interval], reach: FloatArray
+def widen_over_thresholds(
+    interval: Interval,
+    value: float,
+    interval_at: Callable[..., Interval],
+    max_shifts: FloatArray,
 ) -> Interval:
-    """Widen an interval by those `around` (value, level=...) the numbers at other thresholds."""
-    if np.isnan(found.low) or not reach.any():
-        return found
-    ends = [found]
-    for move, sign in zip(reach, (-1.0, 1.0), strict=True):
-        steps = zip(move, levels_left(found.level), strict=False)
-        ends += [around(value + sign * far, level=level) for far, level in steps if far > 0]
-    low, high = np.nanmin([e.low for e in ends]), np.nanmax([e.high for e in ends])
-    if (low, high) == (found.low, found.high):
-        return found
-    notes = "; ".join(filter(None, (OPEN, found.note)))
-    return replace(found, low=float(low), high=float(high), note=notes)
+    """Extend an interval to the intervals of the numbers at other plausible thresholds.
+
+    `interval_at(value, level=...)` computes the interval of a number. `max_shifts`, shape (2,
+    steps), are those of `influence.max_shifts_by_step`.
+    """
+    if np.isnan(interval.low) or not max_shifts.any():
+        return interval
+    intervals = [interval]
+    levels = remaining_levels(interval.level)
+    for shifts, sign in zip(max_shifts, (-1.0, 1.0), strict=True):
+        # Steps beyond the last remaining level are excluded.
+        for shift, level in zip(shifts, levels, strict=False):
+            if shift > 0:
+                intervals.append(interval_at(value + sign * shift, level=level))
+    low = float(np.nanmin([i.low for i in intervals]))
+    high = float(np.nanmax([i.high for i in intervals]))
+    if (low, high) == (interval.low, interval.high):
+        return interval
+    note = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, interval.note)))
+    return replace(interval, low=low, high=high, note=note)
 
 
-def _trouble(value: float, error: float, bounds: tuple[float, float]) -> str:
-    """Return why there is no interval, or an empty string."""
+def _reason_for_no_interval(value: float, error: float, bounds: tuple[float, float]) -> str:
+    """Return the reason why there is no interval, or an empty string."""
     if not np.isfinite(value):
         return "the number is not finite"
     if not np.isfinite(error):
-        return "one independent sample shows no spread"
-    # Rounding leaves a hair between the value and the end of its range, or a spread that is none.
+        return "a single independent sample does not show the variation"
+    # Rounding may leave a tiny distance to the bound, or a tiny standard error.
     if not bounds[0] + 1e-12 < value < bounds[1] - 1e-12:
-        return f"{value:g} is at the end of the range, where a standard error says nothing"
+        return f"{value:g} is a bound of the range, where a standard error is not informative"
     if error <= 1e-14 * max(abs(value), 1e-300):
-        return "no sample changes the number, so its spread cannot be seen"
+        return "no sample changes the number, so its standard error is unknown"
     return ""
 
 
-def _on_scale(value: float, half: float, bounds: tuple[float, float]) -> tuple[str, float, float]:
-    """Return the scale's name and the ends: value -/+ half, transformed by the slope there."""
-    (low, high), scale, reach = bounds, "plain scale", half
+def _interval_on_scale(
+    value: float, half_width: float, bounds: tuple[float, float]
+) -> tuple[str, float, float]:
+    """Return the name of the scale and the bounds; `half_width` is in units of the value."""
+    low, high = bounds
+    scale, half_width_on_scale = "plain scale", half_width
     if np.isfinite(low) and np.isfinite(high):
         share = (value - low) / (high - low)
-        scale, reach = "logit scale", half / ((high - low) * share * (1 - share))
+        scale = "logit scale"
+        half_width_on_scale = half_width / ((high - low) * share * (1 - share))
     elif np.isfinite(low):
-        scale, reach = "log scale", min(half / (value - low), 700.0)
-    ends = moved(value, np.array([-reach, reach]), bounds)
-    return scale, float(ends[0]), float(ends[1])
+        scale, half_width_on_scale = "log scale", min(half_width / (value - low), 700.0)
+    shifts = np.array([-half_width_on_scale, half_width_on_scale])
+    interval_low, interval_high = shift_on_scale(value, shifts, bounds)
+    return scale, float(interval_low), float(interval_high)
 
 
-def moved(value: float, by: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """Return a number moved by steps on the scale that its range picks."""
+def shift_on_scale(value: float, shifts: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """Shift a number on the scale that its range selects: logit, log or plain."""
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
         share = (value - low) / (high - low)
-        return np.asarray(low + (high - low) * special.expit(special.logit(share) + by))
+        return np.asarray(low + (high - low) * special.expit(special.logit(share) + shifts))
     if np.isfinite(low):
-        return np.asarray(low + (value - low) * np.exp(np.minimum(by, 700.0)))
-    return value + by
+        return np.asarray(low + (value - low) * np.exp(np.minimum(shifts, 700.0)))
+    return value + shifts
 
 
-def difference_from(
+def difference_from_influences(
     values: FloatArray | tuple[float, float],
     influences: FloatArray,
     *,
     lower_is_better: bool,
     level: float = 0.95,
-    failures: int | Failures | None = None,
-    heavy: bool = False,
+    failures: int | FailureCount | None = None,
+    heavy_tailed: bool = False,
     bounds: tuple[float, float] = (-float("inf"), float("inf")),
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
-    reaches: FloatArray | None = None,
+    max_shifts: FloatArray | None = None,
     no_error_at_threshold: bool = False,
 ) -> Difference:
-    """Compare two numbers of the same samples by their influences, pair by pair.
+    """Compare two numbers of the same samples by a paired test on their influences.
 
-    Answers: is the first really lower than the second, and by how much?
+    Answers: is the first number really lower than the second, and by how much?
 
     Parameters
     ----------
     values : array of shape (2,)
         The two numbers.
     influences : ndarray of shape (n, 2)
-        Of each sample on either; for means over runs, the means of their influences.
+        Influence of each sample on each number. For means over runs, the means of their influences.
     lower_is_better : bool
-        The direction, for `superiority`.
+        The direction of the numbers, for `superiority`.
     level : float, default=0.95
-        Between 0 and 1.
-    failures : int or Failures, optional
-        How many samples failed (under either), which bounds the degrees of freedom, and for a
-        warning when they are few.
-    heavy : bool, default=False
-        Whether a few failures may carry the numbers, as for the AURC.
+        Confidence level, between 0 and 1.
+    failures : int or FailureCount, optional
+        Number of failures (of either method). It limits the degrees of freedom, and a warning is
+        added if there are few.
+    heavy_tailed : bool, default=False
+        Whether a few failures may dominate the numbers, as for the AURC.
     bounds : tuple of float, default=(-inf, inf)
-        The range of the numbers: their difference cannot leave it, and it says what is rounding.
+        The range of the numbers. It limits the interval, and sets the magnitude of rounding errors.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
-    reaches : ndarray of shape (2, 2, steps), optional
-        For working points among large tie groups: how far each number may move because its
-        threshold may be another one (`influence.reach_of`); the influences are then those at the
-        thresholds found.
+    max_shifts : ndarray of shape (2, 2, steps), optional
+        For working points near large tie groups: how far each number may move at other plausible
+        thresholds (`influence.max_shifts_by_step`). The influences are those at the selected
+        thresholds.
     no_error_at_threshold : bool, default=False
-        Whether numbers whose influences are all 0 err by their thresholds alone, as coverages do.
+        Whether a number with influences of 0 has no error except that of its threshold, as a
+        coverage has.
 
     Returns
     -------
@@ -293,11 +337,11 @@ def difference_from(
 
     Notes
     -----
-    A t-test on the differences of the influences, so what both share cancels. The degrees of
-    freedom come from those differences (at most failures - 1), and half of the skewness that they
-    show is corrected [1]_. The ratio has the interval of all ratios that the same test does not
-    reject [2]_, so that it holds 1 when that of the difference holds 0. In large samples this is
-    DeLong's test for the AUROC.
+    A t-test on the differences of the influences, so common variation cancels. The degrees of
+    freedom follow from these differences (at most failures - 1), and half of their skewness is
+    corrected [1]_. The interval of the ratio contains all ratios that the same test does not
+    reject [2]_, so it contains 1 if the interval of the difference contains 0. In large samples the
+    test is DeLong's test for the AUROC.
 
     References
     ----------
@@ -309,74 +353,77 @@ def difference_from(
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain.inference.intervals import difference_from
-    >>> one, two = np.array([-1.0, 0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, -1.0])
-    >>> found = difference_from((0.1, 0.3), np.stack([one, two], 1), lower_is_better=True)
-    >>> round(found.value, 3), round(found.standard_error, 3), round(found.p_value, 3)
+    >>> from abstain.inference.intervals import difference_from_influences
+    >>> influences = np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, -1.0]])
+    >>> result = difference_from_influences((0.1, 0.3), influences, lower_is_better=True)
+    >>> round(result.value, 3), round(result.standard_error, 3), round(result.p_value, 3)
     (-0.2, 0.408, 0.658)
     """
-    both = float(values[0]), float(values[1])
-    least = rounding(influences.shape[0], size_of(both, bounds))
-    apart, influences = _without_rounding(both[0] - both[1], influences, least)
-    parts = shares(influences, weight, cluster)
+    first, second = float(values[0]), float(values[1])
+    tolerance = rounding_error(influences.shape[0], magnitude((first, second), bounds))
+    difference, influences = _set_rounding_to_zero(first - second, influences, tolerance)
+    contributions = unit_contributions(influences, weight, cluster)
+    pair_values = np.array([first, second])
+    n_units = contributions.shape[0]
     pair = PairedNumbers(
-        np.array(both)[:, None],
-        np.array([apart]),
-        PairPowers.of(parts, np.array(both)),
-        np.array([float(parts.shape[0])]),
-        np.array([most_degrees(failures)]),
+        pair_values[:, None],
+        np.array([difference]),
+        PairPowerSums.from_contributions(contributions, pair_values),
+        np.array([float(n_units)]),
+        np.array([max_degrees_for_failures(failures)]),
         level,
     )
-    units = None if cluster is None else parts.shape[0]
-    return differences(
+    n_clusters = None if cluster is None else n_units
+    warning = few_failures_warning(failures, heavy_tailed=heavy_tailed, n_clusters=n_clusters)
+    return compare_pairs(
         pair,
         lower_is_better=lower_is_better,
         bounds=bounds,
-        warnings=[warning(failures, heavy=heavy, units=units)],
-        reaches=reaches,
+        warnings=[warning],
+        max_shifts=max_shifts,
         no_error_at_threshold=no_error_at_threshold,
-    ).one(0)
+    ).record(0)
 
 
-def _without_rounding(
-    value: float, influences: FloatArray, least: float
+def _set_rounding_to_zero(
+    difference: float, influences: FloatArray, tolerance: float
 ) -> tuple[float, FloatArray]:
-    """Return a difference and its influences with all that is `least` or less exactly 0.
+    """Return a difference and its influences, with zeros for what is within the tolerance.
 
-    Rounding is as regular as data: it has a spread, and a test of its own finds it.
+    Rounding errors would have a tiny standard error and might be significant in a test.
     """
-    nothing = np.abs(influences).max(axis=0, initial=0.0) <= least
-    if nothing.any():
-        influences = np.where(nothing, 0.0, influences)
-    if np.abs(influences[:, 0] - influences[:, 1]).max(initial=0.0) <= least:
+    is_zero = np.abs(influences).max(axis=0, initial=0.0) <= tolerance
+    if is_zero.any():
+        influences = np.where(is_zero, 0.0, influences)
+    if np.abs(influences[:, 0] - influences[:, 1]).max(initial=0.0) <= tolerance:
         influences = influences[:, [0, 0]]
-        value = 0.0 if abs(value) <= least else value
-    return value, influences
+        difference = 0.0 if abs(difference) <= tolerance else difference
+    return difference, influences
 
 
 def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     """Compute the exact (Clopper-Pearson) interval of a proportion.
 
-    Answers: which proportions would not make this count surprising, guaranteed?
+    Answers: which proportions are compatible with this count, with guaranteed coverage?
 
     Parameters
     ----------
     successes : float
-        How many of the n; need not be whole when `n` is an effective number.
+        Number of successes. It need not be whole if `n` is an effective sample size.
     n : float
-        How many in all, or their effective number (see `effective_count`).
+        Number of trials, or their effective sample size (see `effective_sample_size`).
     level : float, default=0.95
-        The interval holds the true proportion at least that often.
+        The interval contains the true proportion with at least this probability.
 
     Returns
     -------
     Interval
-        Within [0, 1]; never shorter than it needs to be at the level, often longer.
+        Within [0, 1]. It is conservative: often longer than necessary for the level.
 
     Raises
     ------
     DomainError
-        If not 0 <= successes <= n with n > 0, or `level` is not between 0 and 1.
+        If not 0 <= successes <= n with n > 0, or if `level` is not between 0 and 1.
 
     References
     ----------
@@ -390,7 +437,7 @@ def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Inter
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0, 0.0362)
     """
-    k, n, tail = _checked(successes, n, level)
+    k, n, tail = _check_proportion(successes, n, level)
     low = float(special.betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
     high = float(special.betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
     return Interval(low, high, level, "Clopper-Pearson", float(np.sqrt(k / n * (1 - k / n) / n)))
@@ -399,14 +446,14 @@ def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Inter
 def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     """Compute the Wilson score interval of a proportion.
 
-    Answers: which proportions would not make this count surprising, by the score test?
+    Answers: which proportions does the score test not reject for this count?
 
     Parameters
     ----------
     successes, n : float
         As in `clopper_pearson`.
     level : float, default=0.95
-        The interval holds the true proportion that often on average over proportions.
+        The probability that the interval contains the true proportion, on average over proportions.
 
     Returns
     -------
@@ -430,29 +477,32 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0215, 0.1118)
     """
-    k, n, tail = _checked(successes, n, level)
+    k, n, tail = _check_proportion(successes, n, level)
     z2 = float(special.ndtri(tail)) ** 2
     p = k / n
-    # Wilson's formula times n / n: an effective n may be so small that n * n is 0.
+    # Wilson's formula with numerator and denominator times n, because n * n may underflow to 0 for
+    # an effective sample size.
     center = (k + z2 / 2) / (n + z2)
-    half = float(np.sqrt(z2 * (k * (1 - p) + z2 / 4))) / (n + z2)
-    # At the ends the two terms are equal but for their rounding.
-    low = 0.0 if k <= 0 else max(0.0, center - half)
-    high = 1.0 if k >= n else min(1.0, center + half)
+    half_width = float(np.sqrt(z2 * (k * (1 - p) + z2 / 4))) / (n + z2)
+    # For k = 0 and k = n, the two terms differ only by rounding.
+    low = 0.0 if k <= 0 else max(0.0, center - half_width)
+    high = 1.0 if k >= n else min(1.0, center + half_width)
     return Interval(low, high, level, "Wilson", float(np.sqrt(p * (1 - p) / n)))
 
 
-def effective_count(proportion: float, standard_error: float) -> float:
-    """Return how many independent equal samples would give this standard error.
+def effective_sample_size(proportion: float, standard_error: float) -> float:
+    """Return the number of independent equal samples that has this standard error.
 
-    For weighted or clustered samples: Clopper-Pearson and Wilson then take this number instead of
-    n, and the proportion times it instead of the count.
+    For weighted or clustered samples, pass it as `n` to `clopper_pearson` or `wilson`, and the
+    proportion times it as the number of successes.
     """
     return proportion * (1 - proportion) / standard_error**2
 
 
-def _checked(successes: float, n: float, level: float) -> tuple[float, float, float]:
+def _check_proportion(successes: float, n: float, level: float) -> tuple[float, float, float]:
+    """Validate the arguments, and return successes, trials and the tail probability."""
     total = checks.fraction(n, "n", high=float("inf"))
     if total <= 0:
         raise DomainError(f"`n` must be above 0; got {n!r}")
-    return checks.fraction(successes, "successes", high=total), total, (1 - level_of(level)) / 2
+    tail = (1 - check_level(level)) / 2
+    return checks.fraction(successes, "successes", high=total), total, tail

@@ -7,7 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.inference.rank_tests import check_blocks
-from abstain.inference.ranking import stack
+from abstain.inference.ranking import check_array
 from abstain.typing import AnyArray, FloatArray
 
 Adjustment: TypeAlias = Literal["holm", "bonferroni", "none"]
@@ -18,20 +18,21 @@ ADJUSTMENTS = ("holm", "bonferroni", "none")
 def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     """Adjust p-values for the number of tests.
 
-    Answers: which of these differences remain when I allow for having looked at all of them?
+    Answers: which differences remain significant if all of them are tested?
 
     Parameters
     ----------
     p_values : array of any shape
-        In [0, 1]; NaN for a test that could not be made.
+        In [0, 1]; NaN for a test without a result.
     method : {"holm", "bonferroni", "none"}, default="holm"
-        Holm's step-down method is never less powerful than Bonferroni's and needs no more.
+        Holm's step-down method is at least as powerful as Bonferroni's, under the same conditions.
 
     Returns
     -------
     ndarray of the same shape
-        In [0, 1], never below the p-value. Below alpha for any true null hypothesis with a chance
-        of at most alpha in all (not so for "none"). NaN stays NaN and does not count as a test.
+        Adjusted p-values in [0, 1], at least as large as the p-values. The probability that any
+        true null hypothesis has an adjusted p-value of at most alpha is at most alpha (not for
+        "none"). NaN stays NaN and does not count as a test.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
 
     Notes
     -----
-    Valid whatever the dependence between the tests.
+    The adjustment is valid for any dependence between the tests.
 
     References
     ----------
@@ -57,18 +58,18 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     """
     checks.one_of(method, "method", ADJUSTMENTS)
     p = np.array(to_numpy(p_values, "p_values"), dtype=np.float64)
-    tested = ~np.isnan(p)
-    bad = tested & ~((p >= 0) & (p <= 1))
-    checks.reject_entries("p_values", "must lie in [0, 1]", p, bad)
-    if method != "none":
-        p[tested] = _steps(p[tested], holm=method == "holm")
+    is_tested = ~np.isnan(p)
+    is_invalid = is_tested & ~((p >= 0) & (p <= 1))
+    checks.reject_entries("p_values", "must lie in [0, 1]", p, is_invalid)
+    if method == "bonferroni":
+        p[is_tested] = np.minimum(1.0, p[is_tested] * is_tested.sum())
+    if method == "holm":
+        p[is_tested] = _holm(p[is_tested])
     return p
 
 
-def _steps(p: FloatArray, *, holm: bool) -> FloatArray:
-    """Multiply by the number of tests, or of those that are left at each step."""
-    if not holm:
-        return np.minimum(1.0, p * p.size)
+def _holm(p: FloatArray) -> FloatArray:
+    """Multiply each p-value by the number of p-values that are at least as large."""
     order = np.argsort(p, kind="stable")
     factors = np.arange(p.size, 0, -1)
     out = np.empty_like(p)
@@ -77,17 +78,17 @@ def _steps(p: FloatArray, *, holm: bool) -> FloatArray:
 
 
 # ------------------------------------------------------------------------------------ mean ranks
-def nemenyi(mean_ranks: AnyArray, blocks: int) -> FloatArray:
+def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
     """Test each pair of mean ranks by Nemenyi's test.
 
-    Answers: which methods differ, allowing for having looked at all pairs?
+    Answers: which methods differ significantly, if all pairs are tested?
 
     Parameters
     ----------
     mean_ranks : array of shape (k,)
-        Over the blocks, as `friedman` returns them.
-    blocks : int
-        Number of complete blocks behind them.
+        Mean ranks over the blocks, as `friedman` returns them.
+    n_blocks : int
+        Number of complete blocks of the mean ranks.
 
     Returns
     -------
@@ -100,11 +101,11 @@ def nemenyi(mean_ranks: AnyArray, blocks: int) -> FloatArray:
     DomainError
         If there are fewer than 2 methods.
     InputError
-        If `blocks` is not a positive integer.
+        If `n_blocks` is not a positive integer.
 
     Notes
     -----
-    An asymptotic test: for fewer than about 10 blocks its level is approximate.
+    The test is asymptotic: for fewer than about 10 blocks its level is approximate.
 
     References
     ----------
@@ -114,46 +115,48 @@ def nemenyi(mean_ranks: AnyArray, blocks: int) -> FloatArray:
     Examples
     --------
     >>> from abstain.inference.multiplicity import nemenyi
-    >>> nemenyi([1.25, 2.0, 2.75], blocks=4).round(3).tolist()
+    >>> nemenyi([1.25, 2.0, 2.75], n_blocks=4).round(3).tolist()
     [[1.0, 0.539, 0.086], [0.539, 1.0, 0.539], [0.086, 0.539, 1.0]]
     """
     from scipy.stats import studentized_range
 
-    r = stack(mean_ranks, "mean_ranks", "k")
-    check_blocks(blocks, r.size)
-    apart = np.abs(r[:, None] - r[None, :]) / _unit(r.size, blocks)
-    distinct, place = np.unique(apart, return_inverse=True)
+    r = check_array(mean_ranks, "mean_ranks", "k")
+    check_blocks(n_blocks, r.size)
+    differences = np.abs(r[:, None] - r[None, :]) / _studentized_range_unit(r.size, n_blocks)
+    # The p-value is expensive, so it is computed once for each distinct difference.
+    distinct, index = np.unique(differences, return_inverse=True)
     p = np.full(distinct.shape, np.nan)
-    known = ~np.isnan(distinct)
-    p[known] = np.clip(studentized_range.sf(distinct[known], r.size, np.inf), 0.0, 1.0)
-    return p[place].reshape(apart.shape)
+    is_defined = ~np.isnan(distinct)
+    p_values = studentized_range.sf(distinct[is_defined], r.size, np.inf)
+    p[is_defined] = np.clip(p_values, 0.0, 1.0)
+    return p[index].reshape(differences.shape)
 
 
-def critical_difference(k: int, blocks: int, *, alpha: float = 0.05) -> float:
-    """Compute how far apart two mean ranks must be to differ by Nemenyi's test.
+def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -> float:
+    """Compute the smallest significant difference of two mean ranks in Nemenyi's test.
 
     Answers: how long is the bar of the critical-difference diagram?
 
     Parameters
     ----------
-    k : int
+    n_methods : int
         Number of methods.
-    blocks : int
+    n_blocks : int
         Number of complete blocks.
     alpha : float, default=0.05
-        Chance of any false finding when no methods differ.
+        Probability of any significant difference if no methods differ.
 
     Returns
     -------
     float
-        In units of ranks.
+        Difference of ranks.
 
     Raises
     ------
     DomainError
         If there are fewer than 2 methods, or `alpha` is not above 0 and below 1.
     InputError
-        If `k` or `blocks` is not a positive integer.
+        If `n_methods` or `n_blocks` is not a positive integer.
 
     References
     ----------
@@ -168,27 +171,28 @@ def critical_difference(k: int, blocks: int, *, alpha: float = 0.05) -> float:
     """
     from scipy.stats import studentized_range
 
-    check_blocks(blocks, checks.positive_int(k, "k"))
+    check_blocks(n_blocks, checks.positive_int(n_methods, "n_methods"))
     tail = checks.fraction(alpha, "alpha", low=1e-12, high=1 - 1e-12)
-    return float(studentized_range.isf(tail, k, np.inf)) * _unit(k, blocks)
+    critical_range = float(studentized_range.isf(tail, n_methods, np.inf))
+    return critical_range * _studentized_range_unit(n_methods, n_blocks)
 
 
 def cliques(mean_ranks: AnyArray, critical_difference: float) -> tuple[tuple[int, ...], ...]:
-    """Find the largest groups of methods whose mean ranks are not told apart.
+    """Find the largest groups of methods whose mean ranks are not significantly different.
 
-    Answers: which methods does a bar of the critical-difference diagram join?
+    Answers: which methods are connected by a bar in the critical-difference diagram?
 
     Parameters
     ----------
     mean_ranks : array of shape (k,)
-        Over the blocks; a method without one belongs to no group.
+        Mean ranks over the blocks. A method with a NaN belongs to no group.
     critical_difference : float
-        Mean ranks closer than this are not told apart.
+        Mean ranks with a smaller difference are not significantly different.
 
     Returns
     -------
     tuple of tuple of int
-        Indices of the methods of each group of two or more, best mean rank first.
+        Indices of the methods of each group of two or more, from the best mean rank on.
 
     Raises
     ------
@@ -201,21 +205,21 @@ def cliques(mean_ranks: AnyArray, critical_difference: float) -> tuple[tuple[int
     >>> cliques([3.0, 1.0, 1.5, 2.4], 1.0)
     ((1, 2), (2, 3), (3, 0))
     """
-    r = stack(mean_ranks, "mean_ranks", "k")
-    reach = checks.fraction(critical_difference, "critical_difference", high=float("inf"))
+    r = check_array(mean_ranks, "mean_ranks", "k")
+    max_difference = checks.fraction(critical_difference, "critical_difference", high=float("inf"))
     order = np.argsort(r, kind="stable")
     order = order[~np.isnan(r[order])]
     groups: list[tuple[int, ...]] = []
-    last = -1
-    for start, first in enumerate(order):
-        end = int(np.searchsorted(r[order], r[first] + reach, side="left"))
-        # A group that ends where the one before it ended lies within that one.
-        if end > last and end - start > 1:
+    previous_end = -1
+    for start, best in enumerate(order):
+        end = int(np.searchsorted(r[order], r[best] + max_difference, side="left"))
+        is_subset_of_previous = end <= previous_end
+        if not is_subset_of_previous and end - start > 1:
             groups.append(tuple(int(i) for i in order[start:end]))
-        last = max(last, end)
+        previous_end = max(previous_end, end)
     return tuple(groups)
 
 
-def _unit(k: int, blocks: int) -> float:
-    """Mean ranks over this are a studentized range: sqrt(k (k + 1) / (12 blocks))."""
-    return float(np.sqrt(k * (k + 1) / (12 * blocks)))
+def _studentized_range_unit(n_methods: int, n_blocks: int) -> float:
+    """Return the divisor that converts differences of mean ranks to studentized ranges."""
+    return float(np.sqrt(n_methods * (n_methods + 1) / (12 * n_blocks)))

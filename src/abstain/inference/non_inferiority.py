@@ -1,4 +1,4 @@
-"""Non-inferiority: the first method is worse than the second by less than a margin, or not."""
+"""Non-inferiority test: the first method is worse than the second by less than a margin."""
 
 from dataclasses import dataclass
 
@@ -6,50 +6,55 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import DomainError
-from abstain.inference.differences import most_degrees
-from abstain.inference.influence import covariance_of_shares, error_of, shares
-from abstain.inference.intervals import difference_from, level_of, moved
+from abstain.inference.differences import max_degrees_for_failures
+from abstain.inference.influence import (
+    covariance_from_contributions,
+    standard_error_from_contributions,
+    unit_contributions,
+)
+from abstain.inference.intervals import check_level, difference_from_influences, shift_on_scale
 from abstain.inference.small_samples import (
-    Expected,
-    Failures,
+    FailureCount,
+    ModelVariance,
+    correct_skewness,
     degrees_of_freedom,
-    events,
-    moderated,
-    skewed,
+    invert_skewness_correction,
+    moderate_variance,
+    n_poisson_events,
     skewness,
-    straightened,
     t_probability,
     t_quantile,
 )
 from abstain.typing import FloatArray, IntArray
 
-#: Directions tried; the largest difference is found to 1e-4 of the reach.
+#: Number of directions in which the joint ellipse is searched. The largest difference is accurate
+#: to 1e-4 of the radius.
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 361)
 _CIRCLE = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
 
-#: Halvings of the interval that holds a p-value.
-_HALVINGS = 40
+#: Number of bisection steps for a p-value.
+_BISECTION_STEPS = 40
 
 
 @dataclass(frozen=True)
 class NonInferiority:
-    """Whether the first method is worse than the second by less than a margin.
+    """Result of a non-inferiority test.
 
     Attributes
     ----------
     p_value : float
-        One-sided, of "the first is worse by the margin or more".
+        One-sided p-value of "the first is worse by the margin or more".
     bound : float
-        One-sided bound of the difference (first minus second) at the level: above it for a
-        metric of which lower is better, below it otherwise.
+        One-sided confidence bound of the difference (first minus second): an upper bound if lower
+        is better, otherwise a lower bound.
     margin : float
-        In units of the metric.
+        The margin in units of the metric.
     non_inferior : bool
         Whether the bound lies within the margin.
     level : float
-        Of the bound.
+        Confidence level of the bound.
     note : str
-        Why there is no bound, or what to be careful about, or empty.
+        Reason for a missing bound, or a warning; or empty.
     """
 
     p_value: float
@@ -70,7 +75,7 @@ def non_inferiority(
     degrees: float = float("inf"),
     level: float = 0.95,
 ) -> NonInferiority:
-    """Test that the first method is not worse than the second by a margin or more.
+    """Test whether the first method is worse than the second by less than a margin.
 
     Answers: is the cheaper method good enough?
 
@@ -79,23 +84,23 @@ def non_inferiority(
     difference : float
         First minus second.
     standard_error : float
-        Of the difference, from paired influence functions or a paired bootstrap.
+        Standard error of the difference, from paired influence functions or a paired bootstrap.
     margin : float
-        The loss that is just not acceptable, above 0.
+        The smallest disadvantage that is not acceptable, above 0.
     lower_is_better : bool
         The direction of the metric.
     relative_to : float, optional
-        The metric of the second method, when the margin is a share of it (0.1 for 10 %).
+        The metric of the second method, if the margin is a share of it (0.1 for 10%).
     degrees : float, default=inf
-        Of freedom of the standard error; half of the failures less one is careful.
+        Degrees of freedom of the standard error. Half of (failures - 1) is a conservative choice.
     level : float, default=0.95
-        Of the one-sided bound; the test is at 1 - level.
+        Confidence level of the one-sided bound. The test has level 1 - level.
 
     Returns
     -------
     NonInferiority
-        With p-value and bound; NaN, and not non-inferior, where the difference is NaN or has no
-        spread: that nothing varied is no proof.
+        P-value and bound. They are NaN, and `non_inferior` is False, if the difference is NaN or
+        its standard error is 0.
 
     Raises
     ------
@@ -105,11 +110,11 @@ def non_inferiority(
 
     Notes
     -----
-    Choose the margin before looking at the data. The quantile is Student's, that of the normal law
-    unless `degrees` are given, too short for few failures: use `non_inferiority_from` where there
-    are influences. A relative margin is
-    taken as known, although it comes from the same data; pass logarithms of ratios (the difference
-    of the logs, its standard error, and log(1 + share) as the margin) to account for that.
+    Choose the margin before you look at the data. The quantile is that of Student's t distribution,
+    or of the normal distribution if `degrees` is inf. It is too small for few failures: use
+    `non_inferiority_from_influences` if influences are available. A relative margin is treated as a
+    constant, although it is estimated from the same data. To account for that, pass logarithms: the
+    difference of the logarithms, its standard error, and log(1 + share) as the margin.
 
     References
     ----------
@@ -119,84 +124,85 @@ def non_inferiority(
     Examples
     --------
     >>> from abstain.inference.non_inferiority import non_inferiority
-    >>> found = non_inferiority(0.001, 0.001, margin=0.005, lower_is_better=True)
-    >>> found.non_inferior, round(found.bound, 5), f"{found.p_value:.1e}"
+    >>> result = non_inferiority(0.001, 0.001, margin=0.005, lower_is_better=True)
+    >>> result.non_inferior, round(result.bound, 5), f"{result.p_value:.1e}"
     (True, 0.00264, '3.2e-05')
     """
-    within = _margin(margin, relative_to)
+    margin = _check_margin(margin, relative_to)
     if standard_error < 0:
         raise DomainError(f"`standard_error` must not be negative; got {standard_error!r}")
     if not degrees > 0:
         raise DomainError(f"`degrees` must be above 0; got {degrees!r}")
-    reach = t_quantile(2 * level_of(level) - 1, degrees) * standard_error
-    worse = difference if lower_is_better else -difference
-    bound = worse + reach
+    half_width = t_quantile(2 * check_level(level) - 1, degrees) * standard_error
+    disadvantage = difference if lower_is_better else -difference
+    bound = disadvantage + half_width
     if not standard_error > 0 or np.isnan(bound):
-        return _unknown(within, level, _NO_SPREAD if standard_error == 0 else "")
+        return _undefined_result(margin, level, _NO_VARIATION if standard_error == 0 else "")
     return NonInferiority(
-        p_value=t_probability((worse - within) / standard_error, degrees),
+        p_value=t_probability((disadvantage - margin) / standard_error, degrees),
         bound=bound if lower_is_better else -bound,
-        margin=within,
-        non_inferior=bool(bound < within),
+        margin=margin,
+        non_inferior=bool(bound < margin),
         level=level,
     )
 
 
-def non_inferiority_from(
+def non_inferiority_from_influences(
     values: FloatArray | tuple[float, float],
     influences: FloatArray,
     *,
     margin: float,
     lower_is_better: bool,
     level: float = 0.95,
-    failures: int | Failures | None = None,
-    heavy: bool = False,
-    expected: tuple[Expected | None, Expected | None] = (None, None),
+    failures: int | FailureCount | None = None,
+    heavy_tailed: bool = False,
+    model_variances: tuple[ModelVariance | None, ModelVariance | None] = (None, None),
     bounds: tuple[float, float] = (-float("inf"), float("inf")),
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
 ) -> NonInferiority:
-    """Run the same test on the influences of the samples, which knows about few failures.
+    """Run the non-inferiority test on the influences of the samples, also for few failures.
 
-    Answers: is the cheaper method good enough, as far as these few failures tell?
+    Answers: is the cheaper method good enough, given the number of failures?
 
     Parameters
     ----------
     values : array of shape (2,)
         The numbers of the method and of the reference.
     influences : ndarray of shape (n, 2)
-        Of each sample on either.
+        Influence of each sample on each number.
     margin : float
-        The loss that is just not acceptable, above 0, in units of the metric.
+        The smallest disadvantage that is not acceptable, above 0, in units of the metric.
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
-        Of the one-sided bound, at least one half; the test is at 1 - level.
-    failures, heavy, bounds, weight, cluster
-        As in `abstain.inference.intervals.difference_from`; the range also picks the scale.
-    expected : tuple of Expected or None, default=(None, None)
-        The variance of either number by a model, as in `interval_from`.
+        Confidence level of the one-sided bound, at least 0.5. The test has level 1 - level.
+    failures, heavy_tailed, bounds, weight, cluster
+        As in `abstain.inference.intervals.difference_from_influences`. The range also selects the
+        scale.
+    model_variances : tuple of ModelVariance or None, default=(None, None)
+        The variance of each number that a model predicts, as in `interval_from_influence`.
 
     Returns
     -------
     NonInferiority
-        NaN with a note, and not non-inferior, where no sample varies. Two methods that are the
-        same, sample by sample, are non-inferior to each other.
+        NaN with a note, and not non-inferior, if no sample changes the numbers. Two methods with
+        equal influences are non-inferior to each other.
 
     Raises
     ------
     DomainError
-        If `margin` is not above 0 or `level` is below one half or not below 1.
+        If `margin` is not above 0, or if `level` is not in [0.5, 1).
 
     Notes
     -----
-    Shown only if three bounds agree, since a study that missed the failure that sets the two apart
-    shows both a small difference and a small standard error, which the two-sided test of
-    `difference_from` may pass over: Student's t with half of its degrees of freedom; the same with
-    the whole of Hall's correction for skewness; and the largest difference in the joint ellipse of
-    both numbers on the logit or log scale of their range, whose two radii are t quantiles. With 100
-    failures and more the three are close to the plain test; docs/validation.md has the measured
-    level and power.
+    A study without the failure that distinguishes the methods has both a small difference and a
+    small standard error, and the test of `difference_from_influences` may not be valid. Therefore,
+    a method is non-inferior only if three bounds are within the margin: (1) Student's t with half
+    of the degrees of freedom; (2) the same with Hall's full correction for skewness [1]_; (3) the
+    largest difference in the joint ellipse of both numbers on the logit or log scale of their
+    range, whose two radii are t quantiles. With 100 or more failures, the three bounds are close to
+    that of the plain t-test. docs/validation.md lists the measured level and power.
 
     References
     ----------
@@ -206,165 +212,202 @@ def non_inferiority_from(
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain.inference.non_inferiority import non_inferiority_from
+    >>> from abstain.inference.non_inferiority import non_inferiority_from_influences
     >>> x = np.random.default_rng(0).normal(size=(100, 2))
-    >>> found = non_inferiority_from((0.1, 0.1), x, margin=0.5, lower_is_better=True)
-    >>> found.non_inferior, round(found.bound, 2)
+    >>> result = non_inferiority_from_influences((0.1, 0.1), x, margin=0.5, lower_is_better=True)
+    >>> result.non_inferior, round(result.bound, 2)
     (True, 0.21)
     """
-    within, level = _margin(margin, None), checks.fraction(level, "level", low=0.5)
-    both, chance = (float(values[0]), float(values[1])), 1.0 - level_of(level)
-    seen = difference_from(
-        both,
+    margin = _check_margin(margin, None)
+    level = check_level(checks.fraction(level, "level", low=0.5))
+    alpha = 1.0 - level
+    numbers = (float(values[0]), float(values[1]))
+    difference = difference_from_influences(
+        numbers,
         influences,
         lower_is_better=lower_is_better,
         failures=failures,
-        heavy=heavy,
+        heavy_tailed=heavy_tailed,
         bounds=bounds,
         weight=weight,
         cluster=cluster,
     )
-    if np.isnan(seen.low):
-        # That nothing varies is no proof.
-        return _unknown(within, level, seen.note)
-    if seen.low == seen.high == 0.0:
-        # One and the same, sample by sample.
-        return NonInferiority(0.0, 0.0, within, non_inferior=True, level=level, note=seen.note)
+    note = difference.note
+    if np.isnan(difference.low):
+        # Data without variation do not show non-inferiority.
+        return _undefined_result(margin, level, note)
+    if difference.low == difference.high == 0.0:
+        # Every sample has the same influence on both numbers.
+        return NonInferiority(0.0, 0.0, margin, non_inferior=True, level=level, note=note)
     sign = 1.0 if lower_is_better else -1.0
-    parts = shares(influences, weight, cluster)
-    worse = _Worse.of(sign * seen.value, sign * (parts[:, 0] - parts[:, 1]), failures)
-    region = JointEllipse.of(both, parts, bounds, worse.degrees, heavy=heavy, expected=expected)
-    bound = max(worse.bound(chance), region.farthest(chance, first_above=lower_is_better))
-    p = max(worse.p_value(within), region.p_value(within, first_above=lower_is_better))
+    contributions = unit_contributions(influences, weight, cluster)
+    disadvantage = _Disadvantage.from_contributions(
+        sign * difference.value, sign * (contributions[:, 0] - contributions[:, 1]), failures
+    )
+    ellipse = JointEllipse.from_contributions(
+        numbers,
+        contributions,
+        bounds,
+        disadvantage.degrees,
+        heavy_tailed=heavy_tailed,
+        model_variances=model_variances,
+    )
+    ellipse_bound = ellipse.max_difference(alpha, first_minus_second=lower_is_better)
+    bound = max(disadvantage.bound(alpha), ellipse_bound)
     bound = min(bound, bounds[1] - bounds[0])
-    passed = bool(p < chance)
-    return NonInferiority(p, sign * bound, within, non_inferior=passed, level=level, note=seen.note)
+    ellipse_p_value = ellipse.p_value(margin, first_minus_second=lower_is_better)
+    p_value = max(disadvantage.p_value(margin), ellipse_p_value)
+    return NonInferiority(
+        p_value, sign * bound, margin, non_inferior=bool(p_value < alpha), level=level, note=note
+    )
 
 
 @dataclass(frozen=True)
-class _Worse:
-    """By how much the first is worse, with what its error is made of."""
+class _Disadvantage:
+    """The amount by which the first method is worse, with its standard error."""
 
     value: float
-    error: float
+    standard_error: float
     skew: float
     degrees: float
 
     @classmethod
-    def of(cls, value: float, parts: FloatArray, failures: int | Failures | None) -> "_Worse":
-        degrees = min(degrees_of_freedom(parts), most_degrees(failures))
-        # Twice the skewness, since `straightened` takes half of it.
-        return cls(value, error_of(parts[:, None]), 2 * skewness(parts), max(1.0, degrees / 2))
+    def from_contributions(
+        cls, value: float, contributions: FloatArray, failures: int | FailureCount | None
+    ) -> "_Disadvantage":
+        degrees = min(degrees_of_freedom(contributions), max_degrees_for_failures(failures))
+        return cls(
+            value=value,
+            standard_error=standard_error_from_contributions(contributions[:, None]),
+            # `correct_skewness` corrects half of the skewness. Twice the skewness gives the full
+            # correction.
+            skew=2 * skewness(contributions),
+            degrees=max(1.0, degrees / 2),
+        )
 
-    def bound(self, chance: float) -> float:
-        """Return the bound beyond which the difference lies with this chance."""
-        reach = -t_quantile(1.0 - 2.0 * chance, self.degrees)
-        return self.value - self.error * min(reach, float(skewed(reach, self.skew)))
+    def bound(self, tail: float) -> float:
+        """Return the upper confidence bound with this tail probability."""
+        quantile = -t_quantile(1.0 - 2.0 * tail, self.degrees)
+        skewed_quantile = float(invert_skewness_correction(quantile, self.skew))
+        return self.value - self.standard_error * min(quantile, skewed_quantile)
 
     def p_value(self, margin: float) -> float:
-        """Return the chance at which the bound is the margin."""
-        t = (self.value - margin) / self.error
-        return t_probability(max(t, straightened(t, self.skew)), self.degrees)
+        """Return the tail probability for which the bound equals the margin."""
+        t = (self.value - margin) / self.standard_error
+        return t_probability(max(t, correct_skewness(t, self.skew)), self.degrees)
 
 
 @dataclass(frozen=True, eq=False)
 class JointEllipse:
-    """Two numbers on the scale of their range, and the ellipse that holds both.
+    """Confidence ellipse of two numbers on the scale of their range.
 
-    The standard error of a difference comes from the same few failures as the difference itself:
-    a study that missed the failure that sets two scores apart shows both too small. On the logit
-    (or log) scale of their range the errors of the numbers are steadier, and there an ellipse
-    holds both with their correlation; what pushes both the same way costs nothing.
+    The standard error of a difference depends on the same few failures as the difference itself. In
+    a study without the failure that distinguishes two scores, both are too small. On the logit (or
+    log) scale, the standard errors of the numbers are more stable. The ellipse has these standard
+    errors and their correlation. A common change of both numbers does not change the difference.
     """
 
     values: tuple[float, float]
-    #: Their standard errors on the scale; 0 for a number that nothing varies.
-    spread: tuple[float, float]
-    #: The degrees of freedom of these.
+    #: Standard errors on the scale; 0 for a number that no sample changes.
+    standard_errors: tuple[float, float]
+    #: Degrees of freedom of the standard errors.
     degrees: tuple[float, float]
-    #: Of the two errors.
+    #: Correlation of the two errors.
     correlation: float
-    #: The range, which picks the scale.
+    #: Range of the numbers, which selects the scale.
     bounds: tuple[float, float]
 
     @classmethod
-    def of(
+    def from_contributions(
         cls,
         values: tuple[float, float],
-        parts: FloatArray,
+        contributions: FloatArray,
         bounds: tuple[float, float],
-        most_degrees: float,
+        max_degrees: float,
         *,
-        heavy: bool,
-        expected: tuple[Expected | None, Expected | None],
+        heavy_tailed: bool,
+        model_variances: tuple[ModelVariance | None, ModelVariance | None],
     ) -> "JointEllipse":
-        """Make it from what each unit adds to the error of both, shape (units, 2)."""
-        both = covariance_of_shares(parts)
-        size = float(np.sqrt(both[0, 0] * both[1, 1]))
-        spread, degrees = [], []
+        """Compute the ellipse from the contributions of the units to both errors, (units, 2)."""
+        covariance = covariance_from_contributions(contributions)
+        scale = float(np.sqrt(covariance[0, 0] * covariance[1, 1]))
+        standard_errors, all_degrees = [], []
         for k in (0, 1):
-            variance, own = float(both[k, k]), degrees_of_freedom(parts[:, k])
-            if heavy and variance > 0:
-                own = min(own, events(values[k] - bounds[0], float(np.sqrt(variance))))
-            model = expected[k]
+            variance, degrees = float(covariance[k, k]), degrees_of_freedom(contributions[:, k])
+            if heavy_tailed and variance > 0:
+                n_events = n_poisson_events(values[k] - bounds[0], float(np.sqrt(variance)))
+                degrees = min(degrees, n_events)
+            model = model_variances[k]
             if model is not None and variance > 0:
-                variance, own = moderated(variance, own, model)
-            spread.append(float(np.sqrt(variance)) * _slope(values[k], bounds))
-            degrees.append(max(1.0, min(own, most_degrees)))
-        correlation = float(np.clip(both[0, 1] / size, -1.0, 1.0)) if size > 0 else 0.0
-        return cls(values, (spread[0], spread[1]), (degrees[0], degrees[1]), correlation, bounds)
-
-    def farthest(self, chance: float, *, first_above: bool) -> float:
-        """Return the largest difference in the ellipse beyond which a tail of `chance` lies.
-
-        Of the first minus the second, or the second minus the first.
-        """
-        across, up = _CIRCLE
-        rest = float(np.sqrt(1.0 - self.correlation**2))
-        moves = (across, self.correlation * across + rest * up)
-        steps = [
-            self.spread[k] * t_quantile(1.0 - 2.0 * chance, self.degrees[k]) * moves[k]
-            for k in (0, 1)
-        ]
-        # A number that nothing varies may be at an end of its range, where there is no scale.
-        first, second = (
-            moved(value, by, self.bounds) if by.any() else value
-            for value, by in zip(self.values, steps, strict=True)
+                variance, degrees = moderate_variance(variance, degrees, model)
+            standard_errors.append(float(np.sqrt(variance)) * _scale_slope(values[k], bounds))
+            all_degrees.append(max(1.0, min(degrees, max_degrees)))
+        correlation = 0.0
+        if scale > 0:
+            correlation = float(np.clip(covariance[0, 1] / scale, -1.0, 1.0))
+        return cls(
+            values,
+            (standard_errors[0], standard_errors[1]),
+            (all_degrees[0], all_degrees[1]),
+            correlation,
+            bounds,
         )
-        apart = np.asarray(first - second)
-        return float(apart.max() if first_above else -apart.min())
 
-    def p_value(self, margin: float, *, first_above: bool) -> float:
-        """Return the tail whose farthest difference just reaches the margin, at most one half."""
+    def max_difference(self, tail: float, *, first_minus_second: bool) -> float:
+        """Return the largest difference in the ellipse whose radii have this tail probability.
+
+        The difference is first minus second, or second minus first.
+        """
+        x, y = _CIRCLE
+        independent_share = float(np.sqrt(1.0 - self.correlation**2))
+        directions = (x, self.correlation * x + independent_share * y)
+        numbers = []
+        for k in (0, 1):
+            radius = self.standard_errors[k] * t_quantile(1.0 - 2.0 * tail, self.degrees[k])
+            shifts = radius * directions[k]
+            # A number that no sample changes may be a bound of its range, where the scale is
+            # infinite.
+            number = np.full(shifts.shape, self.values[k])
+            if shifts.any():
+                number = shift_on_scale(self.values[k], shifts, self.bounds)
+            numbers.append(number)
+        differences = np.asarray(numbers[0] - numbers[1])
+        return float(differences.max() if first_minus_second else -differences.min())
+
+    def p_value(self, margin: float, *, first_minus_second: bool) -> float:
+        """Return the tail probability (at most 0.5) whose largest difference is the margin."""
         low, high = 0.0, 0.5
-        if self.farthest(high, first_above=first_above) >= margin:
+        if self.max_difference(high, first_minus_second=first_minus_second) >= margin:
             return high
-        for _ in range(_HALVINGS):
+        for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
-            within = self.farthest(middle, first_above=first_above) < margin
-            low, high = (low, middle) if within else (middle, high)
+            difference = self.max_difference(middle, first_minus_second=first_minus_second)
+            low, high = (low, middle) if difference < margin else (middle, high)
         return high
 
 
-def _slope(value: float, bounds: tuple[float, float]) -> float:
-    """Return the slope of the scale, 0 at an end of the range, where no scale helps."""
-    below, above = value - bounds[0], bounds[1] - value
-    if min(below, above) <= 0:
+def _scale_slope(value: float, bounds: tuple[float, float]) -> float:
+    """Return the derivative of the scale, or 0 at a bound of the range."""
+    above_low, below_high = value - bounds[0], bounds[1] - value
+    if min(above_low, below_high) <= 0:
         return 0.0
-    return 1.0 if not np.isfinite(below) else 1.0 / below + 1.0 / above
+    return 1.0 if not np.isfinite(above_low) else 1.0 / above_low + 1.0 / below_high
 
 
-_NO_SPREAD = "nothing varies, so that nothing is known about the difference"
+_NO_VARIATION = "nothing varies, so the standard error of the difference is unknown"
 
 
-def _unknown(margin: float, level: float, note: str) -> NonInferiority:
+def _undefined_result(margin: float, level: float, note: str) -> NonInferiority:
     nan = float("nan")
     return NonInferiority(nan, nan, margin, non_inferior=False, level=level, note=note)
 
 
-def _margin(margin: float, relative_to: float | None) -> float:
+def _check_margin(margin: float, relative_to: float | None) -> float:
+    """Validate the margin, and return it in units of the metric."""
     scale = 1.0 if relative_to is None else abs(checks.number(relative_to, "relative_to"))
-    within = checks.fraction(margin, "margin", high=float("inf")) * scale
-    if within <= 0:
-        raise DomainError(f"the margin must be above 0 in units of the metric; got {within!r}")
-    return within
+    absolute_margin = checks.fraction(margin, "margin", high=float("inf")) * scale
+    if absolute_margin <= 0:
+        raise DomainError(
+            f"the margin must be above 0 in units of the metric; got {absolute_margin!r}"
+        )
+    return absolute_margin

@@ -1,4 +1,4 @@
-"""Two methods on the same samples: their difference over resamples, and the literature's test."""
+"""Bootstrap test of the difference of two methods, and the Wilcoxon test of the literature."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -8,50 +8,50 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import ShapeError
 from abstain.inference.bootstrap_intervals import bias_notes
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.multiplicity import Adjustment, adjust
 from abstain.inference.quantiles import quantiles
 from abstain.inference.rank_tests import pairwise_wilcoxon
-from abstain.inference.ranking import alike, stack
+from abstain.inference.ranking import check_array, equal_up_to_rounding
 from abstain.typing import AnyArray, FloatArray
 
 NAN = float("nan")
 
-Ends: TypeAlias = Literal["percentile", "basic"]
+BootstrapMethod: TypeAlias = Literal["percentile", "basic"]
 
-#: Goes with every number of `wilcoxon_on_replicates`.
-WARNING = (
-    "Replicates of a bootstrap are not independent samples: these p-values shrink with the number "
-    "of replicates, whatever the data say. They are here because the literature reports them."
+#: Warning for every p-value of `wilcoxon_on_replicates`.
+REPLICATES_WARNING = (
+    "Bootstrap replicates are not independent samples: these p-values decrease with the number of "
+    "replicates, whatever the data. They are listed because the literature reports them."
 )
 
 
 @dataclass(frozen=True)
 class BootstrapDifference:
-    """The difference of two methods over paired resamples.
+    """Difference of two methods over paired resamples.
 
     Attributes
     ----------
     difference : float
-        First minus second, on the data themselves.
+        First minus second, on the original data.
     low, high : float
-        Ends of the interval.
+        Bounds of the confidence interval.
     standard_error : float
         Standard deviation of the difference over resamples.
     p_value : float
         Two-sided; at least 2/(B + 1).
     superiority : float
-        Share of the resamples in which the first is better, ties half.
+        Share of the resamples in which the first is better; ties count half.
     level : float
-        Of the interval.
-    resamples : int
-        Resamples on which both methods have a value.
+        Confidence level of the interval.
+    n_resamples : int
+        Number of resamples on which both methods have a value.
     method : str
         "percentile" or "basic".
     note : str
-        What was left out or is missing, or empty.
+        Number of dropped resamples or the reason of missing values; empty if there are none.
     ratio, ratio_low, ratio_high : float
-        First over second, with the quantiles of the ratios; NaN unless all values are above zero.
+        First divided by second, with quantiles of the ratios; NaN unless all values are positive.
     """
 
     difference: float
@@ -61,7 +61,7 @@ class BootstrapDifference:
     p_value: float
     superiority: float
     level: float
-    resamples: int
+    n_resamples: int
     method: str
     note: str = ""
     ratio: float = NAN
@@ -76,29 +76,29 @@ def bootstrap_difference(
     *,
     lower_is_better: bool,
     level: float = 0.95,
-    method: Ends = "percentile",
+    method: BootstrapMethod = "percentile",
 ) -> BootstrapDifference:
     """Compare two methods by the difference of their metrics over paired resamples.
 
-    Answers: how much better is the first, and could that be chance?
+    Answers: by how much is the first better, and is the difference significant?
 
     Parameters
     ----------
     first, second : array of shape (B,)
-        The metric of each method, both on the same resamples; a resample with a NaN is left out.
+        The metric of each method on the same resamples. A resample with a NaN is left out.
     values : tuple of float
-        The metric of each method on the data themselves.
+        The metric of each method on the original data.
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
-        Of the interval.
+        Confidence level.
     method : {"percentile", "basic"}, default="percentile"
-        The quantiles of the differences, or these mirrored at the difference found.
+        Quantiles of the differences, or these quantiles mirrored at the observed difference.
 
     Returns
     -------
     BootstrapDifference
-        NaN with a note when fewer than two resamples are left.
+        NaN with a note if fewer than two resamples have values.
 
     Raises
     ------
@@ -109,8 +109,9 @@ def bootstrap_difference(
 
     Notes
     -----
-    The p-value is the level at which the interval just reaches 0, with one added to the count so
-    that it is never 0; p < 1 - level if and only if the interval excludes 0, up to that one.
+    The p-value is 1 minus the level at which a bound of the interval is 0. The count of resamples
+    is increased by one, so that the p-value is never 0. Up to this correction, p < 1 - level if and
+    only if the interval excludes 0.
 
     References
     ----------
@@ -121,15 +122,15 @@ def bootstrap_difference(
     --------
     >>> import numpy as np
     >>> from abstain.inference.paired import bootstrap_difference
-    >>> drawn = np.random.default_rng(0).normal(size=(2, 999))
-    >>> found = bootstrap_difference(drawn[0], drawn[1] + 6, (0.0, 6.0), lower_is_better=True)
-    >>> found.difference, found.p_value, found.superiority
+    >>> replicates = np.random.default_rng(0).normal(size=(2, 999)) + [[0], [6]]
+    >>> result = bootstrap_difference(*replicates, (0.0, 6.0), lower_is_better=True)
+    >>> result.difference, result.p_value, result.superiority
     (-6.0, 0.002, 1.0)
     """
-    a, b = stack(first, "first", "B"), stack(second, "second", "B")
+    a, b = check_array(first, "first", "B"), check_array(second, "second", "B")
     if a.size != b.size:
         raise ShapeError(
-            f"`first` and `second` must be of the same resamples; got {a.size} and {b.size}"
+            f"`first` and `second` must have the same resamples; got {a.size} and {b.size}"
         )
     return bootstrap_differences(
         np.stack([a, b]),
@@ -146,39 +147,46 @@ def bootstrap_differences(
     *,
     lower_is_better: bool,
     level: float = 0.95,
-    method: Ends = "percentile",
+    method: BootstrapMethod = "percentile",
 ) -> list[BootstrapDifference]:
-    """Compare every two methods as `bootstrap_difference` does, given their replicates (k, B).
+    """Compute `bootstrap_difference` of every pair of methods from replicates (k, B).
 
-    In the order of `itertools.combinations`; one method is compared with all others at once.
+    The pairs have the order of `itertools.combinations`. One method at a time is compared with all
+    later methods.
     """
     checks.one_of(method, "method", ("percentile", "basic"))
-    asked = _Asked(method, lower_is_better, level_of(level))
-    out: list[BootstrapDifference] = []
+    options = _Options(method, lower_is_better, check_level(level))
+    results: list[BootstrapDifference] = []
     for i in range(len(values) - 1):
-        others, both = (
-            replicates[i + 1 :],
-            np.stack(np.broadcast_arrays(values[i], values[i + 1 :])),
-        )
+        later = replicates[i + 1 :]
+        later_values = values[i + 1 :]
+        pair_values = np.stack([np.full(later_values.shape, values[i]), later_values])
         with np.errstate(invalid="ignore"):
-            d = np.where(alike(replicates[i], others), 0.0, replicates[i] - others)
-            ratios = np.where((replicates[i] > 0) & (others > 0), replicates[i] / others, NAN)
-        if not np.isnan(d).any():
-            out += _compared(d, ratios, both, asked)
+            is_equal = equal_up_to_rounding(replicates[i], later)
+            differences = np.where(is_equal, 0.0, replicates[i] - later)
+            has_ratio = (replicates[i] > 0) & (later > 0)
+            ratios = np.where(has_ratio, replicates[i] / later, NAN)
+        if not np.isnan(differences).any():
+            results += _compare(differences, ratios, pair_values, options)
             continue
-        for row, (own, ratio) in enumerate(zip(d, ratios, strict=True)):
-            kept = ~np.isnan(own)
-            pair = both[:, row : row + 1]
-            out += _compared(own[None, kept], ratio[None, kept], pair, asked, int((~kept).sum()))
-    return out
+        for row, (difference, ratio) in enumerate(zip(differences, ratios, strict=True)):
+            is_defined = ~np.isnan(difference)
+            results += _compare(
+                difference[None, is_defined],
+                ratio[None, is_defined],
+                pair_values[:, row : row + 1],
+                options,
+                n_dropped=int((~is_defined).sum()),
+            )
+    return results
 
 
 def wilcoxon_on_replicates(
     replicates: AnyArray, *, lower_is_better: bool, adjustment: Adjustment = "holm"
 ) -> FloatArray:
-    """Run the literature's Wilcoxon test on bootstrap replicates: not a valid test.
+    """Apply the Wilcoxon test of the literature to bootstrap replicates, which is not valid.
 
-    Answers: what would the papers that rank by this test report?
+    Answers: what do papers that rank by this test report?
 
     Parameters
     ----------
@@ -187,7 +195,7 @@ def wilcoxon_on_replicates(
     lower_is_better : bool
         The direction of the metric.
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
-        Over all ordered pairs of methods.
+        Adjustment for the number of ordered pairs of methods.
 
     Returns
     -------
@@ -197,15 +205,15 @@ def wilcoxon_on_replicates(
     Raises
     ------
     ShapeError
-        If `replicates` is no table.
+        If `replicates` does not have two axes.
     InputError
         If `adjustment` is unknown.
 
     Notes
     -----
-    The test takes the B replicates for B independent samples. Its p-values shrink with B for any
-    difference between the two samples, also where the methods are equally good; show `WARNING`
-    with them. `bootstrap_difference` is the valid test of the same replicates.
+    The test treats the B replicates as B independent samples. Its p-values decrease with B, even if
+    the methods are equally good and differ only by sampling noise. Always show
+    `REPLICATES_WARNING` with them. `bootstrap_difference` is a valid test of the same replicates.
 
     References
     ----------
@@ -216,62 +224,75 @@ def wilcoxon_on_replicates(
     --------
     >>> import numpy as np
     >>> from abstain.inference.paired import wilcoxon_on_replicates
-    >>> drawn = np.random.default_rng(0).normal([[0.0], [0.2]], 1.0, size=(2, 1000))
-    >>> p = wilcoxon_on_replicates(drawn, lower_is_better=True)
+    >>> replicates = np.random.default_rng(0).normal([[0.0], [0.2]], 1.0, size=(2, 1000))
+    >>> p = wilcoxon_on_replicates(replicates, lower_is_better=True)
     >>> bool(p[0, 1] < 1e-3), bool(p[1, 0] > 0.999)
     (True, True)
     """
-    table = stack(replicates, "replicates", "k", "B")
+    table = check_array(replicates, "replicates", "k", "B")
     return adjust(pairwise_wilcoxon(table.T, lower_is_better=lower_is_better), method=adjustment)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """How resamples are compared."""
+class _Options:
+    """Options of the comparison."""
 
-    method: Ends
+    method: BootstrapMethod
     lower_is_better: bool
     level: float
 
 
-def _compared(
-    d: FloatArray, ratios: FloatArray, values: FloatArray, asked: _Asked, left_out: int = 0
+def _compare(
+    differences: FloatArray,
+    ratios: FloatArray,
+    values: FloatArray,
+    options: _Options,
+    n_dropped: int = 0,
 ) -> list[BootstrapDifference]:
-    """Compare pairs by their differences over resamples, (pairs, B), all of which have a value."""
-    apart = np.where(alike(*values), 0.0, values[0] - values[1])
-    drawn, level = d.shape[1], asked.level
-    note = f"{left_out} of {drawn + left_out} resamples left out: no value" if left_out else ""
-    if drawn < 2 or np.isnan(apart).any():
+    """Compare pairs by their differences over resamples, (pairs, B), without missing values."""
+    observed = np.where(equal_up_to_rounding(*values), 0.0, values[0] - values[1])
+    n_resamples, level = differences.shape[1], options.level
+    note = ""
+    if n_dropped:
+        note = f"{n_dropped} of {n_resamples + n_dropped} resamples left out: no value"
+    if n_resamples < 2 or np.isnan(observed).any():
         note = note or "no difference: a value is undefined or there are no resamples"
-        none = (NAN,) * 5
+        missing = (NAN,) * 5
         return [
-            BootstrapDifference(own, *none, level, drawn, asked.method, note)
-            for own in apart.tolist()
+            BootstrapDifference(value, *missing, level, n_resamples, options.method, note)
+            for value in observed.tolist()
         ]
-    tails = [(1 - level) / 2, 1 - (1 - level) / 2]
-    ahead = d < 0 if asked.lower_is_better else d > 0
-    shown = d if asked.method == "percentile" else 2 * apart[:, None] - d
-    low, high = quantiles(shown, tails)
-    fewer = np.minimum((shown <= 0).sum(axis=1), (shown >= 0).sum(axis=1))
-    above = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
-    ratio = np.full((3, apart.size), NAN)
-    ratio[0, above] = values[0, above] / values[1, above]
-    ratio[1:, above] = quantiles(ratios[above], tails)
+    probabilities = [(1 - level) / 2, 1 - (1 - level) / 2]
+    is_first_better = differences < 0 if options.lower_is_better else differences > 0
+    is_percentile = options.method == "percentile"
+    draws = differences if is_percentile else 2 * observed[:, None] - differences
+    low, high = quantiles(draws, probabilities)
+    n_in_smaller_tail = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
+    has_ratio = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
+    ratio = np.full((3, observed.size), NAN)
+    ratio[0, has_ratio] = values[0, has_ratio] / values[1, has_ratio]
+    ratio[1:, has_ratio] = quantiles(ratios[has_ratio], probabilities)
     columns: dict[str, FloatArray] = {
-        "difference": apart,
+        "difference": observed,
         "low": low,
         "high": high,
-        "standard_error": d.std(axis=1, ddof=1),
-        "p_value": np.minimum(1.0, 2 * (1 + fewer) / (1 + drawn)),
-        "superiority": ahead.mean(axis=1) + (d == 0).mean(axis=1) / 2,
-        **dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True)),
+        "standard_error": differences.std(axis=1, ddof=1),
+        "p_value": np.minimum(1.0, 2 * (1 + n_in_smaller_tail) / (1 + n_resamples)),
+        "superiority": is_first_better.mean(axis=1) + (differences == 0).mean(axis=1) / 2,
+        "ratio": ratio[0],
+        "ratio_low": ratio[1],
+        "ratio_high": ratio[2],
     }
-    rows: list[dict[str, Any]] = [
-        dict(zip(columns, told, strict=True))
-        for told in np.stack(list(columns.values()), axis=1).tolist()
-    ]
-    about: dict[str, Any] = {"level": level, "resamples": drawn, "method": asked.method}
-    return [
-        BootstrapDifference(**told, **about, note="; ".join(filter(None, (note, biased))))
-        for told, biased in zip(rows, bias_notes(d, apart), strict=True)
-    ]
+    results = []
+    for i, bias in enumerate(bias_notes(differences, observed)):
+        numbers: dict[str, Any] = {name: float(column[i]) for name, column in columns.items()}
+        results.append(
+            BootstrapDifference(
+                **numbers,
+                level=level,
+                n_resamples=n_resamples,
+                method=options.method,
+                note="; ".join(filter(None, (note, bias))),
+            )
+        )
+    return results

@@ -1,349 +1,392 @@
-"""All pairs of columns at once: powers of their differences, and intervals of their ratios."""
+"""Power sums of the differences of all pairs of columns, and confidence intervals of ratios."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from itertools import accumulate, repeat, takewhile
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
-from abstain.inference.small_samples import degrees_from, straightened, t_quantiles
+from abstain.inference.small_samples import correct_skewness, satterthwaite_degrees, t_quantiles
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-#: Numbers of a block that are multiplied at a time, so that they stay in the cache, and units at
-#: most, so that few are added one after another.
-_BLOCK, _UNITS = 1 << 15, 512
+#: Largest number of entries in a block, so that it stays in the cache.
+_MAX_BLOCK_ENTRIES: Final = 1 << 15
 
-#: The sums of the products of the powers of first - anchor second and of the second: coefficients
-#: of the second, third and fourth power of first - r second as polynomials in anchor - r, the
-#: constant first, and how often each product is in it.
-_TWO, _THREE, _FOUR = slice(0, 3), slice(3, 7), slice(7, 12)
-_TIMES = np.array([1, 2, 1, 1, 3, 3, 1, 1, 4, 6, 4, 1.0])[:, None]
-#: Those of the second alone.
-_ALONE = [2, 6, 11]
+#: Largest number of units in a block. Short sums have small rounding errors.
+_MAX_BLOCK_UNITS: Final = 512
 
-#: How far from 1 the polynomials are anchored at most.
+# Rows of `PairPowerSums.ratio_sums`. With a = first - anchor x second, b = second and s = anchor -
+# ratio, first - ratio x second is a + s b. The rows are the coefficients of the sums of
+# (a + s b)^2, (a + s b)^3 and (a + s b)^4, as polynomials in s from the constant term on.
+_SECOND_POWER, _THIRD_POWER, _FOURTH_POWER = slice(0, 3), slice(3, 7), slice(7, 12)
+
+#: Binomial coefficients of these polynomials.
+_BINOMIAL_COEFFICIENTS = np.array([1, 2, 1, 1, 3, 3, 1, 1, 4, 6, 4, 1.0])[:, None]
+
+#: Rows with powers of b alone, which do not depend on the first column.
+_POWERS_OF_SECOND = [2, 6, 11]
+
+#: Largest anchor, and the inverse of the smallest.
 _MAX_ANCHOR = 1e6
 
 
-def first_and_second(k: int) -> tuple[IntArray, IntArray]:
-    """Return the places of both of every pair of k, in the order of `itertools.combinations`."""
+def pair_indices(k: int) -> tuple[IntArray, IntArray]:
+    """Return both indices of every pair of k columns, in the order of `itertools.combinations`."""
     first, second = np.triu_indices(k, 1)
     return first, second
 
 
 @dataclass(frozen=True, eq=False)
-class PairPowers:
-    """Sums of powers of every two columns a and b: of a - r b for any r, nothing cancelled.
+class PairPowerSums:
+    """Sums of powers of first - ratio x second, for every pair of columns and any ratio.
 
-    a - r b = (a - s b) + (s - r) b for any anchor s, so that the powers near the anchor are sums of
-    what the units differ by there. Those of the difference itself are summed apart. (The covariance
-    of many columns is one product, but where two columns are alike the difference of its entries
-    has lost their digits.)
+    The sums are polynomials around an anchor ratio, whose coefficients are summed over the units.
+    No digits cancel for ratios near the anchor. Sums for the difference (ratio 1) are computed
+    separately. (The covariance of many columns needs only one matrix product. However, the
+    difference of its entries loses its digits if two columns are almost equal.)
     """
 
     #: Shape (12, pairs).
-    sums: FloatArray
-    #: Where the polynomials are anchored, shape (pairs,).
+    ratio_sums: FloatArray
+    #: Shape (pairs,). Anchor of the polynomials.
     anchor: FloatArray
-    #: The sums of the second, third and fourth power of a - b, shape (3, pairs).
-    even: FloatArray
-    #: The largest |a - b| of a unit, shape (pairs,).
-    apart: FloatArray
-    #: The largest |a| or |b| of a unit, shape (pairs,).
-    largest: FloatArray
+    #: Shape (3, pairs). Sums of the second, third and fourth power of first - second.
+    difference_sums: FloatArray
+    #: Shape (pairs,). Largest |first - second| of a unit.
+    max_difference: FloatArray
+    #: Shape (pairs,). Largest |first| or |second| of a unit.
+    max_contribution: FloatArray
 
     @classmethod
-    def of(cls, parts: FloatArray, values: FloatArray | None = None) -> "PairPowers":
-        """Sum over the units of parts (units, k).
+    def from_contributions(
+        cls, contributions: FloatArray, values: FloatArray | None = None
+    ) -> "PairPowerSums":
+        """Sum over the units of contributions (units, k).
 
-        The anchors are the ratios of the values of two columns, shape (k,), where these are above
-        0; by default 1.
+        The anchor of a pair is the ratio of its `values`, shape (k,), if both are positive;
+        otherwise 1.
         """
-        units, k = parts.shape
-        first, second = first_and_second(k)
-        anchor = _anchors(np.ones(k) if values is None else values)
-        sums, even, apart = (np.zeros((*own, first.size)) for own in ((12,), (3,), ()))
-        alone = np.zeros((3, k))
-        step = max(min(_BLOCK // k, _UNITS), 64)
-        for start in range(0, units, step):
-            x = np.ascontiguousarray(parts[start : start + step].T)
-            alone += _second_to_fourth(x)
-            done = 0
+        n_units, k = contributions.shape
+        first, second = pair_indices(k)
+        anchor = _anchor_ratios(np.ones(k) if values is None else values)
+        ratio_sums = np.zeros((12, first.size))
+        difference_sums = np.zeros((3, first.size))
+        max_difference = np.zeros(first.size)
+        column_sums = np.zeros((3, k))
+        step = max(min(_MAX_BLOCK_ENTRIES // k, _MAX_BLOCK_UNITS), 64)
+        for start in range(0, n_units, step):
+            columns = np.ascontiguousarray(contributions[start : start + step].T)
+            column_sums += _sum_powers(columns)
+            pair_start = 0
             for i in range(k - 1):
-                rows = slice(done, done + k - 1 - i)
-                others = x[i + 1 :]
-                _add(sums[:, rows], x[i] - anchor[rows, None] * others, others)
-                difference = x[i] - others
-                even[:, rows] += _second_to_fourth(difference)
-                np.maximum(apart[rows], np.abs(difference).max(axis=1), out=apart[rows])
-                done = rows.stop
-        sums[_ALONE] = alone[:, second]
-        most = np.abs(parts).max(axis=0, initial=0.0)
-        return cls(_TIMES * sums, anchor, even, apart, np.maximum(most[first], most[second]))
-
-    @property
-    def two(self) -> FloatArray:
-        """Those of the second power, shape (3, pairs)."""
-        return self.sums[_TWO]
-
-    @property
-    def three(self) -> FloatArray:
-        """Those of the third power, shape (4, pairs)."""
-        return self.sums[_THREE]
-
-    @property
-    def four(self) -> FloatArray:
-        """Those of the fourth power, shape (5, pairs)."""
-        return self.sums[_FOUR]
-
-    def only(self, chosen: "slice | BoolArray | list[int]") -> "PairPowers":
-        """Return some of the pairs."""
-        return PairPowers(
-            self.sums[:, chosen],
-            self.anchor[chosen],
-            self.even[:, chosen],
-            self.apart[chosen],
-            self.largest[chosen],
+                pairs = slice(pair_start, pair_start + k - 1 - i)
+                later_columns = columns[i + 1 :]
+                from_anchor = columns[i] - anchor[pairs, None] * later_columns
+                _add_products(ratio_sums[:, pairs], from_anchor, later_columns)
+                difference = columns[i] - later_columns
+                difference_sums[:, pairs] += _sum_powers(difference)
+                block_maximum = np.abs(difference).max(axis=1)
+                np.maximum(max_difference[pairs], block_maximum, out=max_difference[pairs])
+                pair_start = pairs.stop
+        ratio_sums[_POWERS_OF_SECOND] = column_sums[:, second]
+        max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
+        return cls(
+            ratio_sums=_BINOMIAL_COEFFICIENTS * ratio_sums,
+            anchor=anchor,
+            difference_sums=difference_sums,
+            max_difference=max_difference,
+            max_contribution=np.maximum(max_of_column[first], max_of_column[second]),
         )
 
-    def without_rounding(self, parts: FloatArray, least: FloatArray) -> "PairPowers":
-        """Take all that is `least` (of each pair) or less for exactly 0.
+    @property
+    def second_powers(self) -> FloatArray:
+        """Coefficients of the sum of second powers, shape (3, pairs)."""
+        return self.ratio_sums[_SECOND_POWER]
 
-        Rounding is as regular as data: it has a spread, and a test of its own finds it.
+    @property
+    def third_powers(self) -> FloatArray:
+        """Coefficients of the sum of third powers, shape (4, pairs)."""
+        return self.ratio_sums[_THIRD_POWER]
+
+    @property
+    def fourth_powers(self) -> FloatArray:
+        """Coefficients of the sum of fourth powers, shape (5, pairs)."""
+        return self.ratio_sums[_FOURTH_POWER]
+
+    def select(self, pairs: "slice | BoolArray | list[int]") -> "PairPowerSums":
+        """Return a subset of the pairs."""
+        return PairPowerSums(
+            self.ratio_sums[:, pairs],
+            self.anchor[pairs],
+            self.difference_sums[:, pairs],
+            self.max_difference[pairs],
+            self.max_contribution[pairs],
+        )
+
+    def without_rounding(self, contributions: FloatArray, tolerance: FloatArray) -> "PairPowerSums":
+        """Set contributions and differences within the tolerance of their pair to exactly 0.
+
+        Rounding errors would have a tiny standard error and might be significant in a test.
         """
-        most = np.abs(parts).max(axis=0, initial=0.0)
-        first, second = first_and_second(most.size)
-        nothing = np.stack([most[first], most[second]]) <= least
+        max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
+        first, second = pair_indices(max_of_column.size)
+        is_zero = np.stack([max_of_column[first], max_of_column[second]]) <= tolerance
         out = replace(self, **{f.name: getattr(self, f.name).copy() for f in fields(self)})
-        for p in np.flatnonzero(nothing.any(axis=0)):
-            kept = np.where(nothing[:, p], 0.0, parts[:, [first[p], second[p]]])
-            own = PairPowers.of(kept, np.array([self.anchor[p], 1.0]))
-            out.sums[:, p], out.even[:, p] = own.sums[:, 0], own.even[:, 0]
-            out.apart[p], out.largest[p] = own.apart[0], own.largest[0]
-        same = out.apart <= least
-        out.sums[:, same], out.even[:, same], out.apart[same] = 0.0, 0.0, 0.0
+        for p in np.flatnonzero(is_zero.any(axis=0)):
+            columns = np.where(is_zero[:, p], 0.0, contributions[:, [first[p], second[p]]])
+            pair = PairPowerSums.from_contributions(columns, np.array([self.anchor[p], 1.0]))
+            out.ratio_sums[:, p] = pair.ratio_sums[:, 0]
+            out.difference_sums[:, p] = pair.difference_sums[:, 0]
+            out.max_difference[p] = pair.max_difference[0]
+            out.max_contribution[p] = pair.max_contribution[0]
+        is_equal = out.max_difference <= tolerance
+        out.ratio_sums[:, is_equal] = 0.0
+        out.difference_sums[:, is_equal] = 0.0
+        out.max_difference[is_equal] = 0.0
         return out
 
 
-def _anchors(values: FloatArray) -> FloatArray:
-    """Return the ratios of every two values, 1 where there is none, none very far from that."""
-    first, second = (values[own] for own in first_and_second(values.size))
-    above = (first > 0) & (second > 0) & np.isfinite(first) & np.isfinite(second)
-    found = np.divide(first, second, out=np.ones(first.size), where=above)
-    return np.clip(found, 1 / _MAX_ANCHOR, _MAX_ANCHOR)
+def _anchor_ratios(values: FloatArray) -> FloatArray:
+    """Return the ratio of every pair of values, clipped; 1 unless both are positive and finite."""
+    first_index, second_index = pair_indices(values.size)
+    first, second = values[first_index], values[second_index]
+    has_ratio = (first > 0) & (second > 0) & np.isfinite(first) & np.isfinite(second)
+    ratios = np.divide(first, second, out=np.ones(first.size), where=has_ratio)
+    return np.clip(ratios, 1 / _MAX_ANCHOR, _MAX_ANCHOR)
 
 
-def _second_to_fourth(x: FloatArray) -> FloatArray:
-    """Return the sums of the second, third and fourth powers over the units of (k, units)."""
-    square = x * x
-    both = (x, x), (square, x), (square, square)
-    return np.stack([np.einsum("pn,pn->p", *two) for two in both])
+def _sum_powers(columns: FloatArray) -> FloatArray:
+    """Return the sums of second, third and fourth powers over the units of (k, units)."""
+    square = columns * columns
+    factors = (columns, columns), (square, columns), (square, square)
+    return np.stack([np.einsum("pn,pn->p", *pair) for pair in factors])
 
 
-def _add(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
-    """Add the units of one column against others, (k, units), in place; not those of b alone."""
+def _add_products(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
+    """Add the products of powers of a and b over the units of (pairs, units) to `sums`, in place.
+
+    Powers of b alone are skipped.
+    """
     aa, ab, bb = a * a, a * b, b * b
-    products = (
-        *((a, a), (a, b), None),
-        *((aa, a), (aa, b), (a, bb), None),
-        *((aa, aa), (aa, ab), (aa, bb), (ab, bb), None),
-    )
-    for i, two in enumerate(products):
-        if two is not None:
-            sums[i] += np.einsum("pn,pn->p", *two)
+    factors_of_row = {
+        0: (a, a),
+        1: (a, b),
+        3: (aa, a),
+        4: (aa, b),
+        5: (a, bb),
+        7: (aa, aa),
+        8: (aa, ab),
+        9: (aa, bb),
+        10: (ab, bb),
+    }
+    for row, factors in factors_of_row.items():
+        sums[row] += np.einsum("pn,pn->p", *factors)
 
 
-#: How far to look for an end, on the log scale: beyond it there is none.
+#: Largest distance of a bound from the estimated ratio, on the log scale. Bounds that are farther
+#: away are 0 or infinite.
 _MAX_LOG_RATIO = 30.0
 
-#: Where to look.
-_STEPS = np.array(
-    list(
-        takewhile(
-            lambda step: step < _MAX_LOG_RATIO, accumulate(repeat(1e-6), lambda step, _: step * 1.3)
-        )
-    )
-)
 
-#: Pairs that are looked at together, to hold little.
-_AT_A_TIME = 512
-
-#: Steps of the search for a root; bisection alone would need no more.
-_MOST_STEPS = 60
-
-#: Pairs by their places, how far from the ratio found: how far the statistic is above what the
-#: test allows.
-_Lead = Callable[[IntArray, FloatArray], FloatArray]
+def _search_distances() -> FloatArray:
+    """Return distances from 1e-6 to `_MAX_LOG_RATIO`, each 1.3 times the previous one."""
+    distances, distance = [], 1e-6
+    while distance < _MAX_LOG_RATIO:
+        distances.append(distance)
+        distance *= 1.3
+    return np.array(distances)
 
 
-class Ratios(Protocol):
-    """Pairs of numbers, as `abstain.inference.differences.PairedNumbers` has them."""
+#: Distances at which the search for a bound evaluates the test.
+_SEARCH_DISTANCES = _search_distances()
+
+#: Number of pairs in a block, to limit the memory.
+_BLOCK_SIZE = 512
+
+#: Largest number of steps of the root search; bisection alone needs no more.
+_MAX_ROOT_STEPS = 60
+
+#: Function of pair indices and one argument for each pair.
+_PairFunction = Callable[[IntArray, FloatArray], FloatArray]
+
+
+class RatioPairs(Protocol):
+    """Pairs of numbers, such as `abstain.inference.differences.PairedNumbers`."""
 
     @property
     def values(self) -> FloatArray:
         """The numbers, shape (2, pairs)."""
 
     @property
-    def powers(self) -> PairPowers:
-        """Sums of powers of what the units add to the errors."""
+    def power_sums(self) -> PairPowerSums:
+        """Sums of powers of the contributions to the errors."""
 
     @property
-    def units(self) -> FloatArray:
-        """Independent units of each pair."""
+    def n_units(self) -> FloatArray:
+        """Number of independent units of each pair."""
 
     @property
-    def most_degrees(self) -> FloatArray:
-        """Of freedom, for each pair."""
+    def max_degrees(self) -> FloatArray:
+        """Upper limit of the degrees of freedom of each pair."""
 
     @property
     def level(self) -> float:
-        """Of the interval."""
+        """Confidence level of the interval."""
 
 
-def ratio_ends(pairs: Ratios) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of Fieller's interval; 0 or inf where no ratio on that side is rejected.
+def ratio_intervals(pairs: RatioPairs) -> tuple[FloatArray, FloatArray]:
+    """Compute Fieller's interval of each ratio; a bound is 0 or inf if no ratio is rejected.
 
-    The test of "first = r second" is that of the difference first - r second, with the same degrees
-    of freedom and the same correction of skewness, so that the interval holds 1 if and only if that
-    of the difference holds 0. (On the log scale, with few failures, true ratios of 1 are excluded
-    one time in ten.)
+    The test of "first = ratio x second" is the test of the difference first - ratio x second, with
+    the same degrees of freedom and skewness correction. Therefore, the interval contains 1 if and
+    only if the interval of the difference contains 0. (With few failures, intervals on the log
+    scale exclude a true ratio of 1 in 10% of the cases.)
     """
     first, second = pairs.values
     low, high = np.zeros(first.size), np.full(first.size, np.inf)
-    above = np.flatnonzero((first > 0) & (second > 0))
-    for start in range(0, above.size, _AT_A_TIME):
-        own = above[start : start + _AT_A_TIME]
-        tested = _Tested.of(pairs, own)
-        low[own] = tested.center_over(-_ends(tested, -1.0))
-        high[own] = tested.center_over(_ends(tested, 1.0))
+    has_ratio = np.flatnonzero((first > 0) & (second > 0))
+    for start in range(0, has_ratio.size, _BLOCK_SIZE):
+        block = has_ratio[start : start + _BLOCK_SIZE]
+        test = _RatioTest.from_pairs(pairs, block)
+        low[block] = test.ratio_at(-_distances_to_bound(test, -1.0))
+        high[block] = test.ratio_at(_distances_to_bound(test, 1.0))
     return low, high
 
 
 @dataclass(frozen=True, eq=False)
-class _Tested:
+class _RatioTest:
     """The test of any ratio of each pair; arrays of shape (pairs,) or (terms, pairs)."""
 
     first: FloatArray
     second: FloatArray
-    powers: PairPowers
-    units: FloatArray
-    most_degrees: FloatArray
+    power_sums: PairPowerSums
+    n_units: FloatArray
+    max_degrees: FloatArray
     level: float
 
     @classmethod
-    def of(cls, pairs: Ratios, chosen: IntArray) -> "_Tested":
-        """Take some of the pairs."""
-        first, second = pairs.values[:, chosen]
-        powers = pairs.powers.only(chosen.tolist())
-        units, most = pairs.units[chosen], pairs.most_degrees[chosen]
-        return cls(first, second, powers, units, most, pairs.level)
+    def from_pairs(cls, pairs: RatioPairs, selected: IntArray) -> "_RatioTest":
+        """Select some of the pairs."""
+        first, second = pairs.values[:, selected]
+        power_sums = pairs.power_sums.select(selected.tolist())
+        n_units, max_degrees = pairs.n_units[selected], pairs.max_degrees[selected]
+        return cls(first, second, power_sums, n_units, max_degrees, pairs.level)
 
-    def center_over(self, move: FloatArray) -> FloatArray:
-        """Return the ratio so far away from the one found, on the log scale."""
-        return np.exp(np.log(self.first / self.second) + move)
+    def ratio_at(self, log_distance: FloatArray) -> FloatArray:
+        """Return the ratio at a distance from the estimated ratio, on the log scale."""
+        return np.exp(np.log(self.first / self.second) + log_distance)
 
-    def at(self, p: IntArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the statistic of one ratio of each pair, and its degrees of freedom."""
-        s, units = self.powers.anchor[p] - ratio, self.units[p]
-        two, three, four = (
-            _polynomial(own[:, p], s)
-            for own in (self.powers.two, self.powers.three, self.powers.four)
-        )
-        # Where the second follows the first exactly, one ratio has no spread but its rounding.
-        least = 1e-28 * (self.powers.even[0][p] + (1 - ratio) ** 2 * self.powers.two[2][p])
-        two = np.maximum(np.maximum(two, least), 1e-300)
-        t = (self.first[p] - ratio * self.second[p]) / np.sqrt(two * units / (units - 1))
-        degrees = np.maximum(1.0, np.minimum(degrees_from(two, four, units), self.most_degrees[p]))
-        return straightened(t, three / two**1.5), degrees
+    def statistic(self, p: IntArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the t statistic of one ratio of each pair, and its degrees of freedom."""
+        sums, n_units = self.power_sums, self.n_units[p]
+        from_anchor = sums.anchor[p] - ratio
+        second_power = _polynomial(sums.second_powers[:, p], from_anchor)
+        third_power = _polynomial(sums.third_powers[:, p], from_anchor)
+        fourth_power = _polynomial(sums.fourth_powers[:, p], from_anchor)
+        # If the second number is a multiple of the first, the true sum is 0 at one ratio. The lower
+        # limit is the rounding error of the sum.
+        scale = sums.difference_sums[0][p] + (1 - ratio) ** 2 * sums.second_powers[2][p]
+        second_power = np.maximum(np.maximum(second_power, 1e-28 * scale), 1e-300)
+        standard_error = np.sqrt(second_power * n_units / (n_units - 1))
+        t = (self.first[p] - ratio * self.second[p]) / standard_error
+        degrees = satterthwaite_degrees(second_power, fourth_power, n_units)
+        degrees = np.maximum(1.0, np.minimum(degrees, self.max_degrees[p]))
+        return correct_skewness(t, third_power / second_power**1.5), degrees
 
 
-def _polynomial(coefficients: FloatArray, s: FloatArray) -> FloatArray:
-    """Return the value at s, by Horner's rule."""
-    value = np.zeros_like(s)
+def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
+    """Evaluate a polynomial at x by Horner's rule; the constant coefficient is the first."""
+    value = np.zeros_like(x)
     for c in coefficients[::-1]:
-        value = value * s + c
+        value = value * x + c
     return value
 
 
-def _ends(tested: _Tested, side: float) -> FloatArray:
-    """Return how far below (-1) or above (1) the ratio found the end lies, on the log scale.
+def _distances_to_bound(test: _RatioTest, side: float) -> FloatArray:
+    """Return the log-distance of the bound below (-1) or above (1) the estimated ratio.
 
-    The first place, from 0 on, where the test rejects; inf for none.
+    The bound is the first ratio that the test rejects; inf if there is none.
     """
-    every = np.arange(tested.first.size)
-    center = np.log(tested.first / tested.second)
+    pairs = np.arange(test.first.size)
+    center = np.log(test.first / test.second)
 
-    def lead(p: IntArray, away: FloatArray) -> FloatArray:
-        statistic, degrees = tested.at(p, np.exp(center[p] + side * away))
-        return -side * statistic - t_quantiles(tested.level, degrees)
+    def excess(p: IntArray, distance: FloatArray) -> FloatArray:
+        """Return how far the statistic exceeds the quantile; the test rejects from 0 on."""
+        statistic, degrees = test.statistic(p, np.exp(center[p] + side * distance))
+        return -side * statistic - t_quantiles(test.level, degrees)
 
-    guess = _first_step(tested, side)
-    out = np.full(every.size, np.inf)
-    found = np.flatnonzero(guess >= 0)
-    inside = np.where(guess > 0, _STEPS[guess - 1], 0.0)
-    # At a level so low that the correction alone is more.
-    at_once = lead(every, np.zeros(every.size)) >= 0
-    out[found] = roots(lead, found, inside[found], _STEPS[guess[found]])
-    return np.where(at_once, 0.0, out)
+    step = _first_rejected_step(test, side)
+    out = np.full(pairs.size, np.inf)
+    has_bound = np.flatnonzero(step >= 0)
+    last_accepted = np.where(step > 0, _SEARCH_DISTANCES[step - 1], 0.0)
+    first_rejected = _SEARCH_DISTANCES[step[has_bound]]
+    out[has_bound] = find_roots(excess, has_bound, last_accepted[has_bound], first_rejected)
+    # At a very low level, the skewness correction alone exceeds the quantile.
+    is_rejected_at_center = excess(pairs, np.zeros(pairs.size)) >= 0
+    return np.where(is_rejected_at_center, 0.0, out)
 
 
-def _first_step(tested: _Tested, side: float) -> IntArray:
-    """Return the first of the steps at which each ratio is rejected; -1 for none."""
-    every, steps = np.arange(tested.first.size), _STEPS[:, None]
-    center = np.log(tested.first / tested.second)
+def _first_rejected_step(test: _RatioTest, side: float) -> IntArray:
+    """Return the index of the first of `_SEARCH_DISTANCES` that is rejected; -1 for none."""
+    pairs, distances = np.arange(test.first.size), _SEARCH_DISTANCES[:, None]
+    center = np.log(test.first / test.second)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found, degrees = tested.at(every, np.exp(center + side * steps))
-    statistic = -side * found
-    # Quantiles are dear: only what lies between those of the most and the fewest degrees of
-    # freedom of a pair needs one of its own.
-    few, many = (t_quantiles(tested.level, d) for d in (degrees.min(axis=0), degrees.max(axis=0)))
-    ahead = statistic >= few
-    between = (statistic >= many) & ~ahead
-    ahead[between] = statistic[between] >= t_quantiles(tested.level, degrees[between])
-    return np.where(ahead.any(axis=0), np.argmax(ahead, axis=0), -1)
+        statistic, degrees = test.statistic(pairs, np.exp(center + side * distances))
+    statistic = -side * statistic
+    # t quantiles are expensive. A statistic needs its own quantile only if it lies between those of
+    # the smallest and the largest degrees of freedom of its pair.
+    largest_quantile = t_quantiles(test.level, degrees.min(axis=0))
+    smallest_quantile = t_quantiles(test.level, degrees.max(axis=0))
+    is_rejected = statistic >= largest_quantile
+    is_undecided = (statistic >= smallest_quantile) & ~is_rejected
+    quantiles = t_quantiles(test.level, degrees[is_undecided])
+    is_rejected[is_undecided] = statistic[is_undecided] >= quantiles
+    return np.where(is_rejected.any(axis=0), np.argmax(is_rejected, axis=0), -1)
 
 
-def roots(f: _Lead, pairs: IntArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return where each function is 0 between a place where it is below and one where it is not.
+def find_roots(
+    function: _PairFunction, pairs: IntArray, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Return a root of the function of each pair between `low` and `high`.
 
-    Chandrupatla's method (1997), https://doi.org/10.1016/s0965-9978(96)00051-8: inverse quadratic
-    steps where they are safe, halves where not, all pairs at once.
+    The function must have different signs at `low` and `high`. The method is that of Chandrupatla
+    (1997), https://doi.org/10.1016/s0965-9978(96)00051-8: inverse quadratic interpolation if it is
+    safe, otherwise bisection.
     """
     out = high.copy()
-    a, b, fa, fb = low, high, f(pairs, low), f(pairs, high)
+    a, b, fa, fb = low, high, function(pairs, low), function(pairs, high)
     c, fc, t = a, fa, np.full(a.shape, 0.5)
-    left = np.arange(out.size)
-    for _ in range(_MOST_STEPS):
+    active = np.arange(out.size)
+    for _ in range(_MAX_ROOT_STEPS):
         x = a + t * (b - a)
-        fx = f(pairs[left], x)
-        same = np.signbit(fx) == np.signbit(fa)
-        c, fc = np.where(same, a, b), np.where(same, fa, fb)
-        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        fx = function(pairs[active], x)
+        has_sign_of_a = np.signbit(fx) == np.signbit(fa)
+        c, fc = np.where(has_sign_of_a, a, b), np.where(has_sign_of_a, fa, fb)
+        b, fb = np.where(has_sign_of_a, b, a), np.where(has_sign_of_a, fb, fa)
         a, fa = x, fx
-        nearer = np.abs(fa) < np.abs(fb)
-        out[left] = np.where(nearer, a, b)
-        least = 4e-16 * np.abs(out[left]) / np.abs(b - a)
-        going = (least < 0.5) & (np.where(nearer, fa, fb) != 0)
-        if not going.any():
+        is_a_closer = np.abs(fa) < np.abs(fb)
+        out[active] = np.where(is_a_closer, a, b)
+        tolerance = 4e-16 * np.abs(out[active]) / np.abs(b - a)
+        is_open = (tolerance < 0.5) & (np.where(is_a_closer, fa, fb) != 0)
+        if not is_open.any():
             break
-        left, least = left[going], least[going]
-        a, b, c, fa, fb, fc = (own[going] for own in (a, b, c, fa, fb, fc))
-        t = _next((a, b, c), (fa, fb, fc), least)
+        active, tolerance = active[is_open], tolerance[is_open]
+        a, b, c, fa, fb, fc = (array[is_open] for array in (a, b, c, fa, fb, fc))
+        t = _next_fraction((a, b, c), (fa, fb, fc), tolerance)
     return out
 
 
-def _next(
-    places: tuple[FloatArray, FloatArray, FloatArray],
+def _next_fraction(
+    points: tuple[FloatArray, FloatArray, FloatArray],
     values: tuple[FloatArray, FloatArray, FloatArray],
-    least: FloatArray,
+    tolerance: FloatArray,
 ) -> FloatArray:
-    """Return the share of the way from a to b to try next."""
-    (a, b, c), (fa, fb, fc) = places, values
+    """Return the next point as a fraction of the way from a to b."""
+    (a, b, c), (fa, fb, fc) = points, values
     with np.errstate(divide="ignore", invalid="ignore"):
         xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-        curved = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (
+        interpolated = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (
             fc - fb
         )
-        safe = (phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi)
-    return np.clip(np.where(safe, curved, 0.5), least, 1 - least)
+        is_safe = (phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi)
+    return np.clip(np.where(is_safe, interpolated, 0.5), tolerance, 1 - tolerance)

@@ -1,9 +1,9 @@
-"""The swap test: two scores exchanged sample by sample, as if they were one and the same.
+"""Permutation test of two scores: swap them at random, sample by sample.
 
-Under the null hypothesis the two scores are exchangeable. Confidences of two scores have no
-common scale, so each is replaced by its mid-ranks in (0, 1) before anything is swapped. Scores with
-ties are put on joint levels: a level of one and a level of the other whose mid-ranks are closest to
-each other are one and the same, so that a swap moves samples between tie groups and splits none.
+Under the null hypothesis, the two scores are exchangeable. Their confidences have no common scale,
+so each confidence is first replaced by its mid-rank in (0, 1). Scores with ties are moved to joint
+levels: if a level of one score and a level of the other have mid-ranks that are closest to each
+other, both get the same number. A swap then moves samples between tie groups and splits none.
 """
 
 from collections.abc import Callable
@@ -18,61 +18,62 @@ from abstain._foundation.random import as_generator
 from abstain.errors import InputError, ShapeError
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 
-#: A number from (confidence, loss), such as a metric.
+#: Function of (confidence, loss), such as a metric.
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], float]
-#: The weight of a loss at each mid-rank in (0, 1): the identity for AUGRC.
+#: Weight of a loss at each mid-rank in (0, 1): the identity for AUGRC.
 RankWeight: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class PermutationResult:
-    """A permutation test of the difference of two scores.
+    """Result of a permutation test of the difference of two scores.
 
     Attributes
     ----------
     difference : float
         First minus second.
     p_value : float
-        Two-sided; at least 1/(permutations + 1).
-    permutations : int
-        Random swaps that were tried.
+        Two-sided; at least 1/(n_permutations + 1).
+    n_permutations : int
+        Number of random swaps.
     """
 
     difference: float
     p_value: float
-    permutations: int
+    n_permutations: int
 
 
-def swap_test(
+def permutation_test(
     statistic: Statistic,
     first: tuple[AnyArray, AnyArray],
     second: tuple[AnyArray, AnyArray],
     *,
-    permutations: int = 2000,
+    n_permutations: int = 2000,
     rng: Rng = 0,
     cluster: AnyArray | None = None,
 ) -> PermutationResult:
     """Test whether two scores of the same samples differ, by swapping them at random.
 
-    Answers: would a difference this large be rare if the two scores were interchangeable?
+    Answers: would so large a difference be rare if the two scores were interchangeable?
 
     Parameters
     ----------
     statistic : callable
-        Maps (confidence (n,), loss (n,)) to a number; must depend on the order only.
+        Function of confidence (n,) and loss (n,) that returns a number. It must depend only on the
+        order of the confidences.
     first, second : tuple of array (confidence (n,), loss (n,))
         The two scores on the same samples. The losses are the same for one classifier.
-    permutations : int, default=2000
-        Random swaps.
+    n_permutations : int, default=2000
+        Number of random swaps.
     rng : int, Generator or None, default=0
         Seed of the swaps.
     cluster : array of shape (n,), optional
-        Samples of one cluster (patient, site) are swapped together.
+        Cluster (patient, site) of each sample. The samples of a cluster are swapped together.
 
     Returns
     -------
     PermutationResult
-        With ``p = (1 + #|d*| >= |d|) / (1 + permutations)``.
+        Its p-value is ``(1 + #|d*| >= |d|) / (1 + n_permutations)``.
 
     Raises
     ------
@@ -81,15 +82,15 @@ def swap_test(
     DomainError
         If a value is NaN or infinite, or a loss is negative.
     InputError
-        If the statistic is NaN on the data, or `permutations` is not a positive integer.
+        If the statistic is NaN on the data, or `n_permutations` is not a positive integer.
 
     Notes
     -----
-    Swaps for which the statistic is undefined count against the difference. The null hypothesis
-    is that the scores are exchangeable, which is more than that their metrics are equal: the
+    A swap for which the statistic is undefined counts as a larger difference. The null hypothesis
+    is that the scores are exchangeable, which is stronger than equal metrics: the
     influence-function test and the paired bootstrap assume less. Levels of tied confidences are
-    matched by their mid-ranks, since the scores have no common scale. Cost: 2 calls a permutation;
-    see `swap_test_by_ranks` for rank-weighted metrics.
+    matched by their mid-ranks, because the scores have no common scale. Cost: two evaluations for
+    each permutation; `permutation_test_by_ranks` is faster for rank-weighted metrics.
 
     References
     ----------
@@ -100,62 +101,63 @@ def swap_test(
     Examples
     --------
     >>> import abstain as ab
-    >>> from abstain.inference.permutation import swap_test
+    >>> from abstain.inference.permutation import permutation_test
     >>> loss = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
     >>> good, bad = list(range(10, 0, -1)), [1, 6, 2, 7, 3, 8, 4, 9, 5, 10]
-    >>> found = swap_test(ab.augrc, (good, loss), (bad, loss), permutations=999)
-    >>> round(found.difference, 3), found.p_value < 0.1
+    >>> result = permutation_test(ab.augrc, (good, loss), (bad, loss), n_permutations=999)
+    >>> round(result.difference, 3), result.p_value < 0.1
     (-0.18, True)
     """
-    ranked, losses = _pair(first, second)
-    size = checks.positive_int(permutations, "permutations")
-    swaps = _Swaps.of(ranked.shape[1], cluster)
+    levels, losses = _joint_scores(first, second)
+    size = checks.positive_int(n_permutations, "n_permutations")
+    swaps = _Swaps.for_clusters(levels.shape[1], cluster)
     random = as_generator(rng)
 
-    def difference(swapped: BoolArray) -> float:
-        c = np.where(swapped, ranked[::-1], ranked)
-        x = np.where(swapped, losses[::-1], losses)
-        return float(statistic(c[0], x[0])) - float(statistic(c[1], x[1]))
+    def difference(is_swapped: BoolArray) -> float:
+        confidence = np.where(is_swapped, levels[::-1], levels)
+        loss = np.where(is_swapped, losses[::-1], losses)
+        return float(statistic(confidence[0], loss[0])) - float(statistic(confidence[1], loss[1]))
 
-    found = difference(np.zeros(ranked.shape[1], dtype=np.bool_))
-    drawn = np.array([difference(swaps.draw(random)) for _ in range(size)])
-    return _result(found, drawn)
+    observed = difference(np.zeros(levels.shape[1], dtype=np.bool_))
+    permuted = np.array([difference(swaps.draw(random)) for _ in range(size)])
+    return _result(observed, permuted)
 
 
-def swap_test_by_ranks(
+def permutation_test_by_ranks(
     phi: RankWeight,
     first: tuple[AnyArray, AnyArray],
     second: tuple[AnyArray, AnyArray],
     *,
-    permutations: int = 2000,
+    n_permutations: int = 2000,
     rng: Rng = 0,
     cluster: AnyArray | None = None,
 ) -> PermutationResult:
-    """Run `swap_test` for the mean of phi(mid-rank) x loss, sorting only once.
+    """Run `permutation_test` for the mean of phi(mid-rank) x loss, with a single sort.
 
-    Answers: would a difference this large be rare if the two scores were interchangeable?
+    Answers: would so large a difference be rare if the two scores were interchangeable?
 
     Parameters
     ----------
     phi : callable
-        The weight of a loss at each mid-rank in (0, 1), an array in and out: ``lambda u: u`` is
-        the AUGRC, ``lambda u: -np.log1p(-u)`` the population form of the AURC.
+        Weight of a loss at each mid-rank in (0, 1), from array to array: ``lambda u: u`` for the
+        AUGRC, ``lambda u: -np.log1p(-u)`` for the population form of the AURC.
     first, second, permutations, rng, cluster
-        As in `swap_test`, with the same swaps for the same seed.
+        As in `permutation_test`, with the same swaps for the same seed.
 
     Returns
     -------
     PermutationResult
-        As in `swap_test`.
+        As in `permutation_test`.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `swap_test`.
+        As in `permutation_test`.
 
     Notes
     -----
-    Sorts once where `swap_test` sorts twice a permutation: about 0.1 ms each at n = 10,000.
+    `permutation_test` sorts twice for each permutation. This test takes about 0.1 ms for each
+    permutation at n = 10,000.
 
     References
     ----------
@@ -163,112 +165,126 @@ def swap_test_by_ranks(
 
     Examples
     --------
-    >>> from abstain.inference.permutation import swap_test_by_ranks
+    >>> from abstain.inference.permutation import permutation_test_by_ranks
     >>> loss = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
     >>> good, bad = list(range(10, 0, -1)), [1, 6, 2, 7, 3, 8, 4, 9, 5, 10]
-    >>> found = swap_test_by_ranks(lambda u: u, (good, loss), (bad, loss), permutations=999)
-    >>> round(found.difference, 3), found.p_value < 0.1
+    >>> result = permutation_test_by_ranks(
+    ...     lambda u: u, (good, loss), (bad, loss), n_permutations=999
+    ... )
+    >>> round(result.difference, 3), result.p_value < 0.1
     (-0.18, True)
     """
-    ranked, losses = _pair(first, second)
-    size = checks.positive_int(permutations, "permutations")
-    n = ranked.shape[1]
-    swaps = _Swaps.of(n, cluster)
+    levels, losses = _joint_scores(first, second)
+    size = checks.positive_int(n_permutations, "n_permutations")
+    n = levels.shape[1]
+    swaps = _Swaps.for_clusters(n, cluster)
     random = as_generator(rng)
-    # Both scores in one sorted pool; a swap says which half of the pool is the first score.
-    order = np.argsort(ranked.ravel(), kind="stable")
-    pooled, loss = ranked.ravel()[order], losses.ravel()[order]
-    sample, of_second = order % n, order >= n
-    ends = np.append(np.flatnonzero(np.diff(pooled)), 2 * n - 1)
-    place = np.repeat(np.arange(ends.size), np.diff(ends, prepend=-1))
-    failed = np.flatnonzero(loss)
-    both = np.arange(1.0, 2 * n + 1)[ends]
+    # Sort the confidences of both scores together. A swap decides which entries belong to the first
+    # score.
+    order = np.argsort(levels.ravel(), kind="stable")
+    sorted_levels, loss = levels.ravel()[order], losses.ravel()[order]
+    sample, is_second = order % n, order >= n
+    group_last = np.append(np.flatnonzero(np.diff(sorted_levels)), 2 * n - 1)
+    group = np.repeat(np.arange(group_last.size), np.diff(group_last, prepend=-1))
+    failures = np.flatnonzero(loss)
+    n_both_through_group = np.arange(1.0, 2 * n + 1)[group_last]
 
-    def difference(swapped: BoolArray) -> float:
-        chosen = swapped[sample] == of_second
-        through = np.cumsum(chosen)[ends].astype(np.float64)
-        total = 0.0
-        for mine, sign, cumulated in ((chosen, 1.0, through), (~chosen, -1.0, both - through)):
-            middle = cumulated - np.diff(cumulated, prepend=0.0) / 2
-            at = failed[mine[failed]]
-            total += sign * float(phi(middle[place[at]] / n) @ loss[at])
+    def weighted_loss(is_member: BoolArray, n_through_group: FloatArray) -> float:
+        """Return the sum of phi(mid-rank) x loss of one score."""
+        mid_rank = n_through_group - np.diff(n_through_group, prepend=0.0) / 2
+        member_failures = failures[is_member[failures]]
+        weights = phi(mid_rank[group[member_failures]] / n)
+        return float(weights @ loss[member_failures])
+
+    def difference(is_swapped: BoolArray) -> float:
+        is_first = is_swapped[sample] == is_second
+        n_first = np.cumsum(is_first)[group_last].astype(np.float64)
+        total = weighted_loss(is_first, n_first)
+        total -= weighted_loss(~is_first, n_both_through_group - n_first)
         return float(total / n)
 
-    found = difference(np.zeros(n, dtype=np.bool_))
-    drawn = np.array([difference(swaps.draw(random)) for _ in range(size)])
-    return _result(found, drawn)
+    observed = difference(np.zeros(n, dtype=np.bool_))
+    permuted = np.array([difference(swaps.draw(random)) for _ in range(size)])
+    return _result(observed, permuted)
 
 
 @dataclass(frozen=True, eq=False)
 class _Swaps:
-    """Fair coins, one for each sample or cluster."""
+    """Random swaps with probability one half, one for each sample or cluster."""
 
-    coins: int
-    home: IntArray | None
+    n_units: int
+    #: Shape (n,). Cluster of each sample; None without clusters.
+    cluster: IntArray | None
 
     @classmethod
-    def of(cls, n: int, cluster: AnyArray | None) -> "_Swaps":
+    def for_clusters(cls, n: int, cluster: AnyArray | None) -> "_Swaps":
         if cluster is None:
             return cls(n, None)
-        codes = to_numpy(cluster, "cluster")
-        if codes.shape != (n,):
+        names = to_numpy(cluster, "cluster")
+        if names.shape != (n,):
             raise ShapeError(
-                f"`cluster` must have one entry for each of the {n} samples; got {codes.shape}"
+                f"`cluster` must have one entry for each of the {n} samples; got shape "
+                f"{names.shape}"
             )
-        names, home = np.unique(codes, return_inverse=True)
-        return cls(names.size, home)
+        unique_names, codes = np.unique(names, return_inverse=True)
+        return cls(unique_names.size, codes)
 
     def draw(self, random: np.random.Generator) -> BoolArray:
-        coins = random.integers(2, size=self.coins, dtype=np.uint8).astype(np.bool_)
-        return coins if self.home is None else coins[self.home]
+        is_swapped = random.integers(2, size=self.n_units, dtype=np.uint8).astype(np.bool_)
+        return is_swapped if self.cluster is None else is_swapped[self.cluster]
 
 
-def _pair(
+def _joint_scores(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
-    levels, places, losses = [], [], []
+    mid_ranks, level_indices, losses = [], [], []
     for confidence, loss in (first, second):
-        c = checks.confidence(confidence)
-        _, place, count = np.unique(c, return_inverse=True, return_counts=True)
-        levels.append((np.cumsum(count) - count / 2) / c.size)
-        places.append(place)
-        losses.append(checks.loss(loss, length=c.size).astype(np.float64))
-    if places[0].size != places[1].size:
+        values = checks.confidence(confidence)
+        _, index, count = np.unique(values, return_inverse=True, return_counts=True)
+        mid_ranks.append((np.cumsum(count) - count / 2) / values.size)
+        level_indices.append(index)
+        losses.append(checks.loss(loss, length=values.size).astype(np.float64))
+    if level_indices[0].size != level_indices[1].size:
         raise ShapeError(
-            f"the scores must be of the same samples; got {places[0].size} and {places[1].size}"
+            "the scores must have the same samples; got "
+            f"{level_indices[0].size} and {level_indices[1].size}"
         )
-    joint = _joint_levels(levels[0], levels[1])
-    ranked = [own[place] for own, place in zip(joint, places, strict=True)]
-    return np.array(ranked), np.array(losses)
+    first_levels, second_levels = _joint_levels(mid_ranks[0], mid_ranks[1])
+    levels = np.array([first_levels[level_indices[0]], second_levels[level_indices[1]]])
+    return levels, np.array(losses)
 
 
 def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give one number to two levels that are each other's nearest, the mean of their mid-ranks.
+    """Replace two levels that are nearest to each other by the mean of their mid-ranks.
 
-    The order within each score stays: two such pairs never cross, and no level lies between the
-    two of a pair.
+    The order within each score does not change: two such pairs never cross, and no level lies
+    between the two levels of a pair.
     """
-    over, back = _nearest(first, second), _nearest(second, first)
-    mine = np.flatnonzero(back[over] == np.arange(first.size))
-    theirs = over[mine]
-    one, two = first.copy(), second.copy()
-    one[mine] = two[theirs] = (first[mine] + second[theirs]) / 2
-    return one, two
+    nearest_second, nearest_first = _nearest_index(first, second), _nearest_index(second, first)
+    first_index = np.flatnonzero(nearest_first[nearest_second] == np.arange(first.size))
+    second_index = nearest_second[first_index]
+    mean = (first[first_index] + second[second_index]) / 2
+    joint_first, joint_second = first.copy(), second.copy()
+    joint_first[first_index] = mean
+    joint_second[second_index] = mean
+    return joint_first, joint_second
 
 
-def _nearest(of: FloatArray, among: FloatArray) -> IntArray:
-    """Return the place of the nearest of ascending numbers; of two as near, the lower."""
-    after = np.clip(np.searchsorted(among, of), 1, max(among.size - 1, 1))
+def _nearest_index(values: FloatArray, candidates: FloatArray) -> IntArray:
+    """Return the index of the nearest of ascending candidates; of two equally near, the lower."""
+    after = np.clip(np.searchsorted(candidates, values), 1, max(candidates.size - 1, 1))
     before = after - 1
-    last = np.minimum(after, among.size - 1)
-    return np.where(of - among[before] <= among[last] - of, before, last)
+    after = np.minimum(after, candidates.size - 1)
+    is_before_nearer = values - candidates[before] <= candidates[after] - values
+    return np.where(is_before_nearer, before, after)
 
 
-def _result(found: float, drawn: FloatArray) -> PermutationResult:
-    if np.isnan(found):
+def _result(observed: float, permuted: FloatArray) -> PermutationResult:
+    if np.isnan(observed):
         raise InputError("the statistic is NaN on these data, so there is no difference to test")
-    # Sums in another order differ in their last digits; that is no smaller difference.
-    reach = abs(found) * (1 - 1e-9)
-    as_large = np.count_nonzero((np.abs(drawn) >= reach) | np.isnan(drawn))
-    return PermutationResult(found, (1 + int(as_large)) / (1 + drawn.size), drawn.size)
+    # The tolerance is for rounding: another order of summation changes the last digits.
+    threshold = abs(observed) * (1 - 1e-9)
+    is_as_large = (np.abs(permuted) >= threshold) | np.isnan(permuted)
+    p_value = (1 + int(np.count_nonzero(is_as_large))) / (1 + permuted.size)
+    return PermutationResult(observed, p_value, permuted.size)

@@ -1,7 +1,7 @@
-"""Rank tests over samples that are independent: Wilcoxon's signed rank test and Friedman's.
+"""Rank tests for independent blocks: Wilcoxon's signed-rank test and Friedman's test.
 
-The samples (blocks) are data sets, runs or folds. For the replicates of a bootstrap, which are
-not independent samples, see `abstain.inference.paired`.
+Blocks are data sets, runs or folds. Bootstrap replicates are not independent; for these, see
+`abstain.inference.paired`.
 """
 
 from dataclasses import dataclass
@@ -16,60 +16,60 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
 from abstain._foundation.lazy_imports import special
 from abstain.errors import DomainError, ShapeError
-from abstain.inference.ranking import ROUNDING, alike, ranks, stack
+from abstain.inference.ranking import ROUNDING, check_array, equal_up_to_rounding, ranks
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-#: Up to here the distribution of the signed ranks is counted out, ties or not.
-EXACT_UP_TO = 50
+#: Largest number of pairs for which the exact distribution of the signed ranks is computed.
+MAX_EXACT_PAIRS = 50
 
-#: Twice the mid-ranks of each block, in an order that does not matter.
+#: Twice the mid-ranks of each block (whole numbers), sorted.
 _Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 
-#: Sums of ranks looked at before counting is given up: some tenths of a second.
-_MOST_SUMS: Final = 1_000_000
+#: Largest number of rank sums in the exact Friedman test: some tenths of a second.
+_MAX_RANK_SUMS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class WilcoxonResult:
-    """Wilcoxon's signed rank test of one sample of differences.
+    """Result of Wilcoxon's signed-rank test.
 
     Attributes
     ----------
     statistic : float
         Sum of the ranks of the positive differences.
     p_value : float
-        Of the alternative that was asked for.
-    pairs : int
-        Pairs whose difference is not zero; the others say nothing and are left out.
+        P-value of the requested alternative.
+    n_pairs : int
+        Number of pairs with a nonzero difference. Other pairs are left out.
     method : str
         "exact", "normal" (more than 50 pairs), or "no difference".
     """
 
     statistic: float
     p_value: float
-    pairs: int
+    n_pairs: int
     method: str
 
 
 def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided") -> WilcoxonResult:
-    """Test whether paired values differ, by Wilcoxon's signed rank test.
+    """Test whether paired values differ, by Wilcoxon's signed-rank test.
 
-    Answers: are the first values below (or above) the second more than chance explains?
+    Answers: are the first values significantly below (or above) the second?
 
     Parameters
     ----------
     x, y : array of shape (n,)
-        The two values of each pair; a pair with a NaN is left out.
+        The two values of each pair. A pair with a NaN is left out.
     alternative : {"two-sided", "less", "greater"}, default="two-sided"
         "less": the first values tend to be lower.
 
     Returns
     -------
     WilcoxonResult
-        With p = 1 where no pair differs.
+        The p-value is 1 if no pair differs.
 
     Raises
     ------
@@ -80,11 +80,11 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
 
     Notes
     -----
-    The pairs must be independent of each other. Up to 50 pairs the chances are counted over all
-    signs of the ranks, which tied differences share [2]_, so that the level holds with ties too;
-    with few pairs no small p-value exists: five pairs give at least 1/32 one-sided. The normal form
-    corrects for ties, not for continuity. Values, and sizes of differences, that are equal but for
-    rounding are equal.
+    The pairs must be independent. For up to 50 pairs, the p-value is exact: it counts all signs of
+    the ranks, where tied differences share their ranks [2]_. The level is therefore valid with
+    ties. Few pairs cannot give a small p-value: with five pairs, a one-sided p-value is at least
+    1/32. The normal approximation corrects for ties, not for continuity. Values and differences
+    that are equal up to rounding are equal.
 
     References
     ----------
@@ -99,7 +99,7 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
     >>> wilcoxon([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], alternative="less")
     WilcoxonResult(statistic=0.0, p_value=0.03125, pairs=5, method='exact')
     """
-    first, second = stack(x, "x", "n"), stack(y, "y", "n")
+    first, second = check_array(x, "x", "n"), check_array(y, "y", "n")
     if first.size != second.size:
         raise ShapeError(
             f"`x` and `y` must have the same length; got {first.size} and {second.size}"
@@ -110,70 +110,74 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
 
 def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonResult:
     with np.errstate(invalid="ignore"):
-        d = x - y
-    kept = ~np.isnan(d) & ~alike(x, y)
-    d, size = d[kept], np.maximum(np.abs(x), np.abs(y))[kept]
-    if not d.size:
+        difference = x - y
+    is_used = ~np.isnan(difference) & ~equal_up_to_rounding(x, y)
+    difference = difference[is_used]
+    value_size = np.maximum(np.abs(x), np.abs(y))[is_used]
+    if not difference.size:
         return WilcoxonResult(0.0, 1.0, 0, "no difference")
-    placed = _ranks_of_sizes(np.abs(d), size)
-    positive = float(placed[d > 0].sum())
-    exact = d.size <= EXACT_UP_TO
-    if exact:
-        low, high = _signed_rank_tails(placed, positive)
+    rank = _ranks_of_differences(np.abs(difference), value_size)
+    statistic = float(rank[difference > 0].sum())
+    is_exact = difference.size <= MAX_EXACT_PAIRS
+    if is_exact:
+        lower_tail, upper_tail = _signed_rank_tails(rank, statistic)
     else:
-        z = (positive - placed.sum() / 2) / np.sqrt(np.square(placed).sum() / 4)
-        low, high = float(special.ndtr(z)), float(special.ndtr(-z))
-    p = {"less": low, "greater": high}.get(alternative, 2 * min(low, high))
-    return WilcoxonResult(positive, min(1.0, p), int(d.size), "exact" if exact else "normal")
+        z = (statistic - rank.sum() / 2) / np.sqrt(np.square(rank).sum() / 4)
+        lower_tail, upper_tail = float(special.ndtr(z)), float(special.ndtr(-z))
+    two_sided = 2 * min(lower_tail, upper_tail)
+    p = {"less": lower_tail, "greater": upper_tail}.get(alternative, two_sided)
+    method = "exact" if is_exact else "normal"
+    return WilcoxonResult(statistic, min(1.0, p), int(difference.size), method)
 
 
-def _ranks_of_sizes(apart: FloatArray, size: FloatArray) -> FloatArray:
-    """Return the mid-ranks of differences between values of these sizes, rounding allowed for."""
-    order = np.argsort(apart, kind="stable")
-    sorted_apart, sorted_size = apart[order], size[order]
+def _ranks_of_differences(differences: FloatArray, value_size: FloatArray) -> FloatArray:
+    """Return the mid-ranks of absolute differences, where rounding of the values causes ties."""
+    order = np.argsort(differences, kind="stable")
+    sorted_differences, sorted_size = differences[order], value_size[order]
+    tolerance = ROUNDING * np.maximum(sorted_size[1:], sorted_size[:-1])
     with np.errstate(invalid="ignore"):
-        far = np.diff(sorted_apart) > ROUNDING * np.maximum(sorted_size[1:], sorted_size[:-1])
-    # Infinite differences are equal: their distance is NaN.
-    place = np.concatenate(([0], np.cumsum(far)))
-    count = np.bincount(place)
-    out = np.empty(apart.size)
-    out[order] = (np.cumsum(count) - (count - 1) / 2)[place]
+        # Infinite differences are equal: their distance is NaN.
+        starts_group = np.diff(sorted_differences) > tolerance
+    group = np.concatenate(([0], np.cumsum(starts_group)))
+    group_size = np.bincount(group)
+    out = np.empty(differences.size)
+    out[order] = (np.cumsum(group_size) - (group_size - 1) / 2)[group]
     return out
 
 
 def pairwise_wilcoxon(
     values: AnyArray, *, lower_is_better: bool, alternative: str = "better"
 ) -> FloatArray:
-    """Test each pair of methods over independent blocks by Wilcoxon's signed rank test.
+    """Test each pair of methods over independent blocks by Wilcoxon's signed-rank test.
 
-    Answers: which methods are better than which others across data sets or runs?
+    Answers: which methods are significantly better than others across data sets or runs?
 
     Parameters
     ----------
     values : array of shape (blocks, k)
-        The metric on each data set (or run) of each method; a NaN leaves the block out of the
+        The metric of each method on each data set (or run). A block with a NaN is left out of the
         pairs of that method.
     lower_is_better : bool
         The direction of the metric.
     alternative : {"better", "two-sided"}, default="better"
-        One-sided (the row is better than the column), or two-sided.
+        "better": one-sided, the row is better than the column.
 
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, j] is the p-value of "i is better than j" (or "i and j differ"), unadjusted;
-        NaN on the diagonal.
+        Entry [i, j] is the unadjusted p-value of "i is better than j" (or "i and j differ"); NaN on
+        the diagonal.
 
     Raises
     ------
     ShapeError
-        If `values` is no table.
+        If `values` does not have two axes.
     InputError
         If `alternative` is unknown.
 
     Notes
     -----
-    Adjust with `abstain.inference.multiplicity.adjust`. Blocks must be independent of each other.
+    Adjust the p-values with `abstain.inference.multiplicity.adjust`. Blocks must be independent.
 
     Examples
     --------
@@ -182,39 +186,39 @@ def pairwise_wilcoxon(
     >>> pairwise_wilcoxon(runs, lower_is_better=True).round(3).tolist()
     [[nan, 0.031], [1.0, nan]]
     """
-    table = stack(values, "values", "blocks", "k")
+    table = check_array(values, "values", "blocks", "k")
     checks.one_of(alternative, "alternative", ("better", "two-sided"))
     better = "less" if lower_is_better else "greater"
-    side = better if alternative == "better" else alternative
+    tested_alternative = better if alternative == "better" else alternative
     k = table.shape[1]
     out = np.full((k, k), np.nan)
     for i, j in np.argwhere(~np.eye(k, dtype=np.bool_)):
         if alternative == "two-sided" and j < i:
             out[i, j] = out[j, i]
             continue
-        out[i, j] = _signed_ranks(table[:, i], table[:, j], side).p_value
+        out[i, j] = _signed_ranks(table[:, i], table[:, j], tested_alternative).p_value
     return out
 
 
 @dataclass(frozen=True, eq=False)
 class FriedmanResult:
-    """Friedman's test whether any of several methods differ in rank over blocks.
+    """Result of Friedman's test.
 
     Attributes
     ----------
     statistic, p_value : float
-        Chi-square corrected for ties, and its p-value as `method` says.
+        Chi-square statistic with a correction for ties, and its p-value by `method`.
     f_statistic, f_p_value : float
-        Iman and Davenport's form; for fewer than about 6 blocks it finds too much.
+        Iman and Davenport's statistic. It rejects too often for fewer than about 6 blocks.
     mean_ranks : ndarray of shape (k,)
-        1 is best; NaN when no block is complete.
-    blocks : int
-        Complete blocks, those without a NaN.
+        Mean rank of each method; 1 is best. NaN if no block is complete.
+    n_blocks : int
+        Number of complete blocks, without a NaN.
     note : str
-        Why there is no test, or what was left out; or empty.
+        Reason for a missing test, or number of dropped blocks; or empty.
     method : str
-        "exact", counted over all orders of the blocks; "chi-square", with k - 1 degrees of
-        freedom, where there are too many of them; "none".
+        "exact" (all orders within the blocks are counted), "chi-square" with k - 1 degrees of
+        freedom (too many orders), or "none".
     """
 
     statistic: float
@@ -222,7 +226,7 @@ class FriedmanResult:
     f_statistic: float
     f_p_value: float
     mean_ranks: FloatArray
-    blocks: int
+    n_blocks: int
     note: str = ""
     method: str = "none"
 
@@ -230,33 +234,33 @@ class FriedmanResult:
 def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     """Test whether any methods differ in rank across blocks, by Friedman's test.
 
-    Answers: is there any difference between these methods over all data sets, or only chance?
+    Answers: is there any significant difference between these methods over all data sets?
 
     Parameters
     ----------
     values : array of shape (blocks, k)
-        The metric on each data set (or run) of each method; a block with a NaN is left out.
+        The metric of each method on each data set (or run). A block with a NaN is left out.
     lower_is_better : bool
         The direction of the metric.
 
     Returns
     -------
     FriedmanResult
-        NaN with a note for fewer than 2 complete blocks or 2 methods. For 2 methods it is the
-        sign test.
+        NaN with a note for fewer than 2 complete blocks or 2 methods. For 2 methods it is the sign
+        test.
 
     Raises
     ------
     ShapeError
-        If `values` is no table.
+        If `values` does not have two axes.
 
     Notes
     -----
-    Blocks must be independent of each other. When all values are equal in every block the
-    statistic is 0 and p = 1. The p-value is counted out, ties as they are, while a million sums of
-    ranks suffice (3 methods in some 80 blocks, 5 in 8, 8 in 2); beyond, chi-square keeps its
-    level. Where they do it finds 12 % in 4 blocks of 2 methods and 7 % in 4 blocks of 3, where 5 %
-    are meant, and nothing at all in 2 blocks.
+    Blocks must be independent. If all values are equal in every block, the statistic is 0 and
+    p = 1. The p-value is exact, with ties, if a million rank sums are enough (3 methods in about
+    80 blocks, 5 in 8, 8 in 2). For larger tables, the chi-square approximation has the correct
+    level. For small tables it has not: at a nominal level of 5%, it rejects in 12% of the cases
+    with 4 blocks of 2 methods, in 7% with 4 blocks of 3 methods, and never with 2 blocks.
 
     References
     ----------
@@ -272,107 +276,122 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     >>> result.statistic, round(result.p_value, 3), result.mean_ranks.tolist()
     (4.5, 0.125, [1.25, 2.0, 2.75])
     """
-    table = stack(values, "values", "blocks", "k")
-    whole = ~np.isnan(table).any(axis=1)
-    left_out = int(whole.size - whole.sum())
-    note = f"{left_out} of {whole.size} blocks left out, since a method has no value there"
-    placed = ranks(table, lower_is_better=lower_is_better, axis=1)[whole]
-    blocks, k = placed.shape
-    mean = placed.mean(axis=0) if blocks else np.full(k, np.nan)
-    if blocks < 2 or k < 2:
-        why = f"Friedman's test needs 2 complete blocks and 2 methods; got {blocks} and {k}"
+    table = check_array(values, "values", "blocks", "k")
+    is_complete = ~np.isnan(table).any(axis=1)
+    n_dropped = int(is_complete.size - is_complete.sum())
+    note = ""
+    if n_dropped:
+        note = f"{n_dropped} of {is_complete.size} blocks left out, because a method has no value"
+    rank = ranks(table, lower_is_better=lower_is_better, axis=1)[is_complete]
+    n_blocks, k = rank.shape
+    mean = rank.mean(axis=0) if n_blocks else np.full(k, np.nan)
+    if n_blocks < 2 or k < 2:
+        reason = f"Friedman's test needs 2 complete blocks and 2 methods; got {n_blocks} and {k}"
         nan = float("nan")
-        return FriedmanResult(nan, nan, nan, nan, mean, blocks, why)
-    # Without ties the squared ranks of a block vary by k(k + 1)/12; with ties by less.
-    spread = float(placed.var(axis=1, ddof=1).mean())
-    statistic = 0.0 if spread == 0 else blocks * float(((mean - (k + 1) / 2) ** 2).sum()) / spread
-    rest = blocks * (k - 1) - statistic
-    f = (blocks - 1) * statistic / rest if rest > 1e-9 * statistic else float("inf")
-    f = 0.0 if statistic == 0 else f
-    exact = _friedman_tail(placed)
+        return FriedmanResult(nan, nan, nan, nan, mean, n_blocks, reason)
+    # The variance of the ranks of a block is k(k + 1)/12 without ties, and less with ties.
+    variance = float(rank.var(axis=1, ddof=1).mean())
+    statistic = 0.0
+    if variance > 0:
+        statistic = n_blocks * float(((mean - (k + 1) / 2) ** 2).sum()) / variance
+    f_statistic = 0.0
+    if statistic != 0:
+        remainder = n_blocks * (k - 1) - statistic
+        has_remainder = remainder > 1e-9 * statistic
+        f_statistic = (n_blocks - 1) * statistic / remainder if has_remainder else float("inf")
+    exact_p_value = _exact_friedman_p_value(rank)
+    p_value = float(special.chdtrc(k - 1, statistic)) if exact_p_value is None else exact_p_value
     return FriedmanResult(
-        statistic,
-        float(special.chdtrc(k - 1, statistic)) if exact is None else exact,
-        f,
-        float(special.fdtrc(k - 1, (k - 1) * (blocks - 1), f)),
-        mean,
-        blocks,
-        note if left_out else "",
-        "chi-square" if exact is None else "exact",
+        statistic=statistic,
+        p_value=p_value,
+        f_statistic=f_statistic,
+        f_p_value=float(special.fdtrc(k - 1, (k - 1) * (n_blocks - 1), f_statistic)),
+        mean_ranks=mean,
+        n_blocks=n_blocks,
+        note=note,
+        method="chi-square" if exact_p_value is None else "exact",
     )
 
 
-def check_blocks(blocks: int, k: int) -> None:
-    """Refuse numbers of blocks and methods for which mean ranks cannot be compared."""
-    checks.positive_int(blocks, "blocks")
+def check_blocks(n_blocks: int, k: int) -> None:
+    """Raise an error for numbers of blocks and methods whose mean ranks cannot be compared."""
+    checks.positive_int(n_blocks, "n_blocks")
     if k < 2:
         raise DomainError(f"at least 2 methods are needed to compare mean ranks; got {k}")
 
 
-# --------------------------------------------- counted out, in twice the ranks, which are whole
-def _signed_rank_tails(ranks: FloatArray, positive: float) -> tuple[float, float]:
-    """Return the chances that the ranks with a fair sign sum to at most, and at least, this.
+# ------------------------------------- exact distributions, of twice the ranks (whole numbers)
+def _signed_rank_tails(ranks: FloatArray, statistic: float) -> tuple[float, float]:
+    """Return the probabilities that the sum of the positive ranks is at most and at least this.
 
-    Takes the mid-ranks of the differences that are not zero, shape (n,). Cost: n^3 / 2 steps.
+    `ranks` are the mid-ranks of the nonzero differences, shape (n,). Cost: n^3 / 2 steps.
     """
-    chances = _signed_rank_chances(tuple(sorted(np.rint(2 * ranks).astype(np.int64).tolist())))
-    at = int(np.rint(2 * positive))
-    return float(chances[: at + 1].sum()), float(chances[at:].sum())
+    doubled_ranks = tuple(sorted(np.rint(2 * ranks).astype(np.int64).tolist()))
+    probabilities = _signed_rank_probabilities(doubled_ranks)
+    doubled_statistic = int(np.rint(2 * statistic))
+    lower_tail = float(probabilities[: doubled_statistic + 1].sum())
+    return lower_tail, float(probabilities[doubled_statistic:].sum())
 
 
 @lru_cache(maxsize=64)
-def _signed_rank_chances(doubled: tuple[int, ...]) -> FloatArray:
-    """Return the chance of each sum of such ranks, each with a fair sign."""
-    chances = np.zeros(sum(doubled) + 1)
-    chances[0] = 1.0
-    for rank in doubled:
-        chances /= 2
-        # NumPy copies where source and target overlap.
-        chances[rank:] += chances[:-rank]
-    return np.asarray(read_only(chances))
+def _signed_rank_probabilities(doubled_ranks: tuple[int, ...]) -> FloatArray:
+    """Return the probability of each sum of positive ranks, if each sign has probability 1/2."""
+    probabilities = np.zeros(sum(doubled_ranks) + 1)
+    probabilities[0] = 1.0
+    for rank in doubled_ranks:
+        probabilities /= 2
+        # NumPy copies the right-hand side, because it overlaps with the target.
+        probabilities[rank:] += probabilities[:-rank]
+    return np.asarray(read_only(probabilities))
 
 
-def _friedman_tail(placed: FloatArray) -> float | None:
-    """Return the chance of rank sums at least as far apart as these, shape (blocks, k).
+def _exact_friedman_p_value(ranks: FloatArray) -> float | None:
+    """Return the probability of rank sums with at least this variation; ranks have (blocks, k).
 
-    Each block takes any order of its own mid-ranks. None where there are too many orders to count.
+    Each block takes all orders of its mid-ranks with equal probability. None if there are too many
+    orders.
     """
-    doubled = np.rint(2 * placed).astype(np.int64)
-    blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled.tolist()))
-    known = _spread_chances(blocks)
-    if known is None:
+    doubled_ranks = np.rint(2 * ranks).astype(np.int64)
+    blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled_ranks.tolist()))
+    distribution = _variation_distribution(blocks)
+    if distribution is None:
         return None
-    spread, chance = known
-    return min(1.0, float(chance[spread >= _spread(doubled.sum(axis=0)[None, :])[0]].sum()))
+    variation, probability = distribution
+    observed = _variation(doubled_ranks.sum(axis=0)[None, :])[0]
+    return min(1.0, float(probability[variation >= observed].sum()))
 
 
-def _spread(sums: IntArray) -> IntArray:
-    """Return k^2 times the sum of squares of each row about its mean, in whole numbers."""
-    k = sums.shape[1]
-    return np.asarray(np.square(k * sums - sums.sum(axis=1, keepdims=True)).sum(axis=1))
+def _variation(rank_sums: IntArray) -> IntArray:
+    """Return k^2 times the sum of squared deviations of each row from its mean (whole numbers)."""
+    k = rank_sums.shape[1]
+    deviations = k * rank_sums - rank_sums.sum(axis=1, keepdims=True)
+    return np.asarray(np.square(deviations).sum(axis=1))
 
 
 @lru_cache(maxsize=64)
-def _spread_chances(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
-    """Return the values of `_spread` and their chances; None where there are too many."""
+def _variation_distribution(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
+    """Return values of `_variation` and their probabilities; None if there are too many."""
     k = len(blocks[0])
-    highest = 2 * k * len(blocks) + 1
-    if float(highest) ** (k - 1) > 2.0**62:
+    # Upper limit of a rank sum, the base of the keys below, which must fit into 64 bits.
+    base = 2 * k * len(blocks) + 1
+    if float(base) ** (k - 1) > 2.0**62:
         return None
-    # All columns are alike, so that the first block may stay as it is and sums may be sorted.
-    sums: IntArray = np.array(blocks[:1])
-    chance: FloatArray = np.ones(1)
-    looked_at = 0
+    # The methods are exchangeable. The first block may therefore keep its order, and rank sums may
+    # be sorted.
+    rank_sums: IntArray = np.array(blocks[:1])
+    probability: FloatArray = np.ones(1)
+    n_rank_sums = 0
     for block in blocks[1:]:
-        looked_at += sums.shape[0] * factorial(k)
-        if looked_at > _MOST_SUMS:
+        n_rank_sums += rank_sums.shape[0] * factorial(k)
+        if n_rank_sums > _MAX_RANK_SUMS:
             return None
         orders = np.array(sorted(set(permutations(block))))
-        table = np.sort((sums[:, None, :] + orders).reshape(-1, k), axis=1)
-        # The last sum follows from the others.
-        key = table[:, :-1] @ (highest ** np.arange(k - 1))
-        _, first, place = np.unique(key, return_index=True, return_inverse=True)
-        shares = np.repeat(chance / orders.shape[0], orders.shape[0])
-        sums = table[first]
-        chance = np.bincount(place, weights=shares).astype(np.float64)
-    return _spread(sums), chance
+        candidates = np.sort((rank_sums[:, None, :] + orders).reshape(-1, k), axis=1)
+        # A key is one number for each candidate. The total is constant, so the last sum is
+        # redundant.
+        key = candidates[:, :-1] @ (base ** np.arange(k - 1))
+        _, first, index = np.unique(key, return_index=True, return_inverse=True)
+        weights = np.repeat(probability / orders.shape[0], orders.shape[0])
+        rank_sums = candidates[first]
+        probability = np.bincount(index, weights=weights).astype(np.float64)
+    return _variation(rank_sums), probability

@@ -1,8 +1,9 @@
-"""Ranks of methods, and the chance of each straight from the joint normal law: no resampling.
+"""Ranks of methods, and rank probabilities from the joint normal distribution.
 
-Estimates of several methods on the same samples are jointly normal for many samples, with the
-covariance of their influence functions. Who is better than whom is then known in closed form,
-and so is the mean rank; the chance of each rank is the share of draws from that law.
+In large samples, the estimates of several methods on the same samples are jointly normal, with the
+covariance of their influence functions. The probability that one method is better than another
+and the mean rank then have a closed form. The probability of each rank is the share of random
+draws from the normal distribution.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -16,23 +17,23 @@ from abstain._foundation.random import as_generator
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
 
-#: Which of their ranks equal methods have: the mean of them all, or the lowest.
+#: Rank of equal methods: the mean of their ranks, or the lowest.
 Ties: TypeAlias = Literal["mean", "min"]
 TIES: Final = ("mean", "min")
 
-#: Values that are no farther apart than this share of them are equal but for rounding.
+#: Values are equal if their relative difference is at most this rounding error.
 ROUNDING = 1e-13
 
-#: Variances of differences are differences of variances, exact to rounding only.
-_OF_VARIANCES = 1e-12
+#: Relative rounding error of the variance of a difference, which is a difference of variances.
+_VARIANCE_ROUNDING = 1e-12
 
-#: Standard errors below this share of the values are made by their last digits.
-_LAST_DIGITS = 1e-14
+#: A standard error below this share of the values is caused by rounding of the values.
+_VALUE_ROUNDING = 1e-14
 
 
-def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
-    """Validate an array of numbers with these axes; NaN may mark what is undefined."""
-    out = to_numpy(x, name)
+def check_array(values: AnyArray, name: str, *axes: str) -> FloatArray:
+    """Validate an array of numbers with these axes; NaN may mark undefined values."""
+    out = to_numpy(values, name)
     if out.ndim != len(axes) or out.size == 0:
         expected = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
         raise ShapeError(
@@ -40,7 +41,7 @@ def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
         )
     if out.dtype.kind not in "biuf":
         raise DomainError(
-            f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+            f"`{name}` must contain numbers; got {out.dtype} values such as {out.flat[0]!r}"
         )
     return out.astype(np.float64)
 
@@ -48,28 +49,28 @@ def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
 def ranks(
     values: AnyArray, *, lower_is_better: bool, axis: int = 0, ties: Ties = "mean"
 ) -> FloatArray:
-    """Rank methods by their values: 1 is best, equal values have the same rank.
+    """Rank methods by their values: 1 is best, and equal values have the same rank.
 
-    Values that differ by rounding only (a share of 1e-13 of them) are equal.
+    Values with a relative difference of at most 1e-13 are equal, because rounding may cause it.
 
-    Answers: who is first, second, third?
+    Answers: which method is first, second, third?
 
     Parameters
     ----------
     values : array
-        The methods lie along `axis`.
+        The values of the methods along `axis`.
     lower_is_better : bool
-        Whether rank 1 goes to the lowest value or to the highest.
+        Whether the lowest or the highest value has rank 1.
     axis : int, default=0
         The axis of the methods.
     ties : {"mean", "min"}, default="mean"
-        Which rank equal methods have: the mean of theirs, as rank tests need it, or the lowest, as
-        published tables print it.
+        Rank of equal methods: the mean of their ranks, which rank tests need, or the lowest rank,
+        which published tables print.
 
     Returns
     -------
     ndarray of the same shape
-        A method whose value is NaN has the rank NaN; the others are ranked among themselves.
+        A method with value NaN has rank NaN; the others are ranked without it.
 
     Raises
     ------
@@ -86,101 +87,111 @@ def ranks(
     >>> ranks([0.2, 0.1, 0.2, 0.5], lower_is_better=True, ties="min").tolist()
     [2.0, 1.0, 2.0, 4.0]
     """
-    lowest = checks.one_of(ties, "ties", TIES) == "min"
-    given = to_numpy(values, "values")
-    table = stack(given, "values", *(f"axis {i}" for i in range(given.ndim)))
+    use_lowest = checks.one_of(ties, "ties", TIES) == "min"
+    array = to_numpy(values, "values")
+    table = check_array(array, "values", *(f"axis {i}" for i in range(array.ndim)))
     if table.ndim == 0:
         raise ShapeError(f"`values` must have an axis of methods; got the single number {table!s}")
-    x = np.moveaxis(table if lower_is_better else -table, axis, 0)
-    placed = np.full(x.shape, np.nan)
-    for i, own in enumerate(x):
-        same = alike(x, own)
-        better, equal = ((x < own) & ~same).sum(axis=0), same.sum(axis=0)
-        # Those equal to it, itself among them, share the ranks from better + 1 on.
-        placed[i] = np.where(equal > 0, better + (1.0 if lowest else (equal + 1) / 2), np.nan)
-    return np.moveaxis(placed, 0, axis)
+    losses = np.moveaxis(table if lower_is_better else -table, axis, 0)
+    rank = np.full(losses.shape, np.nan)
+    for i, loss in enumerate(losses):
+        is_equal = equal_up_to_rounding(losses, loss)
+        n_better = ((losses < loss) & ~is_equal).sum(axis=0)
+        # The method itself is one of the equal methods. It is not if its value is NaN.
+        n_equal = is_equal.sum(axis=0)
+        rank_among_equal = 1.0 if use_lowest else (n_equal + 1) / 2
+        rank[i] = np.where(n_equal > 0, n_better + rank_among_equal, np.nan)
+    return np.moveaxis(rank, 0, axis)
 
 
-def alike(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Return where two numbers are equal up to rounding; NaN equals nothing."""
+def equal_up_to_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
+    """Return whether numbers are equal up to rounding; NaN equals nothing."""
     with np.errstate(invalid="ignore"):
-        near = np.abs(x - y) <= ROUNDING * np.maximum(np.abs(x), np.abs(y))
-    return np.asarray((x == y) | (near & np.isfinite(x) & np.isfinite(y)))
+        is_close = np.abs(x - y) <= ROUNDING * np.maximum(np.abs(x), np.abs(y))
+    return np.asarray((x == y) | (is_close & np.isfinite(x) & np.isfinite(y)))
 
 
-def standings_of(draws: FloatArray, *, lower_is_better: bool) -> tuple[IntArray, IntArray]:
-    """Count for each method (rows) and draw (columns) the better methods and the equal ones."""
-    x = draws if lower_is_better else -draws
-    k = x.shape[0]
-    # The narrower the counters, the more of them a register adds at once.
-    better, equal = np.zeros((2, *x.shape), dtype=np.int8 if k < 128 else np.int16)
+def count_better_and_equal(
+    draws: FloatArray, *, lower_is_better: bool
+) -> tuple[IntArray, IntArray]:
+    """Count the better methods and the other equal methods, for each method and draw (columns)."""
+    losses = draws if lower_is_better else -draws
+    k = losses.shape[0]
+    # Small integers are added faster.
+    better, equal = np.zeros((2, *losses.shape), dtype=np.int8 if k < 128 else np.int16)
     for i in range(k):
         for j in range(i + 1, k):
-            first, second = x[i] < x[j], x[j] < x[i]
-            better[j] += first.view(np.int8)
-            better[i] += second.view(np.int8)
-            if np.count_nonzero(first) + np.count_nonzero(second) < first.size:
-                same = ~(first | second)
-                equal[i] += same.view(np.int8)
-                equal[j] += same.view(np.int8)
+            i_is_better, j_is_better = losses[i] < losses[j], losses[j] < losses[i]
+            better[j] += i_is_better.view(np.int8)
+            better[i] += j_is_better.view(np.int8)
+            if np.count_nonzero(i_is_better) + np.count_nonzero(j_is_better) < i_is_better.size:
+                is_equal = ~(i_is_better | j_is_better)
+                equal[i] += is_equal.view(np.int8)
+                equal[j] += is_equal.view(np.int8)
     return better.astype(np.int64), equal.astype(np.int64)
 
 
-def chances_from(better: IntArray, equal: IntArray) -> FloatArray:
-    """Tally the ranks; m methods that are equal share their m ranks, a chance of 1/m each."""
-    k, draws = better.shape
-    table = np.empty((k, k))
+def rank_probabilities_from_counts(better: IntArray, equal: IntArray) -> FloatArray:
+    """Compute the share of draws with each rank; m equal methods have each of m ranks with 1/m."""
+    k, n_draws = better.shape
+    counts = np.empty((k, k))
     for i in range(k):
         if not equal[i].any():
-            table[i] = np.bincount(better[i], minlength=k)
+            counts[i] = np.bincount(better[i], minlength=k)
             continue
+        # A draw adds 1/m to the m ranks from `better` on: +1/m at the first rank and -1/m after the
+        # last one, before the cumulative sum.
         share = 1.0 / (equal[i] + 1)
-        starts = np.bincount(better[i], share, minlength=k + 1)
-        ends = np.bincount(better[i] + equal[i] + 1, share, minlength=k + 1)
-        table[i] = np.cumsum(starts - ends)[:k]
-    return np.asarray(np.clip(table / draws, 0.0, 1.0))
+        added = np.bincount(better[i], share, minlength=k + 1)
+        removed = np.bincount(better[i] + equal[i] + 1, share, minlength=k + 1)
+        counts[i] = np.cumsum(added - removed)[:k]
+    return np.asarray(np.clip(counts / n_draws, 0.0, 1.0))
 
 
-def among(known: Array, chances: FloatArray) -> FloatArray:
-    """Spread the chances of the known methods over all; the others get NaN."""
-    k = known.size
+def expand_to_all_methods(is_defined: Array, probabilities: FloatArray) -> FloatArray:
+    """Expand rank probabilities of the defined methods to all methods; other methods get NaN."""
+    k = is_defined.size
     table = np.full((k, k), np.nan)
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(is_defined)
     table[rows] = 0.0
-    table[np.ix_(rows, np.arange(rows.size))] = chances
+    table[np.ix_(rows, np.arange(rows.size))] = probabilities
     return table
+
+
+# --------------------------------------------------------------------------- normal distribution
 
 
 # ------------------------------------------------------------------------------------ normal law
 def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Compute for each pair the chance that one method is better in another study of this size.
+    """Compute the probability, for each pair, that one method is better in another study.
 
-    Answers: if the study were repeated, how often would this method beat that one?
+    Answers: if the study were repeated with as many samples, how often is this method better?
 
     Parameters
     ----------
     values : array of shape (k,)
-        The metric of each method; NaN where it is undefined.
+        The metric of each method; NaN if it is undefined.
     covariance : array of shape (k, k)
-        Of these values, from their influence functions; may be singular.
+        Covariance of the values, from their influence functions. It may be singular.
     lower_is_better : bool
         The direction of the metric.
 
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, j] is the chance that i is better than j; [j, i] is the rest to 1. One half on
-        the diagonal and for methods that are the same, NaN where a value or variance is NaN.
+        Entry [i, j] is the probability that i is better than j, and [j, i] is 1 minus it. It is 0.5
+        on the diagonal and for identical methods, and NaN if a value or variance is NaN.
 
     Raises
     ------
     ShapeError
-        If the shapes do not fit.
+    ShapeError
+        If the shapes do not match.
 
     Notes
     -----
-    The normal distribution function of the difference over its standard error: around the values
-    found, so a difference of zero gives one half.
+    The probability is the normal distribution function at the difference divided by its standard
+    error, with the observed values as the true ones. A difference of 0 gives 0.5.
 
     Examples
     --------
@@ -189,18 +200,18 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     >>> superiority([0.0, 1.96], np.eye(2) / 2, lower_is_better=True).round(3).tolist()
     [[0.5, 0.975], [0.025, 0.5]]
     """
-    v, sigma = _moments(values, covariance)
-    lead = v[None, :] - v[:, None] if lower_is_better else v[:, None] - v[None, :]
-    error = _error_of_difference(v, sigma)
-    lead[_same(v, sigma, error)] = 0.0
-    # A difference without variance is certain, and even if there is no difference.
-    z = np.where(lead > 0, np.inf, np.where(lead < 0, -np.inf, lead + error))
-    np.divide(lead, error, out=z, where=error > 0)
+    v, sigma = _check_moments(values, covariance)
+    advantage = v[None, :] - v[:, None] if lower_is_better else v[:, None] - v[None, :]
+    error = _errors_of_differences(v, sigma)
+    advantage[_are_identical(v, sigma, error)] = 0.0
+    # Without a standard error, the outcome is certain, or equal if there is no difference.
+    z = np.where(advantage > 0, np.inf, np.where(advantage < 0, -np.inf, advantage + error))
+    np.divide(advantage, error, out=z, where=error > 0)
     return np.asarray(special.ndtr(z), dtype=np.float64)
 
 
 def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Compute the mean rank of each method over other studies of this size, exactly.
+    """Compute the mean rank of each method over studies of the same size, in closed form.
 
     Answers: which rank would this method have on average if the study were repeated?
 
@@ -212,17 +223,17 @@ def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: b
     Returns
     -------
     ndarray of shape (k,)
-        In [1, k]; one plus the sum of the chances that each other method is better. Methods
-        without a value are NaN and count nowhere.
+        In [1, k]: one plus the sum of the probabilities that each other method is better. Methods
+        without a value are NaN and are not counted.
 
     Raises
     ------
     ShapeError
-        If the shapes do not fit.
+        If the shapes do not match.
 
     Notes
     -----
-    Exact for the joint normal law of `rank_chances`, without its draws.
+    The mean ranks are exact for the joint normal distribution of `rank_probabilities`.
 
     Examples
     --------
@@ -231,22 +242,22 @@ def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: b
     >>> expected_ranks([0.0, 1.96], np.eye(2) / 2, lower_is_better=True).round(3).tolist()
     [1.025, 1.975]
     """
-    beaten = superiority(values, covariance, lower_is_better=lower_is_better)
-    known = ~np.isnan(np.diag(beaten))
-    # The method itself is in the sum with one half.
-    mean = np.nansum(beaten, axis=0) + 0.5
-    return np.where(known, mean, np.nan)
+    is_better = superiority(values, covariance, lower_is_better=lower_is_better)
+    is_defined = ~np.isnan(np.diag(is_better))
+    # The column sum contains 0.5 for the method itself.
+    mean = np.nansum(is_better, axis=0) + 0.5
+    return np.where(is_defined, mean, np.nan)
 
 
-def rank_chances(
+def rank_probabilities(
     values: AnyArray,
     covariance: AnyArray,
     *,
     lower_is_better: bool,
-    draws: int = 10_000,
+    n_draws: int = 10_000,
     rng: Rng = 0,
 ) -> FloatArray:
-    """Compute the chance of each rank for each method from the joint normal law.
+    """Compute the probability of each rank of each method, from the joint normal distribution.
 
     Answers: if the study were repeated, how likely would this method be first, second, third?
 
@@ -254,79 +265,85 @@ def rank_chances(
     ----------
     values, covariance, lower_is_better
         As in `superiority`.
-    draws : int, default=10000
-        From the joint normal law, in antithetic pairs; a chance is off by 0.005 at most
-        (standard error) with the default.
+    n_draws : int, default=10000
+        Number of draws from the joint normal distribution, in antithetic pairs. With the default,
+        the standard error of a probability is at most 0.005.
     rng : int, Generator or None, default=0
         Seed of the draws.
 
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, r] is the chance that method i has the rank r + 1; rows and columns sum to 1.
-        Methods that are the same share their ranks. Methods without a value have a row of NaN and
-        count nowhere.
+        Entry [i, r] is the probability that method i has rank r + 1; rows and columns sum to 1.
+        Identical methods share their ranks. Methods without a value have a row of NaN and are not
+        counted.
 
     Raises
     ------
     ShapeError
-        If the shapes do not fit.
+        If the shapes do not match.
     InputError
-        If `draws` is not a positive integer.
+        If `n_draws` is not a positive integer.
 
     Notes
     -----
-    `expected_ranks` has the mean rank without the noise of the draws.
+    `expected_ranks` computes the mean rank without the sampling noise of the draws.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain.inference.ranking import rank_chances
-    >>> rank_chances([0.0, 9.0, 9.0], np.eye(3), lower_is_better=True).round(2).tolist()
+    >>> from abstain.inference.ranking import rank_probabilities
+    >>> rank_probabilities([0.0, 9.0, 9.0], np.eye(3), lower_is_better=True).round(2).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]]
     """
-    v, sigma = _moments(values, covariance)
-    half = -(-checks.positive_int(draws, "draws") // 2)
-    known = ~(np.isnan(v) | np.isnan(np.diag(sigma)))
-    if not known.any():
+    v, sigma = _check_moments(values, covariance)
+    n_pairs = -(-checks.positive_int(n_draws, "n_draws") // 2)
+    is_defined = ~(np.isnan(v) | np.isnan(np.diag(sigma)))
+    if not is_defined.any():
         return np.full(sigma.shape, np.nan)
-    v, sigma = v[known], sigma[np.ix_(known, known)]
+    v, sigma = v[is_defined], sigma[np.ix_(is_defined, is_defined)]
     eigenvalues, vectors = np.linalg.eigh(sigma)
-    # The symmetric root does not depend on how the eigenvectors were chosen.
+    # The symmetric root does not depend on the choice of the eigenvectors.
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0)) @ vectors.T
-    noise = root @ as_generator(rng).standard_normal((v.size, half))
-    drawn = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
-    # The same method twice must tie in every draw, not up to the rounding of the root.
-    drawn = drawn[np.argmax(_same(v, sigma, _error_of_difference(v, sigma)), axis=1)]
-    return among(known, chances_from(*standings_of(drawn, lower_is_better=lower_is_better)))
+    noise = root @ as_generator(rng).standard_normal((v.size, n_pairs))
+    draws = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
+    # Identical methods must be exactly equal in every draw, without the rounding of the root.
+    are_identical = _are_identical(v, sigma, _errors_of_differences(v, sigma))
+    first_identical = np.argmax(are_identical, axis=1)
+    draws = draws[first_identical]
+    better, equal = count_better_and_equal(draws, lower_is_better=lower_is_better)
+    return expand_to_all_methods(is_defined, rank_probabilities_from_counts(better, equal))
 
 
-def _moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, FloatArray]:
-    v, sigma = stack(values, "values", "k"), stack(covariance, "covariance", "k", "k")
+def _check_moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, FloatArray]:
+    v, sigma = check_array(values, "values", "k"), check_array(covariance, "covariance", "k", "k")
     if sigma.shape != (v.size, v.size):
-        msg = f"`covariance` must have the shape ({v.size}, {v.size}) for {v.size} values; got "
-        raise ShapeError(msg + f"{sigma.shape}")
+        raise ShapeError(
+            f"`covariance` must have the shape ({v.size}, {v.size}) for {v.size} values; got "
+            f"{sigma.shape}"
+        )
     return v, sigma
 
 
-def _error_of_difference(v: FloatArray, sigma: FloatArray) -> FloatArray:
-    """Return the standard error of each difference; what is rounding counts as zero."""
+def _errors_of_differences(v: FloatArray, sigma: FloatArray) -> FloatArray:
+    """Return the standard error of each difference; 0 if it is only rounding."""
     variance = np.diag(sigma)
-    both = variance[:, None] + variance[None, :]
-    of_difference = both - 2 * sigma
-    least = np.maximum(_OF_VARIANCES * both, np.square(_LAST_DIGITS * _larger(np.abs(v))))
-    of_difference[of_difference <= least] = 0.0
-    return np.sqrt(of_difference)
+    variance_sum = variance[:, None] + variance[None, :]
+    variance_of_difference = variance_sum - 2 * sigma
+    value_rounding = np.square(_VALUE_ROUNDING * _pairwise_maximum(np.abs(v)))
+    rounding = np.maximum(_VARIANCE_ROUNDING * variance_sum, value_rounding)
+    variance_of_difference[variance_of_difference <= rounding] = 0.0
+    return np.sqrt(variance_of_difference)
 
 
-def _larger(x: FloatArray) -> FloatArray:
-    """Return the larger of each two."""
-    return np.asarray(np.maximum(x[:, None], x[None, :]))
+def _pairwise_maximum(values: FloatArray) -> FloatArray:
+    """Return the larger value of each pair, shape (k, k)."""
+    return np.asarray(np.maximum(values[:, None], values[None, :]))
 
 
-def _same(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
-    """Return which pairs are one and the same method: equal values, and equal in every draw."""
-    apart = np.abs(v[:, None] - v[None, :])
-    spread = np.sqrt(np.abs(np.diag(sigma)))
-    tolerance = _OF_VARIANCES * np.maximum(_larger(np.abs(v)), spread[:, None] + spread[None, :])
-    return np.asarray((error == 0) & (apart <= tolerance))
+def _are_identical(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
+    """Return which pairs of methods have equal values and a difference without variance."""
+    difference = np.abs(v[:, None] - v[None, :])
+    deviation = np.sqrt(np.abs(np.diag(sigma)))
+    scale = np.maximum(_pairwise_maximum(np.abs(v)), deviation[:, None] + deviation[None, :])
+    return np.asarray((error == 0) & (difference <= _VARIANCE_ROUNDING * scale))

@@ -98,7 +98,7 @@ NUMPY_KERNELS = cast("Kernels", numpy_kernels)
 
 
 def select_kernels(work: float = float("inf")) -> Kernels:
-    """Return the load_kernels kernels if they are available and the work is large enough.
+    """Return the compiled kernels if they are available and the work is large enough.
 
     NumPy kernels are returned if numba is not installed, if ABSTAIN_NO_NUMBA is 1, or if the
     product `work` of scores, resamples and samples is small.

@@ -1,4 +1,4 @@
-"""Ranks over resamples: the chance of each, and one ranking over several data sets or runs."""
+"""Rank probabilities over resamples, and rankings over several data sets or runs."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import DomainError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.ranking import (
     TIES,
     Ties,
-    among,
-    chances_from,
+    check_array,
+    count_better_and_equal,
+    expand_to_all_methods,
+    rank_probabilities_from_counts,
     ranks,
-    stack,
-    standings_of,
 )
 from abstain.typing import AnyArray, FloatArray
 
 
-def rank_chances_of(replicates: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Count how often each method has each rank over resamples.
+def rank_probabilities_of_replicates(replicates: AnyArray, *, lower_is_better: bool) -> FloatArray:
+    """Compute the share of resamples in which each method has each rank.
 
     Answers: how often would this method be first, second, third?
 
@@ -34,38 +34,47 @@ def rank_chances_of(replicates: AnyArray, *, lower_is_better: bool) -> FloatArra
     Returns
     -------
     ndarray of shape (k, k)
-        Entry [i, r] is the share of the resamples in which method i has the rank r + 1. Equal
-        methods share their ranks, so rows and columns sum to 1. A method that is NaN in all
-        resamples has a row of NaN; a resample with another NaN is left out.
+        Entry [i, r] is the share of the resamples in which method i has rank r + 1. Equal methods
+        share their ranks, so rows and columns sum to 1. A method that is NaN in all resamples has a
+        row of NaN. A resample with another NaN is left out.
 
     Raises
     ------
     ShapeError
-        If `replicates` is no table.
+        If `replicates` does not have two axes.
 
     Examples
     --------
-    >>> from abstain.inference.resampled_ranks import rank_chances_of
-    >>> rank_chances_of([[0.1, 0.3], [0.2, 0.2]], lower_is_better=True).tolist()
+    >>> from abstain.inference.resampled_ranks import rank_probabilities_of_replicates
+    >>> replicates = [[0.1, 0.3], [0.2, 0.2]]
+    >>> rank_probabilities_of_replicates(replicates, lower_is_better=True).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    table = stack(replicates, "replicates", "k", "B")
-    known = np.asarray(~np.isnan(table).all(axis=1))
-    complete = table[known][:, ~np.isnan(table[known]).any(axis=0)]
+    table = check_array(replicates, "replicates", "k", "B")
+    has_values = np.asarray(~np.isnan(table).all(axis=1))
+    is_complete = ~np.isnan(table[has_values]).any(axis=0)
+    complete = table[has_values][:, is_complete]
     if not complete.size:
-        return np.full((known.size, known.size), np.nan)
-    return among(known, chances_from(*standings_of(complete, lower_is_better=lower_is_better)))
+        return np.full((has_values.size, has_values.size), np.nan)
+    probabilities = _rank_probabilities(complete, lower_is_better=lower_is_better)
+    return expand_to_all_methods(has_values, probabilities)
+
+
+def _rank_probabilities(values: FloatArray, *, lower_is_better: bool) -> FloatArray:
+    """Return the share of columns in which each method (row) has each rank."""
+    better, equal = count_better_and_equal(values, lower_is_better=lower_is_better)
+    return rank_probabilities_from_counts(better, equal)
 
 
 @dataclass(frozen=True, eq=False)
 class RankSummary:
-    """The chances of the ranks of each method in three numbers.
+    """Mean and central range of the rank of each method.
 
     Attributes
     ----------
     mean, low, high : ndarray of shape (k,)
         Mean rank, and the lowest and the highest rank of the central range; NaN for a method
-        without chances.
+        without rank probabilities.
     """
 
     mean: FloatArray
@@ -73,27 +82,27 @@ class RankSummary:
     high: FloatArray
 
 
-def rank_summary(chances: AnyArray, *, level: float = 0.95) -> RankSummary:
-    """Summarize the chance of each rank by a mean and a central range.
+def rank_summary(probabilities: AnyArray, *, level: float = 0.95) -> RankSummary:
+    """Compute the mean and a central range of the rank from rank probabilities.
 
-    Answers: between which ranks may this method stand?
+    Answers: which ranks are plausible for this method?
 
     Parameters
     ----------
-    chances : array of shape (k, k)
-        Entry [i, r] is the chance that method i has the rank r + 1; rows sum to 1.
+    probabilities : array of shape (k, k)
+        Entry [i, r] is the probability that method i has rank r + 1; rows sum to 1.
     level : float, default=0.95
-        At most (1 - level)/2 lies below the range and as much above it.
+        Level of the range: a probability of at most (1 - level)/2 lies below it and above it.
 
     Returns
     -------
     RankSummary
-        One entry a method.
+        One entry for each method.
 
     Raises
     ------
     ShapeError
-        If `chances` is no table.
+        If `probabilities` does not have two axes.
     DomainError
         If `level` is not between 0 and 1.
 
@@ -104,52 +113,53 @@ def rank_summary(chances: AnyArray, *, level: float = 0.95) -> RankSummary:
     >>> summary.mean.tolist(), summary.high.tolist()
     ([1.01, 1.99], [1.0, 2.0])
     """
-    table = stack(chances, "chances", "k", "k")
-    tail = (1 - level_of(level)) / 2
-    cumulated = np.cumsum(table, axis=1)
-    # Sums of shares such as 1/3 reach 0.975 only up to rounding.
-    low = 1.0 + np.argmax(cumulated >= tail - 1e-9, axis=1)
-    high = 1.0 + np.argmax(cumulated >= 1 - tail - 1e-9, axis=1)
-    unknown = np.isnan(table).any(axis=1)
-    low[unknown] = high[unknown] = np.nan
+    table = check_array(probabilities, "probabilities", "k", "k")
+    tail = (1 - check_level(level)) / 2
+    cumulative = np.cumsum(table, axis=1)
+    # The tolerance is for rounding in sums of shares such as 1/3.
+    low = 1.0 + np.argmax(cumulative >= tail - 1e-9, axis=1)
+    high = 1.0 + np.argmax(cumulative >= 1 - tail - 1e-9, axis=1)
+    is_undefined = np.isnan(table).any(axis=1)
+    low[is_undefined] = np.nan
+    high[is_undefined] = np.nan
     return RankSummary(table @ np.arange(1.0, table.shape[1] + 1), low, high)
 
 
 @dataclass(frozen=True, eq=False)
 class AggregatedRanking:
-    """A ranking over several blocks (data sets, runs) with its spread over resamples.
+    """A ranking over several blocks (data sets, runs), and its variation over resamples.
 
     Attributes
     ----------
     ranks : ndarray of shape (k,)
-        The final ranks; 1 is best, equal methods share the mean of theirs or have the lowest.
+        The final ranks; 1 is best. Equal methods have the mean of their ranks or the lowest.
     mean_ranks : ndarray of shape (k,)
-        The mean over resamples (and over blocks, where each block is ranked by itself).
-    chances : ndarray of shape (k, k)
-        Entry [i, r] is the share of the resamples in which method i has the rank r + 1 over all
-        blocks together; equal methods share their ranks.
+        Mean rank over resamples (and over blocks, if each block is ranked separately).
+    rank_probabilities : ndarray of shape (k, k)
+        Entry [i, r] is the share of the resamples in which method i has rank r + 1 over all
+        blocks together. Equal methods share their ranks.
     frequencies : ndarray of shape (k, k)
-        The same over all blocks and resamples, each block ranked by itself: the histogram that
-        blob plots show. Equal to `chances` where blocks are not ranked by themselves.
+        The same over all pairs of a block and a resample, with separate ranks for each block: the
+        histogram in blob plots. Equal to `rank_probabilities` if blocks are not ranked separately.
     low, high : ndarray of shape (k,)
-        Central range of `chances` at the level.
+        Central range of the ranks.
     level : float
-        Of that range.
-    blocks, resamples : int
-        How many of each were used.
+        Level of that range.
+    n_blocks, n_resamples : int
+        Number of blocks and resamples without missing values.
     note : str
-        What was left out and why, or empty.
+        Number of dropped blocks and resamples and the reason, or empty.
     """
 
     ranks: FloatArray
     mean_ranks: FloatArray
-    chances: FloatArray
+    rank_probabilities: FloatArray
     frequencies: FloatArray
     low: FloatArray
     high: FloatArray
     level: float
-    blocks: int
-    resamples: int
+    n_blocks: int
+    n_resamples: int
     note: str = ""
 
 
@@ -158,7 +168,7 @@ def rank_then_aggregate(
 ) -> AggregatedRanking:
     """Rank the methods in each block and resample, average the ranks, and rank the averages.
 
-    Answers: who does best on most data sets, however large the differences are on each?
+    Answers: which method is best on most data sets, whatever the size of the differences?
 
     Parameters
     ----------
@@ -167,30 +177,30 @@ def rank_then_aggregate(
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
-        Of the central range of the ranks.
+        Level of the central range of the ranks.
     ties : {"mean", "min"}, default="mean"
-        Which rank equal methods have, in each block and resample and in the end; chances are
-        shared in either case.
+        Rank of equal methods, in each block and resample and in the final ranking. Rank
+        probabilities are shared in either case.
 
     Returns
     -------
     AggregatedRanking
-        Blocks that lack a method altogether are left out, and so are resamples with a NaN; the
-        note says how many.
+        Blocks without any value of a method are left out, and so are resamples with a NaN. The
+        note gives their number.
 
     Raises
     ------
     ShapeError
         If `replicates` does not have three axes.
     DomainError
-        If nothing is left, or `level` is not between 0 and 1.
+        If no block or resample is complete, or `level` is not between 0 and 1.
     InputError
         If `ties` is unknown.
 
     Notes
     -----
-    Robust to metrics of different scale on different data sets; blind to how large a difference
-    is. Resamples that are paired across blocks are not needed.
+    The ranking does not depend on the scale of the metric on different data sets, nor on the size
+    of the differences. The resamples need not be paired across blocks.
 
     References
     ----------
@@ -204,27 +214,27 @@ def rank_then_aggregate(
     >>> result.mean_ranks.tolist(), result.ranks.tolist()
     ([1.25, 1.75], [1.0, 2.0])
     """
-    known = checks.one_of(ties, "ties", TIES)
+    use_mean = checks.one_of(ties, "ties", TIES) == "mean"
     table, note = _complete(replicates)
-    blocks, k, resamples = table.shape
+    n_blocks, k, n_resamples = table.shape
     pooled = np.moveaxis(table, 1, 0).reshape(k, -1)
-    better, equal = standings_of(pooled, lower_is_better=lower_is_better)
-    # Ranks are multiples of one half, so their sums are exact and equal sums are seen as equal.
-    each = 1.0 + better + (equal / 2 if known == "mean" else 0)
-    total = each.reshape(k, blocks, resamples).sum(axis=1)
-    chances = chances_from(*standings_of(total, lower_is_better=True))
-    mean = total.sum(axis=1) / (blocks * resamples)
-    summary = rank_summary(chances, level=level)
+    better, equal = count_better_and_equal(pooled, lower_is_better=lower_is_better)
+    # Ranks are multiples of 0.5, so their sums are exact and equal sums are exactly equal.
+    rank = 1.0 + better + (equal / 2 if use_mean else 0)
+    rank_sum = rank.reshape(k, n_blocks, n_resamples).sum(axis=1)
+    probabilities = _rank_probabilities(rank_sum, lower_is_better=True)
+    mean = rank_sum.sum(axis=1) / (n_blocks * n_resamples)
+    summary = rank_summary(probabilities, level=level)
     return AggregatedRanking(
         ranks=ranks(mean, lower_is_better=True, ties=ties),
         mean_ranks=mean,
-        chances=chances,
-        frequencies=chances_from(better, equal),
+        rank_probabilities=probabilities,
+        frequencies=rank_probabilities_from_counts(better, equal),
         low=summary.low,
         high=summary.high,
         level=level,
-        blocks=blocks,
-        resamples=resamples,
+        n_blocks=n_blocks,
+        n_resamples=n_resamples,
         note=note,
     )
 
@@ -234,7 +244,7 @@ def aggregate_then_rank(
 ) -> AggregatedRanking:
     """Average the metric over the blocks in each resample, and rank the averages.
 
-    Answers: who has the best metric on average over the data sets?
+    Answers: which method has the best metric on average over the data sets?
 
     Parameters
     ----------
@@ -243,9 +253,9 @@ def aggregate_then_rank(
     lower_is_better : bool
         The direction of the metric.
     level : float, default=0.95
-        Of the central range of the ranks.
+        Level of the central range of the ranks.
     ties : {"mean", "min"}, default="mean"
-        Which rank equal methods have in the end.
+        Rank of equal methods in the final ranking.
 
     Returns
     -------
@@ -258,13 +268,13 @@ def aggregate_then_rank(
     ShapeError
         If `replicates` does not have three axes.
     DomainError
-        If nothing is left, or `level` is not between 0 and 1.
+        If no block or resample is complete, or `level` is not between 0 and 1.
     InputError
         If `ties` is unknown.
 
     Notes
     -----
-    A data set on which the metric is large decides more than the others.
+    Data sets on which the metric is large have more influence than the others.
 
     References
     ----------
@@ -280,36 +290,38 @@ def aggregate_then_rank(
     """
     table, note = _complete(replicates)
     mean = table.mean(axis=0)
-    chances = chances_from(*standings_of(mean, lower_is_better=lower_is_better))
-    summary = rank_summary(chances, level=level)
+    probabilities = _rank_probabilities(mean, lower_is_better=lower_is_better)
+    summary = rank_summary(probabilities, level=level)
     return AggregatedRanking(
         ranks=ranks(mean.mean(axis=1), lower_is_better=lower_is_better, ties=ties),
         mean_ranks=summary.mean,
-        chances=chances,
-        frequencies=chances,
+        rank_probabilities=probabilities,
+        frequencies=probabilities,
         low=summary.low,
         high=summary.high,
         level=level,
-        blocks=table.shape[0],
-        resamples=table.shape[2],
+        n_blocks=table.shape[0],
+        n_resamples=table.shape[2],
         note=note,
     )
 
 
 def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
-    """Leave out the blocks and resamples on which not all methods can be ranked."""
-    table = stack(replicates, "replicates", "blocks", "k", "B")
-    missing = np.isnan(table)
-    blocks = np.asarray(~np.any(np.all(missing, axis=2), axis=1))
-    resamples = np.asarray(~missing[blocks].any(axis=(0, 1)))
-    if not (blocks.any() and resamples.any()):
+    """Drop the blocks and resamples in which not all methods have a value; return a note."""
+    table = check_array(replicates, "replicates", "blocks", "k", "B")
+    is_missing = np.isnan(table)
+    keep_block = np.asarray(~np.any(np.all(is_missing, axis=2), axis=1))
+    keep_resample = np.asarray(~is_missing[keep_block].any(axis=(0, 1)))
+    if not (keep_block.any() and keep_resample.any()):
         raise DomainError(
             "`replicates` must have a block and a resample on which every method has a value; got "
             "NaN in all of them. Leave out the methods or the data sets without values."
         )
-    note = "; ".join(
-        f"{count} of {kept.size} {name} left out, since a method has no value there"
-        for name, kept in (("data sets or runs", blocks), ("resamples", resamples))
-        if (count := int(kept.size - np.count_nonzero(kept)))
-    )
-    return table[blocks][:, :, resamples], note
+    notes = []
+    for name, keep in (("data sets or runs", keep_block), ("resamples", keep_resample)):
+        n_dropped = int(keep.size - np.count_nonzero(keep))
+        if n_dropped:
+            notes.append(
+                f"{n_dropped} of {keep.size} {name} left out, because a method has no value there"
+            )
+    return table[keep_block][:, :, keep_resample], "; ".join(notes)

@@ -1,11 +1,13 @@
-"""How sure a standard error is of itself, and when failures are too few to trust an interval.
+"""Degrees of freedom of standard errors, and warnings about few failures.
 
-A 0/1 loss puts nearly all of the influence on a few samples, the failures. The standard error is
-then an estimate from few numbers, and a normal quantile is too short: t quantiles are needed, with
-as many degrees of freedom as the influences themselves support. `degrees_of_freedom` reads them
-off (Satterthwaite's rule): 2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n), n - 1 for equal shares,
-about twice the number of failures when those alone count and count alike, fewer when a handful
-carries the sum.
+For a 0/1 loss, a few samples, the failures, have nearly all of the influence. The standard error is
+then an estimate from few numbers, and a normal quantile is too small. A t quantile is needed, with
+degrees of freedom that follow from the influences u by Satterthwaite's rule:
+
+    2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n)
+
+This is n - 1 for equal contributions, about twice the number of failures if only failures
+contribute and contribute equally, and less if a few of them dominate the sum.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -15,147 +17,156 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain.typing import FloatArray
 
-#: One number, or one for each of many.
+#: One number, or an array of numbers.
 Numbers = TypeVar("Numbers", float, FloatArray)
 
-#: From this many failures up, nominal 95 % intervals cover 93 to 97 % in the simulations.
-FEW_FAILURES: Final = 10
+#: With at least as many failures, nominal 95% intervals cover 93% to 97% in the simulations.
+MIN_FAILURES: Final = 10
 
-#: The same for the AURC and its kin, whose most confident failures weigh without bound.
-FEW_FAILURES_HEAVY: Final = 25
+#: The same for the AURC and related metrics, where the most confident failures have unbounded
+#: weight.
+MIN_FAILURES_HEAVY_TAILED: Final = 25
 
-#: With fewer independent clusters than this, clustered intervals are too short.
-FEW_CLUSTERS: Final = 20
-
-
-class Failures(NamedTuple):
-    """How many failures a number rests on, and among which samples: "" for all."""
-
-    number: int
-    among: str = ""
+#: With fewer independent clusters, clustered intervals are too short.
+MIN_CLUSTERS: Final = 20
 
 
-class Expected(NamedTuple):
-    """The variance that a model expects, worth so many degrees of freedom beside the data's own."""
+class FailureCount(NamedTuple):
+    """Number of failures, and the samples among which they are counted: "" for all samples."""
+
+    n_failures: int
+    population: str = ""
+
+
+class ModelVariance(NamedTuple):
+    """The variance that a model predicts, and the degrees of freedom that it adds to the data."""
 
     variance: float
     degrees: float
 
 
-def moderated(variance: float, degrees: float, model: Expected) -> tuple[float, float]:
-    """Return the variance and its degrees of freedom, those of the model added.
+def moderate_variance(variance: float, degrees: float, model: ModelVariance) -> tuple[float, float]:
+    """Return the variance and the degrees of freedom, combined with those of the model.
 
-    A sample without the rare outlier that makes the variance shows too little of it; the model
-    knows of it. Never below what the sample shows.
+    A sample without one of the rare outliers that make up the variance underestimates it, and the
+    model corrects for that. The result is at least the variance of the sample.
     """
-    together = degrees + model.degrees
-    mixed = (degrees * variance + model.degrees * model.variance) / together
-    return max(mixed, variance), together
+    total_degrees = degrees + model.degrees
+    mean_variance = (degrees * variance + model.degrees * model.variance) / total_degrees
+    return max(mean_variance, variance), total_degrees
 
 
-def rounding(rows: Numbers, size: Numbers) -> Numbers:
-    """Return how far two influences on numbers of this size may be apart by rounding alone.
+def rounding_error(n_rows: Numbers, magnitude: Numbers) -> Numbers:
+    """Return the largest difference of two influences that rounding alone may cause.
 
-    Running sums over the samples leave up to about 0.02 eps n of the size; the least true
-    difference, two neighbors that change places, is 1/n of it.
+    Cumulative sums over n samples have errors up to about 0.02 eps n times the magnitude of the
+    numbers. The smallest true difference, from two neighbours that swap ranks, is 1/n of it.
     """
-    return float(np.finfo(np.float64).eps) * (64 + rows) * size
+    return float(np.finfo(np.float64).eps) * (64 + n_rows) * magnitude
 
 
-def degrees_of_freedom(parts: FloatArray) -> float:
-    """Return Satterthwaite's degrees of freedom of the sum of squared parts, at least 1.
+def degrees_of_freedom(contributions: FloatArray) -> float:
+    """Return Satterthwaite's degrees of freedom of the sum of squared contributions, at least 1.
 
-    Takes what each independent unit adds to the error, shape (units,).
+    The contributions of the independent units to the error have shape (units,).
     """
-    square = parts * parts
+    square = contributions * contributions
     second, fourth = np.array(square.sum()), np.array(square @ square)
-    return float(degrees_from(second, fourth, np.array(float(parts.size))))
+    return float(satterthwaite_degrees(second, fourth, np.array(float(contributions.size))))
 
 
-def degrees_from(second: FloatArray, fourth: FloatArray, units: FloatArray) -> FloatArray:
-    """Return the same from the sums of the second and fourth powers of the parts."""
-    excess, most = fourth - second * second / units, np.maximum(units - 1.0, 1.0)
+def satterthwaite_degrees(
+    second: FloatArray, fourth: FloatArray, n_units: FloatArray
+) -> FloatArray:
+    """Return degrees of freedom from the sums of second and fourth powers of contributions."""
+    excess, upper_limit = fourth - second * second / n_units, np.maximum(n_units - 1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.clip(2 * second * second / excess, 1.0, most)
-    return np.asarray(np.where(excess <= 0, most, found))
+        degrees = np.clip(2 * second * second / excess, 1.0, upper_limit)
+    return np.asarray(np.where(excess <= 0, upper_limit, degrees))
 
 
-def skewness(parts: FloatArray) -> float:
-    """Return the skewness of the error whose parts these are."""
-    spread = float(np.sqrt(parts @ parts))
-    scaled = parts / spread
+def skewness(contributions: FloatArray) -> float:
+    """Return the skewness of the sum of independent contributions to an error."""
+    norm = float(np.sqrt(contributions @ contributions))
+    scaled = contributions / norm
     return float(np.sum(scaled**3))
 
 
-def straightened(t: Numbers, skew: Numbers) -> Numbers:
-    """Return Hall's (1992) cubic transformation of a t statistic, its skewness taken out by half.
+def correct_skewness(t: Numbers, skew: Numbers) -> Numbers:
+    """Apply Hall's (1992) cubic transformation to a t statistic, for half of its skewness.
 
-    The whole correction makes true nulls fail too often, since the skewness is itself estimated
-    from few failures; none makes the intervals of true differences too short on one side. Half of
-    it was the best of all tried.
+    The full correction rejects true null hypotheses too often, because the skewness is estimated
+    from few failures. Without a correction, the intervals of true differences are too short on one
+    side. Half of the correction was best in simulations.
     """
     g = skew / 2
     return t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
 
 
-def skewed(y: float | FloatArray, skew: float | FloatArray) -> FloatArray:
-    """Return the t statistic that `straightened` turns into y."""
+def invert_skewness_correction(
+    corrected: float | FloatArray, skew: float | FloatArray
+) -> FloatArray:
+    """Return the t statistic that `correct_skewness` maps to the corrected one."""
     g = np.asarray(skew) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = 3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1)
-    # Below this the cube root loses more digits than the correction has.
-    return np.asarray(np.where(np.abs(g) < 1e-5, y, out))
+        t = 3 / g * (np.cbrt(1 + g * (corrected - g / 6)) - 1)
+    # For a smaller skewness, the cube root loses more digits than the correction changes.
+    return np.asarray(np.where(np.abs(g) < 1e-5, corrected, t))
 
 
-def events(value: float, standard_error: float) -> float:
-    """Return how many Poisson events would have this relative error."""
+def n_poisson_events(value: float, standard_error: float) -> float:
+    """Return the number of Poisson events that has this relative standard error."""
     return (value / standard_error) ** 2
 
 
 def t_quantile(level: float, degrees: float) -> float:
-    """Return the quantile that a central interval of this level reaches."""
+    """Return the upper quantile of a central t interval with this level."""
     return float(special.stdtrit(degrees, (1 + level) / 2))
 
 
 def t_quantiles(level: float, degrees: FloatArray) -> FloatArray:
-    """Return the same of many degrees of freedom."""
+    """Return the upper quantile of central t intervals for many degrees of freedom."""
     return np.asarray(special.stdtrit(degrees, (1 + level) / 2))
 
 
 def t_probability(x: float, degrees: float) -> float:
-    """Return the chance that Student's t is at most x."""
+    """Return the probability that Student's t is at most x."""
     return float(special.stdtr(degrees, x))
 
 
 def t_probabilities(x: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Return the same of many."""
+    """Return the probability that Student's t is at most x, for arrays."""
     return np.asarray(special.stdtr(degrees, x))
 
 
-def warning(failures: int | Failures | None, *, heavy: bool, units: int | None = None) -> str:
-    """Return what to be careful about, or an empty string.
+def few_failures_warning(
+    failures: int | FailureCount | None, *, heavy_tailed: bool, n_clusters: int | None = None
+) -> str:
+    """Return a warning about few failures or few clusters, or an empty string.
 
-    `units` is the number of clusters, None without them.
+    `n_clusters` is None without clusters.
     """
     notes = []
-    needed = FEW_FAILURES_HEAVY if heavy else FEW_FAILURES
-    known = counted(failures)
-    if known is not None and known.number < needed:
-        words = {0: "no failures", 1: "only 1 failure"}.get(
-            known.number, f"only {known.number} failures"
+    min_failures = MIN_FAILURES_HEAVY_TAILED if heavy_tailed else MIN_FAILURES
+    observed = as_failure_count(failures)
+    if observed is not None and observed.n_failures < min_failures:
+        count_text = {0: "no failures", 1: "only 1 failure"}.get(
+            observed.n_failures, f"only {observed.n_failures} failures"
         )
-        notes.append(f"{words}{known.among}: below {needed} the interval is a rough guide")
-    return "; ".join(filter(None, (*notes, few_clusters(units))))
+        notes.append(
+            f"{count_text}{observed.population}: below {min_failures} the interval is a rough guide"
+        )
+    return "; ".join(filter(None, (*notes, few_clusters_warning(n_clusters))))
 
 
-def counted(failures: int | Failures | None) -> Failures | None:
-    """Return the failures with their words."""
-    return Failures(failures) if isinstance(failures, int) else failures
+def as_failure_count(failures: int | FailureCount | None) -> FailureCount | None:
+    """Convert a number to a `FailureCount` among all samples."""
+    return FailureCount(failures) if isinstance(failures, int) else failures
 
 
-def few_clusters(units: int | None) -> str:
-    """Return the warning for few independent clusters, or an empty string."""
-    if units is None or units >= FEW_CLUSTERS:
+def few_clusters_warning(n_clusters: int | None) -> str:
+    """Return a warning about few independent clusters, or an empty string."""
+    if n_clusters is None or n_clusters >= MIN_CLUSTERS:
         return ""
-    words = "only 1 cluster" if units == 1 else f"only {units} clusters"
-    return f"{words}: below {FEW_CLUSTERS} the interval may be too short"
+    count_text = "only 1 cluster" if n_clusters == 1 else f"only {n_clusters} clusters"
+    return f"{count_text}: below {MIN_CLUSTERS} the interval may be too short"

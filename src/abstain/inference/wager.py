@@ -1,4 +1,4 @@
-"""Wagers against a claim about a mean: capital that grows only when the claim is wrong."""
+"""Bets against a claim about a mean: the capital grows only if the claim is false."""
 
 import math
 from collections.abc import Iterable
@@ -12,114 +12,114 @@ from abstain._foundation.arrays import read_only
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
 
-#: How far the odds of a claim are thought to be off, in log-odds: from a quarter more to 30 times.
+#: Assumed deviations of the true odds from the claim, in log-odds: factors of 1.2 to 30.
 TILTS: Final = (0.2, 0.4, 0.7, 1.2, 2.0, 3.4)
-#: Above this a capital grows no more: it has won long ago, and would overflow.
-_MOST: Final = 1e280
+#: Upper limit of the money on a bet, which would otherwise overflow.
+_MAX_MONEY: Final = 1e280
 
 
 @dataclass(frozen=True, eq=False)
 class Wager:
-    """Bets that the mean of a stream in [0, 1] leaves what is claimed, from any moment on.
+    """Bets that the mean of a stream of values in [0, 1] leaves the claimed range at any time.
 
-    While each value has, given those before it, a mean that the claim allows, the capital is a
-    nonnegative (super)martingale that starts at 1: the chance that it *ever* reaches 1/alpha is at
-    most alpha (Ville's inequality), however often it is looked at. Each bet takes the likelihood
-    ratio of a coin whose odds are a factor away from the claim. A share of the money that shrinks
-    as 1/log2 is put on a beginning at each moment, so that a change after a long time is found
-    almost as soon as one at the start.
+    As long as the claim allows the conditional mean of each value, the capital is a nonnegative
+    (super)martingale that starts at 1. The probability that it *ever* reaches 1/alpha is then at
+    most alpha (Ville's inequality), however often it is inspected. Each bet multiplies its money by
+    the likelihood ratio of a coin whose odds differ from the claim by a factor. At each time, a
+    share of the money that decreases like 1/log2 is put on new bets. A change after a long time is
+    therefore detected almost as soon as a change at the start.
 
     Attributes
     ----------
-    claims, edges : ndarray of shape (bets,)
-        The claimed mean of each bet, and how much it stakes: a value x multiplies its money by
-        1 + edge (x - claim), which is never negative.
-    held : ndarray of shape (..., bets)
-        The money on each bet; the axes before the last are streams side by side.
-    steps : int
-        How many values were seen.
+    claims, stakes : ndarray of shape (bets,)
+        The claimed mean and the stake of each bet. A value x multiplies the money of the bet by
+        1 + stake (x - claim), which is never negative.
+    money : ndarray of shape (..., bets)
+        The money on each bet. The other axes are parallel streams.
+    n_values : int
+        Number of values of each stream so far.
 
     Examples
     --------
     >>> from abstain.inference.wager import wager
     >>> bet = wager(high=0.1)
-    >>> quiet, loud = bet.after([0.0] * 50), bet.after([0.0, 1.0] * 25)
+    >>> quiet, loud = bet.update([0.0] * 50), bet.update([0.0, 1.0] * 25)
     >>> round(float(quiet.capital), 2), bool(loud.capital > 1000)
     (0.25, True)
     """
 
     claims: FloatArray
-    edges: FloatArray
-    held: FloatArray
-    steps: int = 0
+    stakes: FloatArray
+    money: FloatArray
+    n_values: int = 0
 
     @property
     def capital(self) -> FloatArray:
-        """All that is owned, per stream: what is on bets and what waits; 1 at the start."""
-        return np.asarray(self.held.sum(axis=-1) + waiting_share(self.steps))
+        """Total capital of each stream, on bets and not yet on bets; 1 at the start."""
+        return np.asarray(self.money.sum(axis=-1) + unallocated_share(self.n_values))
 
-    def after(self, values: AnyArray) -> "Wager":
+    def update(self, values: AnyArray) -> "Wager":
         """Return the wager after more values.
 
         Parameters
         ----------
         values : array of shape (t,) or (t, ...)
-            In [0, 1], in the order of time; the later axes are the streams.
+            Values in [0, 1], in the order of time. The other axes are the streams.
 
         Returns
         -------
         Wager
-            With t more steps.
+            The wager with t more values.
 
         Raises
         ------
         DomainError
-            A value outside [0, 1].
+            If a value is outside [0, 1].
         """
-        found = np.asarray(values, dtype=np.float64)
-        outside = ~((found >= 0) & (found <= 1))
-        if outside.any():
-            bad = float(found[outside].flat[0])
-            raise DomainError(f"`values` must lie in [0, 1]; got {bad!r}")
-        held = self.held
-        for step, x in enumerate(found, self.steps + 1):
-            held = played(held, x, step, self.claims, self.edges)
-        return replace(self, held=read_only(held), steps=self.steps + len(found))
+        array = np.asarray(values, dtype=np.float64)
+        is_invalid = ~((array >= 0) & (array <= 1))
+        if is_invalid.any():
+            first_invalid = float(array[is_invalid].flat[0])
+            raise DomainError(f"`values` must lie in [0, 1]; got {first_invalid!r}")
+        money = self.money
+        for n_values, value in enumerate(array, self.n_values + 1):
+            money = update_money(money, value, n_values, self.claims, self.stakes)
+        return replace(self, money=read_only(money), n_values=self.n_values + len(array))
 
 
 def wager(
     low: float = 0.0, high: float = 1.0, *, streams: Iterable[int] = (), tilts: AnyArray = TILTS
 ) -> Wager:
-    """Begin to bet that a mean is not within what is claimed.
+    """Start to bet that a mean is outside a claimed range.
 
-    Answers: would I notice, and surely, when this promise breaks one day?
+    Answers: would I notice reliably if this guarantee stops holding one day?
 
     Parameters
     ----------
     low, high : float
-        The claim: the mean lies between them. At 0 and 1 there is nothing to bet against on that
-        side.
+        The claimed range of the mean. A bound of 0 or 1 claims nothing on its side, so there is no
+        bet against it.
     streams : sequence of int
-        Shape of the streams that are watched side by side; () is one.
+        Shape of the parallel streams; () is a single stream.
     tilts : sequence of float
-        By how much, in log-odds, the truth is thought to be beyond the claim; the money is shared
-        out evenly.
+        Assumed deviations of the truth from the claim, in log-odds. The money is divided equally
+        among them.
 
     Returns
     -------
     Wager
-        With a capital of 1; 1 over the capital is an anytime-valid p-value.
+        A wager with a capital of 1. The inverse of its capital is an anytime-valid p-value.
 
     Raises
     ------
     DomainError
-        Not 0 <= low <= high <= 1, or a claim that leaves nothing to bet against.
+        If not 0 <= low <= high <= 1, or if the claim allows every mean.
 
     Notes
     -----
-    A bet of [1]_ with stakes that are fixed in advance, mixed over stakes and over beginnings; a
-    claim about a mean that is below the claimed one shrinks the capital. A value between 0 and 1
-    counts as that much of a one. Cost: one multiplication a value and bet.
+    The bets of [1]_ with stakes that are fixed in advance, mixed over stakes and starting times. If
+    the mean is below a claimed upper bound, the capital decreases. A value between 0 and 1 counts
+    as a fraction of a failure. Cost: one multiplication for each value and bet.
 
     References
     ----------
@@ -135,59 +135,65 @@ def wager(
     low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
     if low > high:
         raise DomainError(f"`low` must be at most `high`; got {low!r} and {high!r}")
-    sides = [(high, 1.0)] * (0 < high < 1) + [(low, -1.0)] * (0 < low < 1)
+    sides = []
+    if 0 < high < 1:
+        sides.append((high, 1.0))
+    if 0 < low < 1:
+        sides.append((low, -1.0))
     if not sides:
         raise DomainError(
-            "the claim must leave something to bet against: `high` above 0 and below 1, or `low`; "
-            f"got {low!r} to {high!r}"
+            "the claim allows every mean: `high` or `low` must be above 0 and below 1; got "
+            f"{low!r} to {high!r}"
         )
     claims = np.array([claim for claim, _ in sides for _ in tilts])
-    moved = np.array([side * tilt for _, side in sides for tilt in tilts])
-    odds = claims / (1 - claims) * np.exp(moved)
-    thought = odds / (1 + odds)
-    edges = (thought - claims) / (claims * (1 - claims))
-    return Wager(read_only(claims), read_only(edges), read_only(np.zeros((*streams, claims.size))))
+    log_odds_shift = np.array([sign * tilt for _, sign in sides for tilt in tilts])
+    odds = claims / (1 - claims) * np.exp(log_odds_shift)
+    assumed_mean = odds / (1 + odds)
+    stakes = (assumed_mean - claims) / (claims * (1 - claims))
+    money = np.zeros((*streams, claims.size))
+    return Wager(read_only(claims), read_only(stakes), read_only(money))
 
 
-def played(
-    held: FloatArray, x: AnyArray, step: int, claims: FloatArray, edges: FloatArray
+def update_money(
+    money: FloatArray, value: AnyArray, n_values: int, claims: FloatArray, stakes: FloatArray
 ) -> FloatArray:
-    """Return the money on each bet after one value of each stream, the `step`-th from 1 on."""
-    begun = (waiting_share(step - 1) - waiting_share(step)) / claims.size
-    won = 1 + edges * (np.asarray(x)[..., None] - claims)
-    return np.minimum((held + begun) * won, _MOST)
+    """Return the money on each bet after value number `n_values` (from 1 on) of each stream."""
+    newly_allocated = (unallocated_share(n_values - 1) - unallocated_share(n_values)) / claims.size
+    factor = 1 + stakes * (np.asarray(value)[..., None] - claims)
+    return np.minimum((money + newly_allocated) * factor, _MAX_MONEY)
 
 
 class RunningWager:
-    """A wager that takes values one at a time, in place: the same numbers as `Wager.after`."""
+    """A wager that is updated in place, one value at a time, with the numbers of `Wager.update`."""
 
     def __init__(self, wager: Wager) -> None:
-        self.claims, self.edges = wager.claims, wager.edges
-        self.held, self.steps = wager.held.copy(), wager.steps
-        self._factor = np.empty_like(self.held)
-        self._waiting = waiting_share(wager.steps)
-        self._n_streams = self.held.size // self.claims.size
+        self.claims, self.stakes = wager.claims, wager.stakes
+        self.money, self.n_values = wager.money.copy(), wager.n_values
+        self._factor = np.empty_like(self.money)
+        self._unallocated = unallocated_share(wager.n_values)
+        self._n_streams = self.money.size // self.claims.size
 
     def add(self, value: AnyArray) -> None:
-        """Take the next value: a number, or an array of shape (streams, 1)."""
-        held, factor = self.held, self._factor
-        self.steps += 1
-        waiting = waiting_share(self.steps)
-        begun = (self._waiting - waiting) / self.claims.size
-        self._waiting = waiting
+        """Process the next value: a number, or an array of shape (streams, 1)."""
+        money, factor = self.money, self._factor
+        self.n_values += 1
+        unallocated = unallocated_share(self.n_values)
+        newly_allocated = (self._unallocated - unallocated) / self.claims.size
+        self._unallocated = unallocated
         np.subtract(value, self.claims, out=factor)
-        factor *= self.edges
+        factor *= self.stakes
         factor += 1.0
-        held += begun
-        held *= factor
-        np.minimum(held, _MOST, out=held)
+        money += newly_allocated
+        money *= factor
+        np.minimum(money, _MAX_MONEY, out=money)
 
     @property
     def capital(self) -> float:
-        """The mean over the streams of all that is owned."""
-        return float(np.add.reduce(self.held, axis=None)) / self._n_streams + self._waiting
+        """Mean of the total capital over the streams."""
+        mean_money = float(np.add.reduce(self.money, axis=None)) / self._n_streams
+        return mean_money + self._unallocated
 
 
-def waiting_share(steps: int) -> float:
-    """Return the share of the first money that is not yet on any bet after so many steps."""
-    return 1 / math.log2(steps + 2)
+def unallocated_share(n_values: int) -> float:
+    """Return the share of the initial capital that is not on any bet after `n_values` values."""
+    return 1 / math.log2(n_values + 2)

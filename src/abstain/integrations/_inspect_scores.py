@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from abstain.tables.logs.answers import CONFIDENCE
-from abstain.tables.logs.log_probabilities import of_tokens
+from abstain.tables.logs.log_probabilities import token_confidences
 
 
 def noting(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
@@ -14,7 +14,7 @@ def noting(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
         found = await inner(state, target)
         logprobs = state.output.choices[0].logprobs if state.output.choices else None
         tokens = [token.logprob for token in logprobs.content] if logprobs else []
-        sure = of_tokens(tokens)
+        sure = token_confidences(tokens)
         if sure:
             found.metadata = {**(found.metadata or {}), CONFIDENCE: sure[confidence]}
         return found

@@ -14,7 +14,7 @@ from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.tables.logs.answers import CONFIDENCE
 from abstain.tables.logs.inspect_reasons import is_refusal, is_ungraded, reason_of
-from abstain.tables.logs.log_probabilities import of_choices
+from abstain.tables.logs.log_probabilities import choice_confidences
 
 
 def choice_confidence(log_likelihoods: Sequence[float]) -> float:
@@ -43,7 +43,7 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
     >>> round(choice_confidence([-3.0, -1.0, -3.0]), 4)
     0.787
     """
-    found = of_choices(log_likelihoods)
+    found = choice_confidences(log_likelihoods)
     if not found:
         raise MissingInputError(
             f"two answers or more are needed, one of them possible; got {list(log_likelihoods)}"

@@ -18,14 +18,14 @@ from abstain.metrics.areas.binary import auroc_retention as auroc_retention
 from abstain.metrics.areas.excess import ause as ause
 from abstain.metrics.areas.excess import e_aurc as e_aurc
 from abstain.metrics.areas.excess import normalized_aurc as normalized_aurc
-from abstain.metrics.areas.pair import RiskCoverageAreas as RiskCoverageAreas
-from abstain.metrics.areas.pair import risk_coverage_areas as risk_coverage_areas
 from abstain.metrics.areas.partial import partial_augrc as partial_augrc
 from abstain.metrics.areas.partial import partial_aurc as partial_aurc
 from abstain.metrics.areas.published import published_achievable_aurc as published_achievable_aurc
 from abstain.metrics.areas.published import published_augrc as published_augrc
 from abstain.metrics.areas.published import published_aurc as published_aurc
 from abstain.metrics.areas.published import published_e_aurc as published_e_aurc
+from abstain.metrics.areas.risk_coverage_areas import RiskCoverageAreas as RiskCoverageAreas
+from abstain.metrics.areas.risk_coverage_areas import risk_coverage_areas as risk_coverage_areas
 from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece
 from abstain.metrics.calibration import mce as mce
@@ -55,6 +55,7 @@ from abstain.metrics.estimator_weights import monte_carlo_aurc as monte_carlo_au
 from abstain.metrics.estimator_weights import population_aurc as population_aurc
 from abstain.metrics.estimator_weights import population_weight as population_weight
 from abstain.metrics.estimator_weights import rank_weights as rank_weights
+from abstain.metrics.f1_retention import f1_auc as f1_auc
 from abstain.metrics.failure_ranking import failure_ap_error as failure_ap_error
 from abstain.metrics.failure_ranking import failure_ap_success as failure_ap_success
 from abstain.metrics.failure_ranking import failure_auroc as failure_auroc
@@ -65,7 +66,6 @@ from abstain.metrics.open_set import oscr as oscr
 from abstain.metrics.open_set import scod_loss as scod_loss
 from abstain.metrics.resampling import BootstrapResult as BootstrapResult
 from abstain.metrics.resampling import metric_bootstrap as metric_bootstrap
-from abstain.metrics.retention import f1_auc as f1_auc
 from abstain.metrics.review import accepted_auroc as accepted_auroc
 from abstain.metrics.review import oc_ap as oc_ap
 from abstain.metrics.review import oc_auc as oc_auc

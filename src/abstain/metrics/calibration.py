@@ -29,7 +29,7 @@ from abstain.curves.reliability import (
 from abstain.errors import InputError
 from abstain.inference.draws import BLOCK_SIZE, Draws
 from abstain.inference.resampled_areas import map_in_threads
-from abstain.metrics.classes import of_probabilities, probabilities_of, view_of
+from abstain.metrics.classes import class_view_from_probabilities, get_class_view, get_probabilities
 from abstain.metrics.entry import (
     DisplayOptions,
     Family,
@@ -37,7 +37,7 @@ from abstain.metrics.entry import (
     Measurement,
     Metric,
     Need,
-    value_of,
+    value_with_warning,
 )
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
@@ -45,24 +45,26 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 _BLOCK = 1 << 20
 
 
-def ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
+def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Mean gap between confidence and accuracy over right-closed bins."""
     curve = reliability_of(s, bins, binning)
-    return MetricValue(_mean(curve.weight, curve.accuracy - curve.confidence, curve.total))
+    return MetricValue(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
 
 
-def _mean(weight: FloatArray, difference: FloatArray, total: float) -> Scalar:
-    gap, mass = _gaps(weight, difference)
+def _mean_gap(weight: FloatArray, difference: FloatArray, total: float) -> Scalar:
+    gap, mass = _gaps_of_nonempty_bins(weight, difference)
     return as_scalar(namespace(mass).sum(gap * mass) / total)
 
 
-def _gaps(weight: FloatArray, difference: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _gaps_of_nonempty_bins(
+    weight: FloatArray, difference: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return gap and weight of the bins that hold a sample: an empty one has no accuracy."""
-    held = weight > 0
-    return namespace(weight).abs(difference[held]), weight[held]
+    is_nonempty = weight > 0
+    return namespace(weight).abs(difference[is_nonempty]), weight[is_nonempty]
 
 
-def ece_right_open_of(s: Scored, bins: int) -> MetricValue:
+def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
     """Mean gap over bins [a, b): a confidence of 1.0 is in none, and still divided by."""
     # linspace, as the code that is reproduced: its edges decide where ties with them go. One bin
     # more than asked for takes the confidence 1.0, and is left out of the sum.
@@ -70,29 +72,33 @@ def ece_right_open_of(s: Scored, bins: int) -> MetricValue:
     sums = bin_sums(s, edges, side="right")
     mean_p, accuracy = bin_means(sums)
     total = float(namespace(sums.weight).sum(sums.weight))
-    return MetricValue(_mean(sums.weight[:bins], (accuracy - mean_p)[:bins], total))
+    return MetricValue(_mean_gap(sums.weight[:bins], (accuracy - mean_p)[:bins], total))
 
 
-def mce_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
+def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Largest gap of all bins that hold a sample."""
     curve = reliability_of(s, bins, binning)
-    gap, _ = _gaps(curve.weight, curve.accuracy - curve.confidence)
+    gap, _ = _gaps_of_nonempty_bins(curve.weight, curve.accuracy - curve.confidence)
     return MetricValue(as_scalar(s.xp.max(gap)))
 
 
-def classwise_ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
+def compute_classwise_ece(
+    s: Scored, bins: int = 15, binning: Binning = "equal_width"
+) -> MetricValue:
     """Mean over classes of the gap between class probability and class frequency."""
-    view = view_of(s)
+    view = get_class_view(s)
     # Rounding may leave a probability a hair outside [0, 1], beyond the last bin.
-    p = probabilities_of(view)
+    p = get_probabilities(view)
     p = value_with_gradient(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     if is_numpy(p) and binning == "equal_width":
-        return MetricValue(_classwise_error(p, view.labels, s.weight, bins))
-    each = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
-    return MetricValue(sum(ece_of(one, bins, binning).value for one in each) / p.shape[1])
+        return MetricValue(_classwise_ece_equal_width(p, view.labels, s.weight, bins))
+    one_vs_rest = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
+    return MetricValue(
+        sum(compute_ece(s_of_class, bins, binning).value for s_of_class in one_vs_rest) / p.shape[1]
+    )
 
 
-def _classwise_error(
+def _classwise_ece_equal_width(
     p: FloatArray, labels: IntArray, weight: FloatArray | None, bins: int
 ) -> float:
     """Sum the gaps of many classes at once: bins of equal width need no order of the samples.
@@ -102,25 +108,25 @@ def _classwise_error(
     n, classes = p.shape
     w = np.ones(n) if weight is None else weight
     # As in `equal_width_bins`: in the precision of the probabilities.
-    inner = (np.arange(1, bins) / bins).astype(p.dtype)
+    edges = (np.arange(1, bins) / bins).astype(p.dtype)
     gaps, step = 0.0, max(_BLOCK // n, 1)
     for start in range(0, classes, step):
-        part = p[:, start : start + step]
-        width = part.shape[1]
-        cell = np.searchsorted(inner, part, side="left") + bins * np.arange(width)
-        promised = np.bincount(cell.ravel(), (w[:, None] * part).ravel(), bins * width)
+        chunk = p[:, start : start + step]
+        width = chunk.shape[1]
+        cell = np.searchsorted(edges, chunk, side="left") + bins * np.arange(width)
+        expected_weight = np.bincount(cell.ravel(), (w[:, None] * chunk).ravel(), bins * width)
         rows = np.flatnonzero((labels >= start) & (labels < start + width))
-        held = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
-        gaps += float(np.abs(held - promised).sum())
-    out: float = gaps / (w.sum() * classes)
-    return out
+        class_weight = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
+        gaps += float(np.abs(class_weight - expected_weight).sum())
+    error: float = gaps / (w.sum() * classes)
+    return error
 
 
 #: As many as the ECE of the catalogue has.
-_BINS = 15
+_DEFAULT_BINS = 15
 
 #: Above this many clusters most of what a bin holds of each is nothing.
-_FEW = 4096
+_MAX_DENSE_CLUSTERS = 4096
 
 
 def ece_replicates(
@@ -131,52 +137,56 @@ def ece_replicates(
     NaN where nothing that was drawn has a weight.
     """
     # A row of each cluster stands for all: they are drawn whole.
-    first = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
-    tables = [_table(s, draws.cluster) for s in scored_sets]
-    if first is not None and first.size <= _FEW:
+    cluster_rows = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
+    tables = [_bin_gaps_by_cluster(s, draws.cluster) for s in scored_sets]
+    if cluster_rows is not None and cluster_rows.size <= _MAX_DENSE_CLUSTERS:
         tables = [np.vstack([table.toarray() for table in tables])]
-    out = np.empty((len(scored_sets), draws.resamples))
+    replicates = np.empty((len(scored_sets), draws.resamples))
 
     def work(block: int) -> None:
         counts = draws.counts(block)
-        counts = (counts if first is None else counts[first]).astype(np.float64)
+        counts = (counts if cluster_rows is None else counts[cluster_rows]).astype(np.float64)
         sums = np.vstack([table @ counts for table in tables])
-        out[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _of_sums(sums)
+        replicates[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _ece_from_sums(
+            sums
+        )
 
     map_in_threads(work, range(draws.n_blocks), threads)
-    return out
+    return replicates
 
 
-def _table(s: Scored, cluster: IntArray | None) -> Any:
+def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
     """Return what each unit adds to the gap of each bin and, in the last row, to the weight."""
     from scipy.sparse import csr_matrix
 
     rows = np.arange(s.n_rows) if s.weight is None else np.flatnonzero(s.weight > 0)
     weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
     p = s.probability_or_confidence[rows]
-    inner = (np.arange(1, _BINS) / _BINS).astype(p.dtype)
+    edges = (np.arange(1, _DEFAULT_BINS) / _DEFAULT_BINS).astype(p.dtype)
     gap = weight * (1.0 - s.loss[rows].astype(np.float64) - p.astype(np.float64))
-    unit = rows if cluster is None else cluster[rows]
-    units = s.n_rows if cluster is None else int(cluster.max()) + 1
-    place: Array = np.concatenate((np.searchsorted(inner, p), np.full(rows.size, _BINS)))
-    entries = (np.concatenate((gap, weight)), (place, np.concatenate((unit, unit))))
-    return csr_matrix(entries, shape=(_BINS + 1, units))
+    column = rows if cluster is None else cluster[rows]
+    n_columns = s.n_rows if cluster is None else int(cluster.max()) + 1
+    bin_index: Array = np.concatenate(
+        (np.searchsorted(edges, p), np.full(rows.size, _DEFAULT_BINS))
+    )
+    entries = (np.concatenate((gap, weight)), (bin_index, np.concatenate((column, column))))
+    return csr_matrix(entries, shape=(_DEFAULT_BINS + 1, n_columns))
 
 
-def _of_sums(sums: FloatArray) -> FloatArray:
+def _ece_from_sums(sums: FloatArray) -> FloatArray:
     """Turn the sums, (sets times bins and weight, b), into one ECE a set and resample."""
-    sums = sums.reshape(-1, _BINS + 1, sums.shape[1])
-    gaps, weight = np.abs(sums[:, :_BINS]).sum(axis=1), sums[:, _BINS]
-    out: FloatArray = np.full(weight.shape, np.nan)
-    np.divide(gaps, weight, out=out, where=weight > 0)
-    return out
+    sums = sums.reshape(-1, _DEFAULT_BINS + 1, sums.shape[1])
+    gaps, weight = np.abs(sums[:, :_DEFAULT_BINS]).sum(axis=1), sums[:, _DEFAULT_BINS]
+    error: FloatArray = np.full(weight.shape, np.nan)
+    np.divide(gaps, weight, out=error, where=weight > 0)
+    return error
 
 
 Convention = Literal["right_closed", "right_open"]
 _CONVENTIONS = ("right_closed", "right_open")
 
 
-def _checked(
+def _checked_scored(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, bins: int, binning: str
 ) -> Scored:
     s = validate_samples(confidence, loss, weight, uses_values=True)
@@ -249,12 +259,12 @@ def ece(
     >>> round(ece([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0], bins=2), 4)
     0.1
     """
-    s = _checked(confidence, loss, weight, bins, binning)
+    s = _checked_scored(confidence, loss, weight, bins, binning)
     if checks.one_of(convention, "convention", _CONVENTIONS) == "right_closed":
-        return value_of(ece_of(s, bins, binning), "ece")
+        return value_with_warning(compute_ece(s, bins, binning), "ece")
     if binning != "equal_width":
         raise InputError(f"`binning` must be 'equal_width' for right-open bins; got {binning!r}")
-    return value_of(ece_right_open_of(s, bins), "ece")
+    return value_with_warning(compute_ece_right_open(s, bins), "ece")
 
 
 def mce(
@@ -306,7 +316,9 @@ def mce(
     >>> round(mce([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0], bins=2), 4)
     0.15
     """
-    return value_of(mce_of(_checked(confidence, loss, weight, bins, binning), bins, binning), "mce")
+    return value_with_warning(
+        compute_mce(_checked_scored(confidence, loss, weight, bins, binning), bins, binning), "mce"
+    )
 
 
 def classwise_ece(
@@ -369,14 +381,14 @@ def classwise_ece(
     """
     checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
-    view = of_probabilities(probabilities, labels)
-    wrong = view.prediction != view.labels
-    s = Scored(wrong, wrong, validate_weight_like(weight, view.labels), class_view=view)
-    return value_of(classwise_ece_of(s, bins, binning), "classwise_ece")
+    view = class_view_from_probabilities(probabilities, labels)
+    is_error = view.prediction != view.labels
+    s = Scored(is_error, is_error, validate_weight_like(weight, view.labels), class_view=view)
+    return value_with_warning(compute_classwise_ece(s, bins, binning), "classwise_ece")
 
 
 _MEASUREMENT = Measurement(
-    compute=ece_of,
+    compute=compute_ece,
     needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
     rank_based=False,
     monotone=False,
@@ -397,9 +409,9 @@ _ECE = Identity(
 )
 
 
-def _in_bins(name: str, number: str) -> Metric | None:
+def _make_ece(name: str, number: str) -> Metric | None:
     bins = int(number) if number.isdecimal() else 0
-    if not 1 <= bins <= _MOST_BINS:
+    if not 1 <= bins <= _MAX_BINS:
         return None
     identity = replace(
         _ECE,
@@ -409,13 +421,13 @@ def _in_bins(name: str, number: str) -> Metric | None:
         convention=f"{bins} bins of equal width, (a, b]",
         function=f"ece(confidence, loss, bins={bins})",
     )
-    return Metric(identity, replace(_MEASUREMENT, compute=lambda s: ece_of(s, bins)))
+    return Metric(identity, replace(_MEASUREMENT, compute=lambda s: compute_ece(s, bins)))
 
 
 #: More bins than that are no bins.
-_MOST_BINS = 100_000
+_MAX_BINS = 100_000
 
-FAMILIES = (Family("ece@{}bins", _in_bins, ("20",)),)
+FAMILIES = (Family("ece@{}bins", _make_ece, ("20",)),)
 
 ENTRIES = (
     Metric(_ECE, replace(_MEASUREMENT, replicates=ece_replicates), DisplayOptions(headline=8)),
@@ -430,7 +442,7 @@ ENTRIES = (
             convention="15 bins of equal weight, ties kept together",
             function="ece(confidence, loss, binning='equal_mass')",
         ),
-        replace(_MEASUREMENT, compute=lambda s: ece_of(s, binning="equal_mass")),
+        replace(_MEASUREMENT, compute=lambda s: compute_ece(s, binning="equal_mass")),
     ),
     Metric(
         replace(
@@ -442,7 +454,7 @@ ENTRIES = (
         ),
         replace(
             _MEASUREMENT,
-            compute=mce_of,
+            compute=compute_mce,
             no_influence_reason="the largest of several gaps has no derivative where two are equal",
         ),
     ),
@@ -455,11 +467,11 @@ ENTRIES = (
             "average.",
             source="Kull et al. (2019), https://arxiv.org/abs/1910.12656",
             function="classwise_ece(probabilities, labels)",
-            of_classifier=True,  # it reads the class probabilities and never the confidence
+            ignores_confidence=True,  # it reads the class probabilities and never the confidence
         ),
         replace(
             _MEASUREMENT,
-            compute=classwise_ece_of,
+            compute=compute_classwise_ece,
             needs=frozenset({Need.PROBABILITIES}),
             rank_based=True,
             gradients=frozenset({"probabilities"}),

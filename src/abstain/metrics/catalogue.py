@@ -1,4 +1,4 @@
-"""Fills the catalogue of metrics, and makes those with numbers in their names."""
+"""The catalogue of metrics, and metrics with numbers in their names."""
 
 import copyreg
 from typing import Any, Final
@@ -8,9 +8,9 @@ from abstain.metrics import (
     calibration,
     classifier,
     collaboration,
+    f1_retention,
     failure_ranking,
     open_set,
-    retention,
     review,
     smooth_calibration,
 )
@@ -35,7 +35,7 @@ for _entry in (
     aurc.AUARC,
     *balanced.ENTRIES,
     *failure_ranking.ENTRIES,
-    *retention.ENTRIES,
+    *f1_retention.ENTRIES,
     *working_points.ENTRIES,
     *collaboration.ENTRIES,
     *classifier.ENTRIES,
@@ -49,35 +49,35 @@ for _entry in (
 ):
     METRICS.add(_entry)
 
-#: What ranks and decides where nobody says by which metric.
-PRIMARY: Final = augrc.AUGRC.name
+#: The metric that ranks methods and selects settings by default.
+DEFAULT_METRIC: Final = augrc.AUGRC.name
 
-#: What is said of the classifier beside it.
-OF_CLASSIFIER: Final = classifier.ACCURACY.name
+#: The metric of the classifier that reports print next to the default metric.
+CLASSIFIER_METRIC: Final = classifier.ACCURACY.name
 
-#: What estimates the area of a population from a sample of it.
-OF_POPULATION: Final = aurc.PLUG_IN.name
+#: The metric that estimates the AURC of a population.
+POPULATION_AREA_METRIC: Final = aurc.PLUG_IN.name
 
-#: What takes numbers of the user's.
+#: Families of metrics with numbers in their names.
 FAMILIES: tuple[Family, ...] = (
     *working_points.FAMILIES,
     *partial.FAMILIES,
     *cwsa.FAMILIES,
-    working_points.SELECTIVE_ACCURACY,
+    working_points.SELECTIVE_ACCURACY_FAMILY,
     *collaboration.FAMILIES,
     *open_set.FAMILIES,
     *calibration.FAMILIES,
 )
 
 
-#: A name that stands for several metrics.
-SWEPT: Final = "cwsa@0.5:0.99:20"
+#: Example of a name that represents several metrics.
+RANGE_EXAMPLE: Final = "cwsa@0.5:0.99:20"
 
 
 def metric_named(name: str) -> Metric:
-    """Return a metric of the catalogue, or one made from a name such as ``coverage@2risk``.
+    """Return the metric with this name, from the catalogue or with a number such as 2 in the name.
 
-    Answers: what is known of the metric of this name?
+    Answers: how is this metric defined and computed?
 
     Parameters
     ----------
@@ -87,52 +87,53 @@ def metric_named(name: str) -> Metric:
         ``partial_aurc@50-80cov``, ``partial_augrc@50-80cov``, ``cwsa@0.8``, ``cwsa_plus@0.8``,
         ``selective_accuracy@0.8``, ``oc_accuracy@0.5review``, ``oc_auc@0.5review``,
         ``oc_ap@0.5review``, ``scod_aurc@0.75cost``, ``scod_augrc@0.75cost``,
-        ``scod_risk@80cov-0.75cost`` or ``ece@20bins`` with numbers of your own.
+        ``scod_risk@80cov-0.75cost`` or ``ece@20bins`` with any numbers.
 
     Returns
     -------
     Metric
-        Its title, direction, range, needs, source and how it is computed.
+        The entry with title, direction, range, needs, source and computation.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric; the nearest name is suggested.
+        If there is no such metric; the message suggests the nearest name.
 
     Examples
     --------
     >>> from abstain.metrics import metric_named
     >>> metric_named("coverage@2risk").title
-    'coverage at 2 % risk'
+    'coverage at 2% risk'
     """
     if name in METRICS:
         return METRICS[name]
     for family in FAMILIES:
-        made = family.named(name)
-        if made is not None:
-            return made
-    if many := _swept(name):
+        metric = family.parse(name)
+        if metric is not None:
+            return metric
+    if metrics := _metrics_in_range(name):
         raise UnknownNameError(
-            f"{name!r} names {len(many)} metrics where one is asked for, such as {many[0].name!r}"
+            f"{name!r} represents {len(metrics)} metrics, but one metric is required, such as "
+            f"{metrics[0].name!r}"
         )
     try:
         return METRICS[name]
     except UnknownNameError as error:
         raise UnknownNameError(
-            f"{error} Names with numbers of your own also work: {with_numbers()}."
+            f"{error} Names with other numbers also work: {describe_numbered_names()}."
         ) from None
 
 
 def metrics_named(name: str) -> tuple[Metric, ...]:
-    """Return the metrics of a name: one, or as many as a range in it says.
+    """Return the metrics of a name: one metric, or one for each number in a range.
 
-    Answers: which metrics does ``cwsa@0.5:0.99:20`` stand for?
+    Answers: which metrics does ``cwsa@0.5:0.99:20`` represent?
 
     Parameters
     ----------
     name : str
-        As for `metric_named`; ``low:high:count`` in the place of a number stands for that many
-        numbers in even steps, both ends in. Where a name has two numbers, both may be ranges.
+        As in `metric_named`. ``low:high:count`` in the place of a number represents `count` evenly
+        spaced numbers, bounds included. If a name has two numbers, both may be ranges.
 
     Returns
     -------
@@ -144,11 +145,11 @@ def metrics_named(name: str) -> tuple[Metric, ...]:
     UnknownNameError
         If there is no such metric.
     InputError
-        If a range has no steps, or one of its numbers has no meaning.
+        If a range is invalid, or contains a number outside the domain of the metric.
 
     Notes
     -----
-    Each metric is at the number in its name, which has at most twelve decimals.
+    Each metric uses the number in its name, which has at most twelve decimals.
 
     Examples
     --------
@@ -156,26 +157,28 @@ def metrics_named(name: str) -> tuple[Metric, ...]:
     >>> [metric.name for metric in metrics_named("selective_risk@80:100:3cov")]
     ['selective_risk@80cov', 'selective_risk@90cov', 'selective_risk@100cov']
     """
-    return _swept(name) or (metric_named(name),)
+    return _metrics_in_range(name) or (metric_named(name),)
 
 
-def _swept(name: str) -> tuple[Metric, ...]:
-    found = (family.swept(name) for family in FAMILIES)
-    # One of the catalogue stays itself.
-    return tuple(METRICS.get(m.name, m) for m in next((many for many in found if many), ()))
+def _metrics_in_range(name: str) -> tuple[Metric, ...]:
+    for family in FAMILIES:
+        if metrics := family.parse_range(name):
+            # Prefer entries of the catalogue, which have display options.
+            return tuple(METRICS.get(metric.name, metric) for metric in metrics)
+    return ()
 
 
-def with_numbers() -> str:
-    """Write a name of each family that takes numbers, and how many numbers are named at once."""
-    names = ", ".join(family.shown for family in FAMILIES)
-    return f"{names}; low:high:count names many at once, such as {SWEPT}"
+def describe_numbered_names() -> str:
+    """Return a text with an example name of each family, and of a range."""
+    names = ", ".join(family.example_name for family in FAMILIES)
+    return f"{names}; low:high:count represents several numbers, such as {RANGE_EXAMPLE}"
 
 
 def _reduce_metric(metric: Metric) -> Any:
-    """Pickle a metric of the catalogue by its name, since its functions may be closures."""
+    """Pickle a metric of the catalogue by name, because its functions may be closures."""
     if METRICS.get(metric.name) is metric:
         return metric_named, (metric.name,)
-    # As every other dataclass: 4 is the default protocol of Python.
+    # Protocol 4 is the default of Python.
     return metric.__reduce_ex__(4)
 
 

@@ -17,13 +17,13 @@ from abstain._foundation.scored import ClassView, Scored, validate_samples
 from abstain._foundation.sorting import sort_descending
 from abstain.errors import MissingInputError
 from abstain.inference.influence import tail_sums
-from abstain.metrics.influences import weights_of
-from abstain.metrics.rank_weights import vertex_area
+from abstain.metrics.influences import sample_weights
+from abstain.metrics.rank_weights import vertex_area_weights
 from abstain.predictions.outputs import class_scores
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
-def view_of(s: Scored) -> ClassView:
+def get_class_view(s: Scored) -> ClassView:
     """Return the class view of a `Scored` that meets `Need.CLASSES`."""
     if s.class_view is None:
         raise MissingInputError(
@@ -32,7 +32,7 @@ def view_of(s: Scored) -> ClassView:
     return s.class_view
 
 
-def probabilities_of(view: ClassView) -> AnyArray:
+def get_probabilities(view: ClassView) -> AnyArray:
     """Return class probabilities (n, K) of a view that meets `Need.PROBABILITIES`."""
     if view.probabilities is not None:
         return view.probabilities
@@ -43,37 +43,37 @@ def probabilities_of(view: ClassView) -> AnyArray:
     return namespace(view.log_probabilities).exp(view.log_probabilities)
 
 
-def log_likelihood(view: ClassView) -> AnyArray:
+def log_probability_of_true_class(view: ClassView) -> AnyArray:
     """Return the log-probability of each true class, shape (n,); all of them must be known.
 
     Taken from a view that meets `Need.PROBABILITIES`.
     """
     if view.log_probabilities is not None:
-        return at_class(view.log_probabilities, view.labels)
-    likelihood = at_class(probabilities_of(view), view.labels)
+        return take_at_class(view.log_probabilities, view.labels)
+    likelihood = take_at_class(get_probabilities(view), view.labels)
     with np.errstate(divide="ignore"):
         return namespace(likelihood).log(likelihood)
 
 
-def at_class(x: FloatArray, labels: IntArray) -> AnyArray:
+def take_at_class(values: FloatArray, labels: IntArray) -> AnyArray:
     """Return the entry of each row of x, shape (n, K), at its label, shape (n,)."""
-    xp, (n, classes) = namespace(x), x.shape
+    xp, (n, classes) = namespace(values), values.shape
     rows = move_to_library_of(np.arange(n), "rows", labels)
-    return xp.take(xp.reshape(x, (-1,)), rows * classes + labels)
+    return xp.take(xp.reshape(values, (-1,)), rows * classes + labels)
 
 
-def is_class(labels: IntArray, x: FloatArray) -> AnyArray:
+def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
     """Tell of each entry of x, shape (n, K), whether it is that of the label."""
-    classes = move_to_library_of(np.arange(x.shape[1]), "classes", labels)
+    classes = move_to_library_of(np.arange(values.shape[1]), "classes", labels)
     return labels[:, None] == classes[None, :]
 
 
-def rows_of(view: ClassView, kept: BoolArray) -> ClassView:
+def select_rows(view: ClassView, mask: BoolArray) -> ClassView:
     """Return the view of some rows alone."""
     p, log_p = view.probabilities, view.log_probabilities
     # Whole rows by their places: the array API takes a mask for all axes at once only.
-    xp = namespace(kept)
-    rows = xp.nonzero(kept)[0]
+    xp = namespace(mask)
+    rows = xp.nonzero(mask)[0]
     return ClassView(
         xp.take(view.labels, rows),
         xp.take(view.prediction, rows),
@@ -83,22 +83,24 @@ def rows_of(view: ClassView, kept: BoolArray) -> ClassView:
     )
 
 
-def class_codes(x: AnyArray, name: str, *, length: int | None = None, classes: int = 0) -> AnyArray:
+def class_codes(
+    codes: AnyArray, name: str, *, length: int | None = None, classes: int = 0
+) -> AnyArray:
     """Validate class codes: integers from -1 (no known class), below `classes` if given."""
-    if is_on_device(x) and _are_codes(x, length, classes):
-        xp = namespace(x)
-        return x if xp.isdtype(x.dtype, "integral") else xp.astype(x, xp.int64)
-    out = checks.finite(checks.vector(x, name, length=length, like="prediction"), name)
+    if is_on_device(codes) and _are_class_codes(codes, length, classes):
+        xp = namespace(codes)
+        return codes if xp.isdtype(codes.dtype, "integral") else xp.astype(codes, xp.int64)
+    values = checks.finite(checks.vector(codes, name, length=length, reference="prediction"), name)
     rule = "must be a class code, an integer from -1 (no known class) up"
-    checks.reject_entries(name, rule, out, (out != np.floor(out)) | (out < -1))
+    checks.reject_entries(name, rule, values, (values != np.floor(values)) | (values < -1))
     if classes:
         checks.reject_entries(
-            name, f"must be below {classes}, the number of classes", out, out >= classes
+            name, f"must be below {classes}, the number of classes", values, values >= classes
         )
-    return out.astype(np.int64)
+    return values.astype(np.int64)
 
 
-def _are_codes(x: AnyArray, length: int | None, classes: int) -> bool:
+def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
     """Tell whether an array obeys every rule of class codes, where it lies."""
     xp = namespace(x)
     if x.ndim != 1 or x.shape[0] != (length or x.shape[0]) or x.shape[0] == 0:
@@ -109,39 +111,41 @@ def _are_codes(x: AnyArray, length: int | None, classes: int) -> bool:
     return whole and bool(xp.min(x) >= -1) and not (classes and bool(xp.max(x) >= classes))
 
 
-def of_predictions(prediction: AnyArray, labels: AnyArray) -> ClassView:
+def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> ClassView:
     """Validate predicted and true class codes (n,) at the public edge."""
-    guess = class_codes(prediction, "prediction")
-    truth = class_codes(labels, "labels", length=int(guess.shape[0]))
-    truth = like_codes(truth, guess)
-    xp = namespace(guess)
-    known = int(max(xp.max(truth), xp.max(guess))) + 1
-    return ClassView(truth, guess, tuple(range(known)))
+    predicted = class_codes(prediction, "prediction")
+    true_codes = class_codes(labels, "labels", length=int(predicted.shape[0]))
+    true_codes = move_codes(true_codes, predicted)
+    xp = namespace(predicted)
+    n_classes = int(max(xp.max(true_codes), xp.max(predicted))) + 1
+    return ClassView(true_codes, predicted, tuple(range(n_classes)))
 
 
-def like_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
+def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
     """Bring class codes to where `reference` is."""
     if isinstance(reference, np.ndarray):
         return to_numpy(codes, "labels")
     return move_to_library_of(codes, "labels", reference)
 
 
-def of_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
+def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
     """Validate probabilities (n, K) and class codes (n,) at the public edge."""
-    stays = is_computed_by_own_library(probabilities)
-    given = class_scores(None, probabilities, keep_library=stays)
-    n, classes = given.values.shape
-    truth = class_codes(labels, "labels", length=n, classes=classes)
-    if not stays:
-        log_p = given.log_probabilities()
-        return ClassView(truth, log_p.argmax(axis=1), tuple(range(classes)), np.exp(log_p), log_p)
-    xp, p = namespace(given.values), as_double(given.values)
+    keep_library = is_computed_by_own_library(probabilities)
+    scores = class_scores(None, probabilities, keep_library=keep_library)
+    n, classes = scores.values.shape
+    true_codes = class_codes(labels, "labels", length=n, classes=classes)
+    if not keep_library:
+        log_p = scores.log_probabilities()
+        return ClassView(
+            true_codes, log_p.argmax(axis=1), tuple(range(classes)), np.exp(log_p), log_p
+        )
+    xp, p = namespace(scores.values), as_double(scores.values)
     p = p / xp.sum(p, axis=1, keepdims=True)
-    guess = xp.argmax(without_gradient(p), axis=1)
-    return ClassView(like_codes(truth, guess), guess, tuple(range(classes)), p)
+    predicted = xp.argmax(without_gradient(p), axis=1)
+    return ClassView(move_codes(true_codes, predicted), predicted, tuple(range(classes)), p)
 
 
-def joined(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
+def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
     """Validate a confidence and join it with classes, brought to where it is, without gradients.
 
     The loss is that of the predictions: 1 where they are wrong.
@@ -149,29 +153,29 @@ def joined(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Sc
     c = without_gradient(confidence)
     away = is_on_device(c)
 
-    def own(x: AnyArray, name: str) -> AnyArray:
+    def move(x: AnyArray, name: str) -> AnyArray:
         fixed = without_gradient(x)
         return move_to_library_of(fixed, name, c) if away else to_numpy(fixed, name)
 
-    labels, prediction = own(view.labels, "labels"), own(view.prediction, "prediction")
+    labels, prediction = move(view.labels, "labels"), move(view.prediction, "prediction")
     p, log_p = view.probabilities, view.log_probabilities
     s = validate_samples(c, prediction != labels, weight)
-    held = ClassView(
+    view_of_samples = ClassView(
         select_samples(s, labels),
         select_samples(s, prediction),
         view.classes,
-        None if p is None else select_samples(s, own(p, "probabilities")),
-        None if log_p is None else select_samples(s, own(log_p, "probabilities")),
+        None if p is None else select_samples(s, move(p, "probabilities")),
+        None if log_p is None else select_samples(s, move(log_p, "probabilities")),
     )
-    return replace(s, class_view=held)
+    return replace(s, class_view=view_of_samples)
 
 
-def weighted_mean(x: FloatArray, weight: FloatArray | None) -> Scalar:
+def weighted_mean(values: FloatArray, weight: FloatArray | None) -> Scalar:
     """Return the mean of x, shape (n,), under frequency weights."""
-    xp = namespace(x)
+    xp = namespace(values)
     if weight is None:
-        return as_scalar(xp.mean(x))
-    return as_scalar(xp.sum(x * weight) / xp.sum(weight))
+        return as_scalar(xp.mean(values))
+    return as_scalar(xp.sum(values * weight) / xp.sum(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,21 +188,21 @@ class ClassCells:
     #: Shape (n,). The rows in that order.
     rows: Array | slice
     #: Shape (n,). The cell of each.
-    cell: Array
+    cell_of_row: Array
     #: Shape (c,). The tie group of each cell, and its class among those present.
     group: Array
-    owner: Array
+    class_of_cell: Array
     #: Shape (c,). Weight and loss mass of the class down to each cell.
     through: FloatArray
     loss_through: FloatArray
     #: Shape (k,). How many independent samples of each class there are, by Kish's formula.
-    size: FloatArray
+    n_effective: FloatArray
 
     @classmethod
-    def of(cls, s: Scored) -> "ClassCells":
+    def from_samples(cls, s: Scored) -> "ClassCells":
         """Sort them."""
-        labels = view_of(s).labels
-        rows, group = _in_order(s, labels)
+        labels = get_class_view(s).labels
+        rows, group = _rows_by_class_and_confidence(s, labels)
         codes = labels[rows]
         new_class = np.append(True, codes[1:] != codes[:-1])
         first = new_class | np.append(True, group[1:] != group[:-1])
@@ -212,15 +216,15 @@ class ClassCells:
             np.cumsum(first, dtype=np.int32) - 1,
             group[starts],
             np.cumsum(new_class[starts], dtype=np.int32) - 1,
-            _sums_from(np.add.reduceat(weight, starts), opens),
-            _sums_from(np.add.reduceat(mass, starts), opens),
-            _sizes(weight, starts[opens], counted=s.has_unit_weights),
+            _segment_cumsum(np.add.reduceat(weight, starts), opens),
+            _segment_cumsum(np.add.reduceat(mass, starts), opens),
+            _n_effective_by_class(weight, starts[opens], counted=s.has_unit_weights),
         )
 
     @property
-    def present(self) -> int:
+    def n_classes(self) -> int:
         """How many classes there are."""
-        return int(self.owner[-1]) + 1
+        return int(self.class_of_cell[-1]) + 1
 
     @property
     def risk(self) -> FloatArray:
@@ -228,79 +232,81 @@ class ClassCells:
         return self.loss_through / self.through
 
     @property
-    def last(self) -> BoolArray:
+    def is_last_of_class(self) -> BoolArray:
         """Whether a cell is the last of its class."""
-        return np.append(self.owner[1:] != self.owner[:-1], True)
+        return np.append(self.class_of_cell[1:] != self.class_of_cell[:-1], True)
 
     @property
     def class_weight(self) -> FloatArray:
         """The weight of each class, shape (k,)."""
-        return np.asarray(self.through[self.last])
+        return np.asarray(self.through[self.is_last_of_class])
 
     @property
     def coverage(self) -> FloatArray:
         """The share of its class that is accepted at each cell."""
-        return np.asarray(self.through / self.class_weight[self.owner])
+        return np.asarray(self.through / self.class_weight[self.class_of_cell])
 
     @property
     def loss(self) -> FloatArray:
         """The loss mass of each cell."""
         before = np.append(0.0, self.loss_through[:-1])
-        return self.loss_through - np.where(np.append(True, self.last[:-1]), 0.0, before)
+        return self.loss_through - np.where(
+            np.append(True, self.is_last_of_class[:-1]), 0.0, before
+        )
 
     @property
-    def balance(self) -> FloatArray:
+    def balance_factor(self) -> FloatArray:
         """W/(K W_k) for each cell: with it all classes weigh the same."""
         mass = self.class_weight
-        return np.asarray((mass.sum() / (self.present * mass))[self.owner])
+        return np.asarray((mass.sum() / (self.n_classes * mass))[self.class_of_cell])
 
-    def until_next(self, to_come: FloatArray) -> FloatArray:
+    def difference_to_next(self, to_come: FloatArray) -> FloatArray:
         """Return the step of a number of the tie groups from each cell to the next of its class."""
         here = to_come[self.group]
-        return here - np.where(self.last, 0.0, np.append(here[1:], 0.0))
+        return here - np.where(self.is_last_of_class, 0.0, np.append(here[1:], 0.0))
 
-    def to_come(self, x: FloatArray) -> FloatArray:
+    def sum_from_cell(self, x: FloatArray) -> FloatArray:
         """Return the sum over each cell and those of its class that come after it."""
-        ends = np.flatnonzero(self.last)[::-1]
-        return _sums_from(x[::-1], x.size - 1 - ends)[::-1]
+        ends = np.flatnonzero(self.is_last_of_class)[::-1]
+        return _segment_cumsum(x[::-1], x.size - 1 - ends)[::-1]
 
 
 def class_cells(s: Scored) -> ClassCells:
     """Return the samples by class, sorted once."""
-    return s.class_rows.cached(ClassCells.of)
+    return s.class_rows.cached(ClassCells.from_samples)
 
 
-def _in_order(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
+def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
     """Return the rows that have weight by class and confidence, and the tie group of each."""
     if s.precomputed_group_index is not None:
         # So come the rows of `Scored.class_rows`.
         return slice(None), s.precomputed_group_index
     runs = sort_descending(s.confidence, None if s.weight is None else s.weight > 0)
     codes = labels[runs.order]
-    if 0 <= codes.min() + 1 <= codes.max() < _COUNTED:
+    if 0 <= codes.min() + 1 <= codes.max() < _MAX_COUNTING_SORT:
         # Small integers are sorted by counting them.
         codes = codes.astype(np.int16)
-    by = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable")
     group = np.repeat(np.arange(runs.group_ends.size, dtype=np.int32), runs.group_sizes)
-    return runs.order[by].astype(np.int32), group[by]
+    return runs.order[order].astype(np.int32), group[order]
 
 
 #: Codes of classes below this are sorted by counting.
-_COUNTED = 1 << 15
+_MAX_COUNTING_SORT = 1 << 15
 
 
-def _sizes(weight: FloatArray, starts: IntArray, *, counted: bool) -> FloatArray:
+def _n_effective_by_class(weight: FloatArray, starts: IntArray, *, counted: bool) -> FloatArray:
     """Return the number of independent samples of each class, whose rows begin at `starts`."""
     total: FloatArray = np.add.reduceat(weight, starts)
     return total if counted else total**2 / np.add.reduceat(weight * weight, starts)
 
 
-def _sums_from(x: FloatArray, starts: IntArray) -> FloatArray:
+def _segment_cumsum(values: FloatArray, starts: IntArray) -> FloatArray:
     """Return running sums that begin anew at each of the starts."""
-    out: FloatArray = np.cumsum(x)
-    offset = out[starts] - x[starts]
-    out -= np.repeat(offset, np.diff(starts, append=x.size))
-    return out
+    sums: FloatArray = np.cumsum(values)
+    offset = sums[starts] - values[starts]
+    sums -= np.repeat(offset, np.diff(starts, append=values.size))
+    return sums
 
 
 #: The variance must rest on so many failures, each class counted with one failure more than seen.
@@ -322,7 +328,7 @@ MAX_EARLY_SHARE = 0.15
 MAX_TOTAL_EARLY_SHARE = 0.5
 
 
-def few_failures_of_class(s: Scored) -> str:
+def reason_few_failures_of_class(s: Scored) -> str:
     """Return why the failures of rare classes are too few for an interval, or an empty string.
 
     The variance of a class of m samples, f of them failures, is about f/m^2. Satterthwaite's rule
@@ -332,14 +338,16 @@ def few_failures_of_class(s: Scored) -> str:
     interval carries a warning instead.
     """
     cells = class_cells(s)
-    failures = _failures(s, cells) + 1.0
-    effective = _effective(failures / cells.size**2, failures)
+    failures = _failures_by_class(s, cells) + 1.0
+    effective = _n_effective_of_sum(failures / cells.n_effective**2, failures)
     if effective < min(MIN_FAILURES, failures.sum() / 2):
-        return _too_few(effective, "failures", MIN_FAILURES)
-    return _unseen_variance(failures, np.maximum(cells.size + 2.0 - failures, 1.0), cells.size)
+        return _reason_too_few(effective, "failures", MIN_FAILURES)
+    return _reason_unseen_variance(
+        failures, np.maximum(cells.n_effective + 2.0 - failures, 1.0), cells.n_effective
+    )
 
 
-def few_of_either_kind_of_class(s: Scored) -> str:
+def reason_few_of_either_kind(s: Scored) -> str:
     """Return why rare classes have too few failures or successes for an interval, or "".
 
     For balanced accuracy. The variance of a class of m samples, f of them failures and g successes,
@@ -347,31 +355,31 @@ def few_of_either_kind_of_class(s: Scored) -> str:
     that of `few_failures_of_class`. The limit is lower, since no sample weighs more than the others
     of its class.
     """
-    view, weight = view_of(s), weights_of(s)
-    known = (view.labels >= 0) & (weight > 0)
-    labels, weight = view.labels[known], weight[known]
-    wrong = np.asarray(view.prediction[known] != labels, np.float64)
+    view, weight = get_class_view(s), sample_weights(s)
+    has_class = (view.labels >= 0) & (weight > 0)
+    labels, weight = view.labels[has_class], weight[has_class]
+    is_error = np.asarray(view.prediction[has_class] != labels, np.float64)
     # A row of a stream stands for as many samples as it weighs.
     squared = weight if s.has_unit_weights else weight**2
-    total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * wrong, squared))
+    total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * is_error, squared))
     present = total > 0
     share = failed[present] / total[present]
     size = total[present] ** 2 / squares[present]
     failures, successes = share * size + 1.0, (1.0 - share) * size + 1.0
     fewer = np.minimum(failures, successes)
-    effective = _effective(failures * successes / (size + 2.0) / size**2, fewer)
+    effective = _n_effective_of_sum(failures * successes / (size + 2.0) / size**2, fewer)
     if effective < min(MIN_OF_EITHER_KIND, fewer.sum() / 2):
         kinds = "failures, or successes where these are fewer"
-        return _too_few(effective, kinds, MIN_OF_EITHER_KIND)
-    return _unseen_variance(failures, successes, size)
+        return _reason_too_few(effective, kinds, MIN_OF_EITHER_KIND)
+    return _reason_unseen_variance(failures, successes, size)
 
 
-def _effective(variance: FloatArray, counts: FloatArray) -> float:
+def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
     """Return on how many counts a sum of variances rests, by Satterthwaite's rule."""
     return float(variance.sum() ** 2 / np.sum(variance**2 / counts))
 
 
-def _too_few(effective: float, kinds: str, needed: int) -> str:
+def _reason_too_few(effective: float, kinds: str, needed: int) -> str:
     """Return the reason: each class was counted with one more than seen."""
     return (
         f"a class is too rare: the variance rests on about {max(int(effective - 1.0), 0)} {kinds}; "
@@ -379,7 +387,7 @@ def _too_few(effective: float, kinds: str, needed: int) -> str:
     )
 
 
-def _unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArray) -> str:
+def _reason_unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArray) -> str:
     """Return why classes of few samples show too little of their variance, or an empty string.
 
     The variance that m samples show is on average 1/m too small, and one sample shows none. Takes
@@ -395,14 +403,14 @@ def _unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArr
     )
 
 
-def late_start_of_class(s: Scored) -> str:
+def reason_late_start_of_class(s: Scored) -> str:
     """Return why the selective risk of a rare class is too uncertain, or an empty string.
 
     At a threshold that accepts j samples of a class, the risk of the class rests on these j. Where
     they are few, it is far from normal, and so is the variance that is estimated from them. The
     errors of m classes alike average out, so the share of one class counts as 1/sqrt(m) of theirs.
     """
-    share, in_one_class = _early_share(s)
+    share, in_one_class = _early_variance_shares(s)
     if in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
         return ""
     return (
@@ -411,7 +419,7 @@ def late_start_of_class(s: Scored) -> str:
     )
 
 
-def _early_share(s: Scored) -> tuple[float, float]:
+def _early_variance_shares(s: Scored) -> tuple[float, float]:
     """Return the share of the variance from thresholds that accept few samples of a class.
 
     In total, and over the root of the number of classes that it is spread over. At a threshold
@@ -421,16 +429,16 @@ def _early_share(s: Scored) -> tuple[float, float]:
     instead of its unknown risk, an error of the size of sqrt(v) F.
     """
     cells, groups = class_cells(s), s.class_rows.groups
-    loss_variance = _loss_variance(s, cells)
-    accepted = cells.coverage * cells.size[cells.owner]
+    loss_variance = _loss_variance_by_class(s, cells)
+    accepted = cells.coverage * cells.n_effective[cells.class_of_cell]
     coverage = groups.cumulative_weight[cells.group] / groups.total_weight
-    width = cells.until_next(np.append(tail_sums(vertex_area(groups)), 0.0))
-    variance = 2 * loss_variance[cells.owner] * width * coverage / accepted
-    is_first = np.append(True, cells.last[:-1])
+    width = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
+    variance = 2 * loss_variance[cells.class_of_cell] * width * coverage / accepted
+    is_first = np.append(True, cells.is_last_of_class[:-1])
     start = coverage[is_first] - groups.weight[cells.group[is_first]] / groups.total_weight
     unseen = loss_variance * start**2
     early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
-    by_class = np.bincount(cells.owner, weights=early, minlength=cells.present) + unseen
+    by_class = np.bincount(cells.class_of_cell, weights=early, minlength=cells.n_classes) + unseen
     total = float(variance.sum() + unseen.sum())
     if total == 0:
         # All losses are 0.
@@ -438,25 +446,27 @@ def _early_share(s: Scored) -> tuple[float, float]:
     return float(by_class.sum()) / total, float(np.sqrt(np.sum(by_class**2))) / total
 
 
-def _failures(s: Scored, cells: ClassCells) -> FloatArray:
+def _failures_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the number of failures in each class."""
     rows = s.class_rows
     count = np.ones(rows.n_rows) if rows.row_counts is None else rows.row_counts
     failed = np.where(rows.loss > 0, count, 0.0)[cells.rows]
-    counts = np.bincount(cells.owner[cells.cell], weights=failed, minlength=cells.present)
+    counts = np.bincount(
+        cells.class_of_cell[cells.cell_of_row], weights=failed, minlength=cells.n_classes
+    )
     return np.asarray(counts, np.float64)
 
 
-def _loss_variance(s: Scored, cells: ClassCells) -> FloatArray:
+def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the variance of the loss in each class, with one failure and one success more."""
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)
     weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
     largest = float(loss[weight > 0].max())
-    owner, scale = cells.owner[cells.cell], (cells.size / cells.class_weight)
+    owner, scale = cells.class_of_cell[cells.cell_of_row], (cells.n_effective / cells.class_weight)
     first, second = (
         np.bincount(owner, weights=(weight * loss**power)[cells.rows]) * scale + largest**power
         for power in (1, 2)
     )
-    mean = first / (cells.size + 2)
-    return np.asarray(second / (cells.size + 2) - mean**2)
+    mean = first / (cells.n_effective + 2)
+    return np.asarray(second / (cells.n_effective + 2) - mean**2)

@@ -9,14 +9,14 @@ from abstain._foundation.gradients import as_double
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import ClassView, Scored
 from abstain.metrics.classes import (
-    few_of_either_kind_of_class,
-    is_class,
-    log_likelihood,
-    of_predictions,
-    of_probabilities,
-    probabilities_of,
-    rows_of,
-    view_of,
+    class_view_from_predictions,
+    class_view_from_probabilities,
+    get_class_view,
+    get_probabilities,
+    is_true_class,
+    log_probability_of_true_class,
+    reason_few_of_either_kind,
+    select_rows,
     weighted_mean,
 )
 from abstain.metrics.entry import (
@@ -25,10 +25,10 @@ from abstain.metrics.entry import (
     Measurement,
     Metric,
     Need,
-    Resampled,
-    value_of,
+    ResampledFormula,
+    value_with_warning,
 )
-from abstain.metrics.influences import of_mean, weights_of
+from abstain.metrics.influences import mean_influence, sample_weights
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 
@@ -73,8 +73,8 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, -1])
     0.5
     """
-    view = of_predictions(prediction, labels)
-    return accuracy_of(view, validate_weight_like(weight, view.labels)).value
+    view = class_view_from_predictions(prediction, labels)
+    return compute_accuracy(view, validate_weight_like(weight, view.labels)).value
 
 
 def balanced_accuracy(
@@ -117,9 +117,9 @@ def balanced_accuracy(
     >>> balanced_accuracy([0, 0, 0, 0], [0, 0, 0, 1])
     0.5
     """
-    view = of_predictions(prediction, labels)
+    view = class_view_from_predictions(prediction, labels)
     w = validate_weight_like(weight, view.labels)
-    return value_of(balanced_accuracy_of(view, w), "balanced_accuracy")
+    return value_with_warning(compute_balanced_accuracy(view, w), "balanced_accuracy")
 
 
 def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -166,8 +166,8 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     >>> round(nll([[0.9, 0.1], [0.5, 0.5]], [0, 1]), 4)
     0.3993
     """
-    view = of_probabilities(probabilities, labels)
-    return value_of(nll_of(view, validate_weight_like(weight, view.labels)), "nll")
+    view = class_view_from_probabilities(probabilities, labels)
+    return value_with_warning(compute_nll(view, validate_weight_like(weight, view.labels)), "nll")
 
 
 def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -211,113 +211,121 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     >>> round(brier([[0.9, 0.1], [0.5, 0.5]], [0, 1]), 4)
     0.26
     """
-    view = of_probabilities(probabilities, labels)
-    return value_of(brier_of(view, validate_weight_like(weight, view.labels)), "brier")
+    view = class_view_from_probabilities(probabilities, labels)
+    return value_with_warning(
+        compute_brier(view, validate_weight_like(weight, view.labels)), "brier"
+    )
 
 
-def accuracy_of(view: ClassView, weight: FloatArray | None) -> MetricValue:
+def compute_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Share of right predictions."""
-    right = (view.prediction == view.labels) & (view.labels >= 0)
-    return MetricValue(weighted_mean(as_double(right), weight))
+    is_correct = (view.prediction == view.labels) & (view.labels >= 0)
+    return MetricValue(weighted_mean(as_double(is_correct), weight))
 
 
-def balanced_accuracy_of(view: ClassView, weight: FloatArray | None) -> MetricValue:
+def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean over the classes that occur of the share of each that is right."""
-    known = view.labels >= 0
-    truth = view.labels[known]
-    right = as_double(view.prediction[known] == truth)
-    w = namespace(right).ones_like(right) if weight is None else weight[known]
+    has_class = view.labels >= 0
+    truth = view.labels[has_class]
+    is_correct = as_double(view.prediction[has_class] == truth)
+    w = namespace(is_correct).ones_like(is_correct) if weight is None else weight[has_class]
     if not float(namespace(w).sum(w)) > 0:
         return undefined("no sample has a known class")
     classes = int(namespace(truth).max(truth)) + 1
     total = sum_by_index(truth, w, classes)
-    there = total > 0
-    recall = sum_by_index(truth, w * right, classes)[there] / total[there]
+    is_present = total > 0
+    recall = sum_by_index(truth, w * is_correct, classes)[is_present] / total[is_present]
     return MetricValue(float(namespace(recall).mean(recall)))
 
 
-def nll_of(view: ClassView, weight: FloatArray | None) -> MetricValue:
+def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean negative log-probability of the true classes."""
-    view, weight = _with_weight(view, weight)
-    if unknown := _unknown(view.labels):
+    view, weight = _drop_zero_weights(view, weight)
+    if unknown := _reason_unknown_classes(view.labels):
         return undefined(unknown)
-    log_p = log_likelihood(view)
+    log_p = log_probability_of_true_class(view)
     impossible = int(namespace(log_p).count_nonzero(log_p == -float("inf")))
     if impossible:
         return undefined(f"it is infinite: {impossible} true classes have probability 0")
     return MetricValue(weighted_mean(-log_p, weight))
 
 
-def _with_weight(view: ClassView, weight: FloatArray | None) -> tuple[ClassView, FloatArray | None]:
+def _drop_zero_weights(
+    view: ClassView, weight: FloatArray | None
+) -> tuple[ClassView, FloatArray | None]:
     """Return the samples that have weight, with it."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
-    return rows_of(view, weight > 0), weight[weight > 0]
+    return select_rows(view, weight > 0), weight[weight > 0]
 
 
-def _unknown(labels: IntArray) -> str:
+def _reason_unknown_classes(labels: IntArray) -> str:
     count = int(namespace(labels).count_nonzero(labels < 0))
     return f"{count} samples have no known class" if count else ""
 
 
-def brier_of(view: ClassView, weight: FloatArray | None) -> MetricValue:
+def compute_brier(view: ClassView, weight: FloatArray | None) -> MetricValue:
     """Mean squared distance of the class probabilities from the true class."""
-    view, weight = _with_weight(view, weight)
-    if unknown := _unknown(view.labels):
+    view, weight = _drop_zero_weights(view, weight)
+    if unknown := _reason_unknown_classes(view.labels):
         return undefined(unknown)
-    p = as_double(probabilities_of(view))
+    p = as_double(get_probabilities(view))
     # The one of the true class is subtracted before anything is squared: small scores stay exact.
-    distance = p - as_double(is_class(view.labels, p))
+    distance = p - as_double(is_true_class(view.labels, p))
     return MetricValue(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
 
 
-def _compute_accuracy(s: Scored) -> MetricValue:
+def _accuracy_of_samples(s: Scored) -> MetricValue:
     """Share of right predictions; without labels, of samples without a loss (0/1 loss)."""
     if s.class_view is not None:
-        return accuracy_of(s.class_view, s.weight)
+        return compute_accuracy(s.class_view, s.weight)
     return MetricValue(weighted_mean(1.0 - as_double(s.loss), s.weight))
 
 
 def _accuracy_influence(s: Scored) -> FloatArray:
-    return of_mean(s, 1.0 - s.loss if s.class_view is None else _right(s.class_view))
+    return mean_influence(s, 1.0 - s.loss if s.class_view is None else _correctness(s.class_view))
 
 
-def _right(view: ClassView) -> FloatArray:
-    right = (view.prediction == view.labels) & (view.labels >= 0)
-    return np.asarray(right, dtype=np.float64)
+def _correctness(view: ClassView) -> FloatArray:
+    is_correct = (view.prediction == view.labels) & (view.labels >= 0)
+    return np.asarray(is_correct, dtype=np.float64)
 
 
 def _balanced_influence(s: Scored) -> FloatArray:
-    view, w = view_of(s), weights_of(s)
-    known = (view.labels >= 0) & (w > 0)
-    truth, right, w = view.labels[known], _right(view)[known], w[known]
+    view, w = get_class_view(s), sample_weights(s)
+    has_class = (view.labels >= 0) & (w > 0)
+    truth, is_correct, w = view.labels[has_class], _correctness(view)[has_class], w[has_class]
     total = np.bincount(truth, weights=w)
-    recall = np.bincount(truth, weights=w * right) / np.where(total > 0, total, 1.0)
-    out = np.zeros(s.n_rows)
-    out[known] = (right - recall[truth]) * (s.total_weight / np.count_nonzero(total)) / total[truth]
-    return out
+    recall = np.bincount(truth, weights=w * is_correct) / np.where(total > 0, total, 1.0)
+    influence = np.zeros(s.n_rows)
+    influence[has_class] = (
+        (is_correct - recall[truth]) * (s.total_weight / np.count_nonzero(total)) / total[truth]
+    )
+    return influence
 
 
 def _nll_influence(s: Scored) -> FloatArray:
-    view, kept = view_of(s), weights_of(s) > 0
-    each = np.zeros(s.n_rows)
-    each[kept] = -log_likelihood(rows_of(view, kept))
-    return of_mean(s, each)
+    view, has_weight = get_class_view(s), sample_weights(s) > 0
+    negative_log_likelihood = np.zeros(s.n_rows)
+    negative_log_likelihood[has_weight] = -log_probability_of_true_class(
+        select_rows(view, has_weight)
+    )
+    return mean_influence(s, negative_log_likelihood)
 
 
 def _brier_influence(s: Scored) -> FloatArray:
-    view = view_of(s)
-    truth = view.labels[:, None] == np.arange(probabilities_of(view).shape[1])
-    return of_mean(s, np.square(probabilities_of(view) - truth).sum(axis=1))
+    view = get_class_view(s)
+    truth = view.labels[:, None] == np.arange(get_probabilities(view).shape[1])
+    return mean_influence(s, np.square(get_probabilities(view) - truth).sum(axis=1))
 
 
-def _errors(s: Scored) -> bool:
+def _loss_is_error(s: Scored) -> bool:
     """Return whether the loss is 1 exactly where the prediction is wrong."""
     view = s.class_view
     return view is None or np.array_equal(s.loss != 0, view.prediction != view.labels)
 
 
-def _exact(risk: float) -> float:
+def _accuracy_from_risk(risk: float) -> float:
     return 1 - risk
 
 
@@ -326,21 +334,21 @@ ACCURACY = Metric(
         name="accuracy",
         title="accuracy",
         family="classifier",
-        of_classifier=True,
+        ignores_confidence=True,
         lower_is_better=False,
         meaning="Answering everything, {value} of the predictions are right.",
         source="share of right predictions",
         function="accuracy(prediction, labels)",
     ),
     Measurement(
-        compute=_compute_accuracy,
+        compute=_accuracy_of_samples,
         needs=frozenset({Need.CORRECTNESS}),
         gradients=frozenset(),
         influence=_accuracy_influence,
         is_proportion=True,
-        extremes=(_exact, _exact),
-        resampled=Resampled(
-            frozenset(), lambda a: 1.0 - a.risk, lambda s: s.is_binary and _errors(s)
+        extremes=(_accuracy_from_risk, _accuracy_from_risk),
+        resampled=ResampledFormula(
+            frozenset(), lambda a: 1.0 - a.risk, lambda s: s.is_binary and _loss_is_error(s)
         ),
     ),
     DisplayOptions(narrow_title="Acc.", headline=1),
@@ -351,7 +359,7 @@ NLL = Metric(
         name="nll",
         title="negative log-likelihood",
         family="classifier",
-        of_classifier=True,
+        ignores_confidence=True,
         lower_is_better=True,
         meaning="The truth surprises the class probabilities by {value} nats on average.",
         source="Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x",
@@ -359,7 +367,7 @@ NLL = Metric(
         violated_requirements=("R2", "R4"),
     ),
     Measurement(
-        compute=lambda s: nll_of(view_of(s), s.weight),
+        compute=lambda s: compute_nll(get_class_view(s), s.weight),
         high=float("inf"),
         needs=frozenset({Need.PROBABILITIES}),
         gradients=frozenset({"probabilities"}),
@@ -375,18 +383,18 @@ ENTRIES = (
             name="balanced_accuracy",
             title="balanced accuracy",
             family="classifier",
-            of_classifier=True,
+            ignores_confidence=True,
             lower_is_better=False,
             meaning="Averaged over the classes, {value} of the samples of a class are right.",
             source="Brodersen et al. (2010), https://doi.org/10.1109/ICPR.2010.764",
             function="balanced_accuracy(prediction, labels)",
         ),
         Measurement(
-            compute=lambda s: balanced_accuracy_of(view_of(s), s.weight),
+            compute=lambda s: compute_balanced_accuracy(get_class_view(s), s.weight),
             needs=frozenset({Need.CLASSES}),
             gradients=frozenset(),
             influence=_balanced_influence,
-            unreliable_reason=few_of_either_kind_of_class,
+            unreliable_reason=reason_few_of_either_kind,
         ),
     ),
     NLL,
@@ -395,7 +403,7 @@ ENTRIES = (
             name="brier",
             title="Brier score",
             family="classifier",
-            of_classifier=True,
+            ignores_confidence=True,
             lower_is_better=True,
             meaning="The class probabilities are a squared distance of {value} from the truth.",
             source="Brier (1950), eq. 2",
@@ -404,7 +412,7 @@ ENTRIES = (
             violated_requirements=("R2", "R4"),
         ),
         Measurement(
-            compute=lambda s: brier_of(view_of(s), s.weight),
+            compute=lambda s: compute_brier(get_class_view(s), s.weight),
             high=2.0,
             needs=frozenset({Need.PROBABILITIES}),
             gradients=frozenset({"probabilities"}),

@@ -10,11 +10,22 @@ from abstain._foundation.array_functions import interpolate, prepend_zero
 from abstain._foundation.gradients import as_double, as_scalar, without_gradient
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
-from abstain.metrics.classes import joined, of_probabilities, probabilities_of, view_of
-from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_of
-from abstain.metrics.influences import of_mean, on_merged_rows
-from abstain.metrics.review import BinaryTask, log_odds, oc_ap_of, oc_auc_of, of_no_class
-from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
+from abstain.metrics.classes import (
+    class_view_from_probabilities,
+    get_class_view,
+    get_probabilities,
+    scored_with_classes,
+)
+from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_with_warning
+from abstain.metrics.influences import accepts_merged_rows, mean_influence
+from abstain.metrics.review import (
+    BinaryTask,
+    compute_oc_ap,
+    compute_oc_auc,
+    log_odds_of_positive,
+    reason_unknown_classes,
+)
+from abstain.metrics.working_points.quantities import count_accepted_failures, vertex_at_coverage
 from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"
@@ -76,19 +87,21 @@ def oc_accuracy(
     """
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
-    return value_of(_accuracy(s, review=checks.fraction(review, "review")), "oc_accuracy")
-
-
-def _accuracy(s: Scored, *, review: float) -> MetricValue:
-    groups = s.merged_groups
-    at = prepend_zero(groups.cumulative_weight)[:1] + (1.0 - review) * groups.total_weight
-    lost = interpolate(
-        at, prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
+    return value_with_warning(
+        _compute_oc_accuracy(s, review=checks.fraction(review, "review")), "oc_accuracy"
     )
-    return MetricValue(1.0 - as_scalar(lost[0]) / groups.total_weight)
 
 
-def _influence(s: Scored, *, review: float) -> FloatArray:
+def _compute_oc_accuracy(s: Scored, *, review: float) -> MetricValue:
+    groups = s.merged_groups
+    position = prepend_zero(groups.cumulative_weight)[:1] + (1.0 - review) * groups.total_weight
+    accepted_loss = interpolate(
+        position, prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
+    )
+    return MetricValue(1.0 - as_scalar(accepted_loss[0]) / groups.total_weight)
+
+
+def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
     """Right, or reviewed; and what one more sample pushes over the edge.
 
     How often those at the edge are wrong is taken over one standard error of the coverage to
@@ -106,10 +119,10 @@ def _influence(s: Scored, *, review: float) -> FloatArray:
     at = max(at, float(through[first]))
     kept = np.clip((at - groups.weight_above) / groups.weight, 0.0, 1.0)
     taken = np.append(kept, 0.0).take(s.group_index)
-    return of_mean(s, -taken * (s.loss - edge))
+    return mean_influence(s, -taken * (s.loss - edge))
 
 
-def _accuracy_named(name: str, percent: str) -> Metric | None:
+def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
     review = float(percent) / 100
     if review > 1:
         return None
@@ -126,12 +139,12 @@ def _accuracy_named(name: str, percent: str) -> Metric | None:
             function=f"oc_accuracy(confidence, loss, review={review:g})",
         ),
         Measurement(
-            compute=partial(_accuracy, review=review),
+            compute=partial(_compute_oc_accuracy, review=review),
             needs=frozenset({Need.UNIT_LOSS}),
             averages_ties=True,
-            influence=on_merged_rows(partial(_influence, review=review)),
-            n_failures=lambda s: accepted_failures(
-                s, lambda groups: at_coverage(groups, 1.0 - review, first=True)
+            influence=accepts_merged_rows(partial(_oc_accuracy_influence, review=review)),
+            n_failures=lambda s: count_accepted_failures(
+                s, lambda groups: vertex_at_coverage(groups, 1.0 - review, first=True)
             ),
             extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
         ),
@@ -198,31 +211,37 @@ def multiclass_oc_auc(
     1.0
     """
     share = checks.fraction(review, "review")
-    view = of_probabilities(probabilities, labels)
-    s = joined(confidence, view, weight)
-    return value_of(_of_classes(s, oc_auc_of, share), "multiclass_oc_auc")
+    view = class_view_from_probabilities(probabilities, labels)
+    s = scored_with_classes(confidence, view, weight)
+    return value_with_warning(_mean_over_classes(s, compute_oc_auc, share), "multiclass_oc_auc")
 
 
-def _of_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue:
+def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue:
     """Mean over the classes that occur of one against the rest."""
-    view = view_of(s)
-    if reason := of_no_class(s):
+    view = get_class_view(s)
+    if reason := reason_unknown_classes(s):
         return undefined(reason)
     if len(view.classes) == 2:
-        return kernel(BinaryTask(s, as_double(view.labels == 1), log_odds(view)), review)
+        return kernel(
+            BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view)), review
+        )
     log_p = view.log_probabilities
-    scores = without_gradient(probabilities_of(view) if log_p is None else log_p)
-    each = [
+    scores = without_gradient(get_probabilities(view) if log_p is None else log_p)
+    values_by_class = [
         kernel(BinaryTask(s, as_double(view.labels == k), scores[:, k]), review)
         for k in range(len(view.classes))
     ]
-    known = [measured.value for measured in each if not measured.reason]
+    defined_values = [measured.value for measured in values_by_class if not measured.reason]
     return (
-        MetricValue(sum(known) / len(known)) if known else undefined("all samples are of one class")
+        MetricValue(sum(defined_values) / len(defined_values))
+        if defined_values
+        else undefined("all samples are of one class")
     )
 
 
-def _named(name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str) -> Metric | None:
+def _make_multiclass_metric(
+    name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
+) -> Metric | None:
     review = float(percent) / 100
     if review > 1:
         return None
@@ -236,10 +255,10 @@ def _named(name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
             source=f"{_SOURCE}, one class against the rest",
             convention=f"review fraction {review:g}, mean over the classes",
             violated_requirements=("R1", "R2", "R5"),
-            requirements_of="oc_auc",
+            requirements_from="oc_auc",
         ),
         Measurement(
-            compute=lambda s: _of_classes(s, kernel, review),
+            compute=lambda s: _mean_over_classes(s, kernel, review),
             needs=frozenset({Need.CLASSES, Need.PROBABILITIES}),
             monotone=False,
             gradients=frozenset(),
@@ -249,12 +268,12 @@ def _named(name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
 
 
 FAMILIES = (
-    Family("oc_accuracy@{}review", _accuracy_named, ("0.5",)),
+    Family("oc_accuracy@{}review", _make_oc_accuracy, ("0.5",)),
     Family(
         "oc_auc@{}review",
         partial(
-            _named,
-            kernel=oc_auc_of,
+            _make_multiclass_metric,
+            kernel=compute_oc_auc,
             title="OC-AUC",
             meaning="a sample of a class ranks above one of another with probability {value}.",
         ),
@@ -263,8 +282,8 @@ FAMILIES = (
     Family(
         "oc_ap@{}review",
         partial(
-            _named,
-            kernel=oc_ap_of,
+            _make_multiclass_metric,
+            kernel=compute_oc_ap,
             title="OC-AP",
             meaning="the average precision of a class is {value}.",
         ),
@@ -272,4 +291,4 @@ FAMILIES = (
     ),
 )
 
-ENTRIES = tuple(filter(None, (_accuracy_named("oc_accuracy@10review", "10"),)))
+ENTRIES = tuple(filter(None, (_make_oc_accuracy("oc_accuracy@10review", "10"),)))

@@ -83,18 +83,18 @@ def sample_contributions(
     """
     s = validate_samples(confidence, loss, weight)
     return as_array_like(
-        expand_to_input_rows(s, contributions_of(s, metric)), output_reference(s, confidence)
+        expand_to_input_rows(s, compute_contributions(s, metric)), output_reference(s, confidence)
     )
 
 
-def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
+def compute_contributions(s: Scored, metric: str = "augrc") -> AnyArray:
     """Return what each sample adds to a metric that is a sum over samples."""
     return _contribution_function(metric)(s)
 
 
 def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
     """Return the function of the metric with this name; an error lists the possible names."""
-    by_number = (family.named(str(metric)) for family in FAMILIES)
+    by_number = (family.parse(str(metric)) for family in FAMILIES)
     functions: dict[str, Callable[[Scored], AnyArray]] = {}
     for entry in (*METRICS.values(), *filter(None, by_number)):
         if entry.measurement.rank_weight is not None:
@@ -107,20 +107,20 @@ def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
 def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     """Return phi(rank) x loss x weight / W of each sample."""
     if s.xp is not np:
-        return _of_every_sample(s, phi)
+        return _rank_weighted_in_any_library(s, phi)
     # Only failures contribute, and they are few: each has its group among those that hold some.
-    wrong = np.flatnonzero(s.loss)
+    failures = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
-    wrong = wrong[descending_order(s.confidence[wrong])] if wrong.size else wrong
+    failures = failures[descending_order(s.confidence[failures])] if failures.size else failures
     groups = s.merged_groups
-    place = find_group_index(groups, s.confidence[wrong])
-    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total_weight
-    out = np.zeros(s.n_rows)
-    out[wrong] = share if s.weight is None else share * s.weight[wrong]
-    return out
+    group = find_group_index(groups, s.confidence[failures])
+    share = np.where(group < 0, 0.0, phi(groups)[group]) * s.loss[failures] / groups.total_weight
+    contributions = np.zeros(s.n_rows)
+    contributions[failures] = share if s.weight is None else share * s.weight[failures]
+    return contributions
 
 
-def contribution_of_counts(
+def contribution_of_failures(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
     """Return what failures add to an area metric of a 0/1 loss, so many at each confidence."""
@@ -128,11 +128,11 @@ def contribution_of_counts(
     if phi is None or not confidence.size:
         return 0.0
     groups = s.merged_groups
-    place = find_group_index(groups, confidence.astype(groups.confidence.dtype))
-    return float(phi(groups)[place] @ count) / groups.total_weight
+    group = find_group_index(groups, confidence.astype(groups.confidence.dtype))
+    return float(phi(groups)[group] @ count) / groups.total_weight
 
 
-def _of_every_sample(s: Scored, phi: RankWeight) -> AnyArray:
+def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
     """Compute the same in any library."""
     xp, home = s.xp, s.group_index
     share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total_weight
@@ -228,17 +228,21 @@ def group_contributions(
             f"`group` must have one entry for each of the {n_input_rows(s)} samples; got "
             f"{names.shape}"
         )
-    return contributions_by(s, select_samples(s, names), metric)
+    return contributions_by_group(s, select_samples(s, names), metric)
 
 
-def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupContributions:
+def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:
     """Sum the contributions over the samples of each name."""
-    kinds, codes = encode_names(names, "group")
-    counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
-    parts = np.bincount(codes, contributions_of(s, metric), len(kinds)).astype(np.float64)
-    total = float(parts.sum())
-    part = parts / total if total != 0 else np.full(len(kinds), np.nan)
-    shown = np.empty(len(kinds), names.dtype)
-    shown[:] = kinds
-    mass = np.bincount(codes, s.weight, len(kinds)).astype(np.float64)
-    return GroupContributions(shown, parts, part, counts, mass / s.total_weight)
+    group_names, codes = encode_names(group, "group")
+    counts = np.bincount(codes, minlength=len(group_names)).astype(np.int64)
+    contributions = np.bincount(codes, compute_contributions(s, metric), len(group_names)).astype(
+        np.float64
+    )
+    total = float(contributions.sum())
+    shares = contributions / total if total != 0 else np.full(len(group_names), np.nan)
+    group_array = np.empty(len(group_names), group.dtype)
+    group_array[:] = group_names
+    group_weight = np.bincount(codes, s.weight, len(group_names)).astype(np.float64)
+    return GroupContributions(
+        group_array, contributions, shares, counts, group_weight / s.total_weight
+    )

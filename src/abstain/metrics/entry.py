@@ -1,4 +1,7 @@
-"""What the catalogue knows of a metric, declared once and read by CLI, docs, laws and reports."""
+"""Entries of the catalogue of metrics.
+
+Commands, documentation, property tests and reports read the properties of a metric from its entry.
+"""
 
 import re
 import warnings
@@ -6,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.gradients import as_scalar
@@ -14,24 +17,24 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
-from abstain.inference.influence import reach_of
+from abstain.inference.influence import max_shifts_by_step
 from abstain.inference.intervals import Interval
 from abstain.inference.resampled_areas import ResampledAreas
-from abstain.metrics.blocks import Binned
+from abstain.metrics.binned import BinnedLimits
 from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
-Influence: TypeAlias = Callable[[Scored], FloatArray]
+InfluenceFunction: TypeAlias = Callable[[Scored], FloatArray]
 
-#: The best and the worst value over all orders, for a 0/1 loss of mean R, in large samples.
+#: Functions of the error rate: the best and the worst value over all orders of a large sample.
 Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
 
-#: From cases and the codes of clusters, if there are any, to an interval of a level.
+#: Function of samples, confidence level and cluster codes (or None) that returns an interval.
 IntervalMethod: TypeAlias = Callable[[Scored, float, IntArray | None], Interval]
 
 
 class Need(StrEnum):
-    """What a metric needs beyond a confidence and a loss; the value is the reason shown."""
+    """Inputs that a metric needs besides confidence and loss; the value is the displayed reason."""
 
     BINARY_LOSS = "needs a 0/1 loss"
     UNIT_LOSS = "needs a loss in [0, 1]"
@@ -44,65 +47,68 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """How a metric of every resample follows from areas that are found for all scores at once."""
+class ResampledFormula:
+    """Formula of a metric in every resample, from areas computed for all scores at once."""
 
-    #: Which of those that `abstain.inference.resampled_areas` computes.
+    #: Required areas, among those that `abstain.inference.resampled_areas` computes.
     areas: frozenset[str]
-    #: From these areas to the values, shape (sets, resamples).
-    value: Callable[[ResampledAreas], FloatArray]
-    #: Tells whether it does for these data.
-    holds: Callable[[Scored], bool] = lambda _: True
+    #: Function of these areas that returns the values, shape (scores, resamples).
+    compute: Callable[[ResampledAreas], FloatArray]
+    #: Whether the formula is exact for these samples.
+    is_exact: Callable[[Scored], bool] = lambda _: True
 
 
 @dataclass(frozen=True)
-class OneOfMany:
-    """The computation of a metric at one threshold or coverage, alone or with others."""
+class BatchableComputation:
+    """A metric at one threshold or coverage, computed alone or together with others."""
 
-    #: From a `Scored` to the value.
-    alone: Callable[[Scored], MetricValue]
-    #: From a `Scored` and what each of several metrics is at to their values: one for all of them.
-    together: Callable[[Scored, Sequence[Any]], Sequence[MetricValue]]
-    #: What this one is at: a threshold, a coverage.
-    at: Any
+    #: Compute this metric alone.
+    compute_one: Callable[[Scored], MetricValue]
+    #: Compute several metrics from their parameters; all metrics of a family share this function.
+    compute_batch: Callable[[Scored, Sequence[Any]], Sequence[MetricValue]]
+    #: The parameter of this metric, such as a threshold or a coverage.
+    parameter: Any
 
     def __call__(self, s: Scored) -> MetricValue:
-        """Compute it alone."""
-        return self.alone(s)
+        """Compute the metric alone."""
+        return self.compute_one(s)
 
 
-#: The attribute in which an influence function says which rows it takes (`metrics.influences`).
-READS = "reads_rows"
+#: Attribute of an influence function with the name of the rows it accepts (`metrics.influences`).
+REQUIRED_ROWS = "required_rows"
 
 
 @dataclass(frozen=True, eq=False)
-class OpenThresholds:
-    """The thresholds that a working point may mean, where tie groups make it jump."""
+class PlausibleThresholds:
+    """Thresholds that a working point may have in the population, given the data.
 
-    #: The samples, or rows that stand for them, in whose groups the vertices are counted.
+    Needed where large tie groups make the threshold jump, so that it has no standard error.
+    """
+
+    #: The samples, or rows that represent several samples, whose tie groups define the vertices.
     rows: Scored
-    #: The one that is found.
+    #: The vertex selected on these data.
     vertex: int
-    #: Vertices that may be meant; -1 accepts nothing, shape (k,).
-    others: IntArray
-    #: How far from the data each is, in standard errors, shape (k,).
-    away: FloatArray
-    #: The number there, shape (k,).
+    #: Shape (k,). Plausible vertices; -1 accepts no sample.
+    alternatives: IntArray
+    #: Shape (k,). Distance of each vertex from the data in standard errors.
+    distances: FloatArray
+    #: Shape (k,). Value of the metric at each vertex.
     values: FloatArray
-    #: The number at the one that is found.
+    #: Value of the metric at the selected vertex.
     value: float
-    #: From the rows and a vertex to their influences on the number at its threshold, held fixed.
-    influence: Callable[[Scored, int], FloatArray]
+    #: Influences of the rows on the value at a vertex whose threshold is fixed.
+    influence_at_vertex: Callable[[Scored, int], FloatArray]
 
     @property
-    def held_influence(self) -> FloatArray:
-        """Return the influences at the threshold that is found."""
-        return self.influence(self.rows, self.vertex)
+    def fixed_threshold_influence(self) -> FloatArray:
+        """Influences of the rows on the value at the selected vertex, with its threshold fixed."""
+        return self.influence_at_vertex(self.rows, self.vertex)
 
     @property
     def reach(self) -> FloatArray:
-        """How far down and up the number may move, shape (2, steps)."""
-        return reach_of(self.values, self.away, self.value)
+        """Largest decrease and increase of the value by distance, shape (2, steps)."""
+        return max_shifts_by_step(self.values, self.distances, self.value)
 
 
 def _always_reliable(_: Scored) -> str:
@@ -124,26 +130,26 @@ class Identity:
     Attributes
     ----------
     name, title : str
-        The names for scripts and for people.
+        Name in scripts, and title in reports.
     family : str
         "area", "ranking", "working point", "calibration", "classifier" or "cwsa".
     lower_is_better : bool
         The direction.
     meaning : str
-        One plain sentence, with ``{value}`` in the position of the number.
+        One sentence that explains the value, with ``{value}`` in the place of the number.
     source : str
         The publication that defines the metric, with the equation.
     convention : str
         The named convention among several in use, or empty.
     function : str
         The call of the function of `abstain` that computes the metric, or empty.
-    of_classifier : bool
-        Whether the metric ignores the confidence, so that it is equal for every score.
+    ignores_confidence : bool
+        Whether the metric depends on the classifier only, so that it is equal for every score.
     violated_requirements : tuple of str, or None
         The requirements R1 to R5 of Traub et al. (2024, section 2.4) that the authors state as
-        violated; None for a metric that they do not judge.
-    requirements_of : str
-        The metric whose judgment in that section also applies to this one, or empty.
+        violated; None for a metric that they do not assess.
+    requirements_from : str
+        Name of the metric whose violated requirements apply to this one too, or empty.
     """
 
     name: str
@@ -154,9 +160,9 @@ class Identity:
     source: str
     convention: str = ""
     function: str = ""
-    of_classifier: bool = False
+    ignores_confidence: bool = False
     violated_requirements: tuple[str, ...] | None = None
-    requirements_of: str = ""
+    requirements_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,7 @@ class Measurement:
     Attributes
     ----------
     compute : callable
-        From a `Scored` that meets the needs to a `Measured`.
+        Function of a `Scored` that meets the needs; returns a `Measured`.
     low, high : float
         The declared range, for losses in [0, 1].
     needs : frozenset of Need
@@ -178,54 +184,62 @@ class Measurement:
     averages_ties : bool
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
-        "exact" if repeating all samples does not change the value, else "limit".
+        "exact" if repeating all samples does not change the value; "limit" if it does so only in
+        large samples.
     gradients : frozenset of str
-        Inputs that a gradient of the value reaches: "loss", "confidence" (its values; the order
-        has no gradient), "probabilities" (of the classes). Empty for counts.
+        Inputs through which the value is differentiable: "loss", "confidence" (its values, because
+        the order has no gradient), "probabilities" (of the classes). Empty for counts.
     rank_weight : callable or None
-        From tie groups to the weights phi of their ranks, for a mean of phi x loss.
+        Function of tie groups that returns the rank weights phi, if the metric is the mean of
+        phi x loss.
     contributions : callable or None
-        From a `Scored` to the contribution of each sample, for other metrics that are sums.
+        Function of a `Scored` that returns the contribution of each sample, for other metrics that
+        are sums.
     influence : callable or None
-        From a `Scored` to the influence of each sample, shape (n,), with weighted mean 0.
+        Function of a `Scored` that returns the influence of each sample, shape (n,), with weighted
+        mean 0.
     no_influence_reason : str
-        Why there is no influence function.
+        Why the metric has no influence function.
     interval : callable or None
-        The confidence interval, for a metric with a method of its own.
-    open_thresholds : callable or None
-        From a `Scored` and the codes of clusters to the thresholds that the data leave open.
+        Function that computes the confidence interval, if the default method does not apply.
+    plausible_thresholds : callable or None
+        Function of a `Scored` and cluster codes that returns the plausible thresholds, or None if
+        the threshold cannot jump.
     no_error_at_threshold : bool
-        Whether a value whose influences are 0 has no error: a coverage of 1, but not a risk of 0.
+        Whether a value whose influences are all 0 has no error. True for a coverage of 1, False
+        for a risk of 0.
     is_proportion : bool
         Whether the value is a proportion of the samples, so that score intervals apply.
     heavy_tailed : bool
-        Whether the weight of the most confident failures is unbounded, so that an interval needs
+        Whether the weight of the most confident failures grows with n, so that an interval needs
         more failures.
     caution : str
-        The source of error that the interval ignores, or empty.
+        Source of error that the interval ignores, or empty.
     unreliable_reason : callable
-        From a `Scored` to the reason why these data allow no interval and no test, or "".
+        Function of a `Scored` that returns why intervals and tests are unreliable, or "".
     at_coverage : float or None
-        The coverage of its threshold, for a value at one working point of fixed coverage.
+        The coverage of the working point, for a metric at a fixed coverage.
     n_failures : callable or None
-        From a `Scored` to the number of failures that determines the precision; None for means
-        over all samples or over the successes.
+        Function of a `Scored` that returns the number of failures that limits the precision; None
+        for means over all samples or over the successes.
     is_two_sample : bool
-        Whether the metric compares failures with successes, so that either may be few.
+        Whether the metric compares failures with successes, so that the smaller number limits the
+        precision.
     from_auroc : callable or None
-        From a failure AUROC and an error rate to the value, if it is linear in the AUROC (0/1
-        loss).
+        Function of failure AUROC and error rate that returns the value, if the metric is linear in
+        the AUROC for a 0/1 loss.
     extremes : tuple of callable, or None
-        From an error rate to the best and the worst value of any order, in large samples.
-    limit_of_zero : callable or None
-        From a number of independent samples and a level to the upper limit of a value of 0.
-    resampled : Resampled or None
-        The formula of the value from the areas of all resamples at once.
+        Functions of the error rate: best and worst value over all orders of a large sample.
+    upper_limit_of_zero : callable or None
+        Function of the number of independent samples and the level that returns the upper
+        confidence limit of a value of 0.
+    resampled : ResampledFormula or None
+        Formula of the value in all resamples.
     replicates : callable or None
-        From the scores of the same samples and the draws to the values of every resample.
-    binned : Binned or None
-        The limits of the value if samples are known by bins only, as in a stream of bounded
-        memory.
+        Function of several scores of the same samples and the draws that returns the values in
+        every resample.
+    binned : BinnedLimits or None
+        Limits of the value for binned samples, as in a stream with bounded memory.
     """
 
     compute: Callable[[Scored], MetricValue]
@@ -239,12 +253,12 @@ class Measurement:
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
     contributions: Callable[[Scored], AnyArray] | None = None
-    influence: Influence | None = None
-    no_influence_reason: str = field(
-        default="no influence function is known for it here", repr=False
-    )
+    influence: InfluenceFunction | None = None
+    no_influence_reason: str = field(default="no influence function is available", repr=False)
     interval: IntervalMethod | None = None
-    open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
+    plausible_thresholds: Callable[[Scored, IntArray | None], PlausibleThresholds | None] | None = (
+        None
+    )
     no_error_at_threshold: bool = False
     is_proportion: bool = False
     heavy_tailed: bool = False
@@ -255,20 +269,20 @@ class Measurement:
     is_two_sample: bool = False
     from_auroc: Callable[[float, float], float] | None = None
     extremes: Extremes | None = None
-    limit_of_zero: Callable[[float, float], float] | None = None
-    resampled: Resampled | None = None
+    upper_limit_of_zero: Callable[[float, float], float] | None = None
+    resampled: ResampledFormula | None = None
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
-    binned: Binned | None = None
+    binned: BinnedLimits | None = None
 
     def influence_rows(self, scored: Scored) -> Scored:
-        """Return the rows that the influence function requires: all by default."""
-        reads = getattr(self.influence, READS, "")
-        if reads == "class_rows":
+        """Return the rows that the influence function accepts: all samples by default."""
+        required_rows = getattr(self.influence, REQUIRED_ROWS, "")
+        if required_rows == "class_rows":
             return scored.class_rows
         is_confidence = scored.probability is None or scored.probability is scored.confidence
-        if not reads or not is_confidence:
+        if not required_rows or not is_confidence:
             return scored
-        rows: Scored = getattr(scored, reads)
+        rows: Scored = getattr(scored, required_rows)
         return rows
 
 
@@ -279,9 +293,9 @@ class DisplayOptions:
     Attributes
     ----------
     short_title : str
-        A title that fits a column head; empty if the title does.
+        A title that fits a column header; empty if `title` fits.
     narrow_title : str
-        The column head in a terminal; empty if the short title fits there too.
+        The column header in a terminal; empty if the short title fits.
     per_thousand : bool
         Whether the literature prints the value times 1000. The value itself stays a fraction.
     headline : int or None
@@ -313,7 +327,7 @@ class Metric:
     display: DisplayOptions = DisplayOptions()
 
     def __new__(cls, *_: object, **parts: object) -> Self:
-        """Reject the fields of entries of abstain 0.1, which had no parts."""
+        """Raise an error for the fields of abstain 0.1, where a metric was one flat record."""
         if misplaced := parts.keys() - {"identity", "measurement", "display"}:
             raise InputError(
                 "a Metric has three parts (see abstain.metrics.entry): Metric(Identity(...), "
@@ -324,12 +338,12 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The name for scripts."""
+        """The name in scripts."""
         return self.identity.name
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The title in reports."""
         return self.identity.title
 
     @property
@@ -339,13 +353,13 @@ class Metric:
 
     @property
     def compute(self) -> Callable[[Scored], MetricValue]:
-        """The function from a `Scored` that meets the needs to a `Measured`."""
+        """The function that computes the value from samples that meet the needs."""
         return self.measurement.compute
 
     def reason_not_applicable(self, scored: Scored) -> str:
-        """Return why the metric does not apply to these data, or an empty string."""
+        """Return why the metric does not apply to these data; empty if it applies."""
         needs = self.measurement.needs
-        return "; ".join(n.value for n in Need if n in needs and not _CHECKS[n](scored))
+        return "; ".join(n.value for n in Need if n in needs and not _NEED_CHECKS[n](scored))
 
     @property
     def reason_without_interval(self) -> str:
@@ -361,11 +375,13 @@ class Metric:
         measurement = self.measurement
         if measurement.n_failures in {None, count_failures}:
             return ""
-        of_unknown = Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
-        return f" among the {'samples of no known class' if of_unknown else 'accepted'}"
+        counts_unknown_classes = (
+            Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
+        )
+        return f" among the {'samples of no known class' if counts_unknown_classes else 'accepted'}"
 
 
-_CHECKS: dict[Need, Callable[[Scored], bool]] = {
+_NEED_CHECKS: dict[Need, Callable[[Scored], bool]] = {
     Need.BINARY_LOSS: lambda s: s.is_binary,
     Need.UNIT_LOSS: lambda s: s.is_loss_bounded,
     Need.UNIT_CONFIDENCE: lambda s: s.has_probability,
@@ -383,101 +399,105 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
 
 @dataclass(frozen=True)
 class Family:
-    """Metrics that differ by the numbers in their names."""
+    """A family of metrics whose names contain numbers, such as ``selective_risk@80cov``."""
 
-    #: Their names, with ``{}`` for each number.
-    form: str
-    #: From the name and the numbers as they are written there to the metric; None where such
-    #: numbers have no meaning.
-    make: Callable[..., Metric | None]
-    #: Numbers for an example.
-    example: tuple[str, ...]
+    #: The name with ``{}`` in the place of each number.
+    pattern: str
+    #: Function of the name and its numbers (as text) that returns the metric; None if a number is
+    #: outside its domain.
+    make_metric: Callable[..., Metric | None]
+    #: Numbers of an example.
+    example_numbers: tuple[str, ...]
 
     @property
-    def shown(self) -> str:
-        """A name of the family."""
-        return self.form.format(*self.example)
+    def example_name(self) -> str:
+        """An example of a name."""
+        return self.pattern.format(*self.example_numbers)
 
-    def named(self, name: str) -> Metric | None:
-        """Return the metric of that name; None for a name of another family."""
-        found = self._matched(name, _NUMBER)
-        return None if found is None else self.make(name, *found)
+    def parse(self, name: str) -> Metric | None:
+        """Return the metric with this name; None for a name of another family."""
+        numbers = self._parse_numbers(name, _NUMBER)
+        return None if numbers is None else self.make_metric(name, *numbers)
 
-    def swept(self, name: str) -> tuple[Metric, ...]:
+    def parse_range(self, name: str) -> tuple[Metric, ...]:
         """Return the metrics of a name with ``low:high:count`` in the place of a number.
 
-        None of them for a name of another family, or without such a range.
+        Returns an empty tuple for a name of another family or without a range.
         """
-        found = self._matched(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
-        if found is None or not any(":" in text for text in found):
+        numbers = self._parse_numbers(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
+        if numbers is None or not any(":" in text for text in numbers):
             return ()
-        names = [self.form.format(*at) for at in product(*(numbers_in(text) for text in found))]
-        made = [self.named(each) for each in names]
-        if None in made:
-            wrong = names[made.index(None)]
-            raise InputError(
-                f"{name!r} names {wrong!r} among others, which has no meaning; change the range"
-            )
-        return tuple(metric for metric in made if metric is not None)
+        metrics = []
+        for combination in product(*(expand_range(text) for text in numbers)):
+            metric_name = self.pattern.format(*combination)
+            metric = self.parse(metric_name)
+            if metric is None:
+                raise InputError(
+                    f"the range {name!r} contains {metric_name!r}, which is not a metric; change "
+                    "the range"
+                )
+            metrics.append(metric)
+        return tuple(metrics)
 
-    def _matched(self, name: str, number: str) -> tuple[str, ...] | None:
-        """Return what stands in the places of the numbers."""
-        pattern = re.escape(self.form).replace(r"\{\}", f"({number})")
-        found = re.fullmatch(pattern, name)
-        return None if found is None else found.groups()
+    def _parse_numbers(self, name: str, number_pattern: str) -> tuple[str, ...] | None:
+        """Return the text in the place of each number; None for a name of another family."""
+        pattern = re.escape(self.pattern).replace(r"\{\}", f"({number_pattern})")
+        match = re.fullmatch(pattern, name)
+        return None if match is None else match.groups()
 
 
-#: A number in a name.
+#: Regular expression of a number in a name.
 _NUMBER = r"\d+(?:\.\d+)?"
 
 
-def numbers_in(text: str) -> list[str]:
-    """Write out the even steps of ``low:high:count``, both ends in; a number is itself.
+def expand_range(text: str) -> list[str]:
+    """Return the evenly spaced numbers of ``low:high:count``, bounds included, or the number.
 
     Examples
     --------
-    >>> numbers_in("0.5:0.9:3"), numbers_in("80")
+    >>> expand_range("0.5:0.9:3"), expand_range("80")
     (['0.5', '0.7', '0.9'], ['80'])
     """
     if ":" not in text:
         return [text]
-    first, last, steps = text.split(":")
-    low, high, count = float(first), float(last), float(steps)
+    low, high, count = map(float, text.split(":"))
     if not (low < high and count >= 2 and count.is_integer()):
         raise InputError(
-            f"a range must be low:high:count, low below high and a count of 2 or more; got {text!r}"
+            "a range must be low:high:count with low < high and an integer count of at least 2; "
+            f"got {text!r}"
         )
-    # Twelve digits are what a name holds; each metric is at the number in its name.
-    whole = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)] + [high]
-    return [f"{x:.12f}".rstrip("0").rstrip(".") for x in whole]
+    numbers = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)] + [high]
+    # Names contain at most twelve decimals, and each metric uses the number in its name.
+    return [f"{number:.12f}".rstrip("0").rstrip(".") for number in numbers]
 
 
-#: Every metric, in the order reports show them.
+#: All metrics, in the order of reports.
 METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
-def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
-    """Compute metrics that apply; those that are one of many share what they have in common."""
-    out: dict[int, MetricValue] = {}
-    sharing: dict[Any, list[int]] = {}
+def compute_metrics(metrics: Sequence[Metric], s: Scored) -> list[MetricValue]:
+    """Compute metrics that apply to the samples; metrics of one family are computed together."""
+    results: dict[int, MetricValue] = {}
+    batches: dict[Any, list[int]] = {}
     for i, metric in enumerate(metrics):
-        if isinstance(metric.compute, OneOfMany):
-            sharing.setdefault(metric.compute.together, []).append(i)
+        if isinstance(metric.compute, BatchableComputation):
+            batches.setdefault(metric.compute.compute_batch, []).append(i)
         else:
-            out[i] = metric.compute(s)
-    for together, places in sharing.items():
-        if len(places) == 1:
-            out[places[0]] = metrics[places[0]].compute(s)
+            results[i] = metric.compute(s)
+    for compute_batch, indices in batches.items():
+        if len(indices) == 1:
+            results[indices[0]] = metrics[indices[0]].compute(s)
             continue
-        at = [compute.at for i in places if isinstance(compute := metrics[i].compute, OneOfMany)]
-        out |= dict(zip(places, together(s, at), strict=True))
-    return [out[i] for i in range(len(metrics))]
+        computations = [cast("BatchableComputation", metrics[i].compute) for i in indices]
+        parameters = [computation.parameter for computation in computations]
+        results |= dict(zip(indices, compute_batch(s, parameters), strict=True))
+    return [results[i] for i in range(len(metrics))]
 
 
-def value_of(measured: MetricValue, name: str) -> Scalar:
-    """Return the number for a caller of a plain function, warning when it is undefined."""
+def value_with_warning(measured: MetricValue, name: str) -> Scalar:
+    """Return the value as a number; warn if it is undefined."""
     if measured.reason:
         warnings.warn(
-            f"{name} is undefined here: {measured.reason}", UndefinedMetricWarning, stacklevel=3
+            f"{name} is undefined: {measured.reason}", UndefinedMetricWarning, stacklevel=3
         )
     return as_scalar(measured.value)

@@ -19,18 +19,18 @@ from abstain.metrics.areas.aurc import ESTIMATORS
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
-    own_threshold,
-    partial_hyperbolic,
-    rank_weight,
+    partial_hyperbolic_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
+    sample_threshold_weights,
 )
 from abstain.typing import AnyArray, FloatArray, Rng
 
 #: Random numbers held at a time.
-_AT_ONCE = 1 << 18
+_MAX_RANDOM_NUMBERS = 1 << 18
 
 #: The estimators with weights in closed form.
-_IN_CLOSED_FORM: dict[str, RankWeight] = {
+_CLOSED_FORM_WEIGHTS: dict[str, RankWeight] = {
     "plugin": ESTIMATORS["plugin"],
     "log": ESTIMATORS["log"],
     "sele": ESTIMATORS["sele"],
@@ -38,9 +38,9 @@ _IN_CLOSED_FORM: dict[str, RankWeight] = {
     "augrc": augrc_weight,
 }
 
-_FORMS: dict[str, RankWeight] = {
-    "reweighted": rank_weight(partial_hyperbolic(0.0, 1.0)),
-    "definition": rank_weight(own_threshold),
+_POPULATION_FORMS: dict[str, RankWeight] = {
+    "reweighted": rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)),
+    "definition": rank_weight_from_vertices(sample_threshold_weights),
 }
 
 
@@ -101,12 +101,12 @@ def rank_weights(
     [0.5, 1.0, 1.5, 2.0]
     """
     size = checks.positive_int(n, "n")
-    checks.one_of(estimator, "estimator", (*_IN_CLOSED_FORM, "monte-carlo"))
+    checks.one_of(estimator, "estimator", (*_CLOSED_FORM_WEIGHTS, "monte-carlo"))
     if estimator == "monte-carlo":
         return monte_carlo_weights(size, checks.positive_int(draws, "draws"), rng)[::-1].copy()
     ones = np.ones(size)
     groups = TieGroups(np.arange(size, 0.0, -1.0), ones, ones)
-    return np.array(_IN_CLOSED_FORM[estimator](groups)[::-1])
+    return np.array(_CLOSED_FORM_WEIGHTS[estimator](groups)[::-1])
 
 
 def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -> AnyArray:
@@ -149,16 +149,16 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     [0.0, 0.6931, 4.6052]
     """
     checks.one_of(area, "area", ("aurc", "augrc"))
-    u = as_double(rank) if is_computed_by_own_library(rank) else _host(rank)
+    u = as_double(rank) if is_computed_by_own_library(rank) else _rank_on_host(rank)
     checks.finite(u, "rank")
     checks.unit_interval(u, "rank")
     xp = namespace(u)
     if bool(xp.any(u == 1)):
         raise DomainError("`rank` must be below 1, where the weight has no limit; got 1")
-    found = u if area == "augrc" else -xp.log1p(-u)
+    weights = u if area == "augrc" else -xp.log1p(-u)
     if is_computed_by_own_library(rank):
-        return found
-    return float(found) if found.ndim == 0 else as_array_like(found, rank)
+        return weights
+    return float(weights) if weights.ndim == 0 else as_array_like(weights, rank)
 
 
 def population_aurc(
@@ -219,15 +219,15 @@ def population_aurc(
     >>> round(ab.population_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.284238
     """
-    phi = _FORMS[checks.one_of(form, "form", tuple(_FORMS))]
+    phi = _POPULATION_FORMS[checks.one_of(form, "form", tuple(_POPULATION_FORMS))]
     return rank_weighted_risk(validate_samples(confidence, loss, weight).groups, phi)
 
 
-def _host(rank: AnyArray) -> FloatArray:
-    found = to_numpy(rank, "rank")
-    if found.dtype.kind not in "iuf":
-        raise DomainError(f"`rank` must hold numbers; got {found.dtype}")
-    return found.astype(np.float64)
+def _rank_on_host(rank: AnyArray) -> FloatArray:
+    values = to_numpy(rank, "rank")
+    if values.dtype.kind not in "iuf":
+        raise DomainError(f"`rank` must hold numbers; got {values.dtype}")
+    return values.astype(np.float64)
 
 
 def monte_carlo_aurc(
@@ -291,7 +291,7 @@ def monte_carlo_aurc(
     groups = validate_samples(confidence, loss, weight).groups
 
     def phi(own: TieGroups) -> AnyArray:
-        return _over_ties(own, times, rng)
+        return _monte_carlo_weights_of_ties(own, times, rng)
 
     return rank_weighted_risk(groups, phi)
 
@@ -300,7 +300,7 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     """Return the drawn weights of n distinct samples, most confident first, shape (n,)."""
     random, total = as_generator(rng), np.zeros(n)
     # Sorted uniforms are sums of exponentials over their sum with one more: nothing is sorted.
-    rows = max(1, _AT_ONCE // (n + 1))
+    rows = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
     for start in range(0, draws, rows):
         sums = random.standard_exponential((min(rows, draws - start), n + 1))
         np.cumsum(sums, axis=1, out=sums)
@@ -309,7 +309,7 @@ def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
     return total / draws
 
 
-def _over_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
+def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
     through = to_numpy(groups.cumulative_weight, "values")
     if np.any(through % 1):
         raise DomainError(
@@ -317,5 +317,5 @@ def _over_ties(groups: TieGroups, draws: int, rng: Rng) -> AnyArray:
             "fraction. Use aurc(..., estimator='plugin'), which takes any weight"
         )
     sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
-    at = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
-    return as_double_like(np.diff(at), groups.weight) / groups.weight
+    sums_at_groups = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))
+    return as_double_like(np.diff(sums_at_groups), groups.weight) / groups.weight

@@ -1,4 +1,4 @@
-"""How well the confidence ranks successes above failures: AUROC, average precision, FPR at TPR."""
+"""Metrics of failure detection: AUROC, average precision and FPR at a TPR."""
 
 from dataclasses import replace
 
@@ -12,29 +12,38 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
-from abstain.metrics.areas.augrc import FROM_AUGRC, auroc_of, is_binary
-from abstain.metrics.blocks import sorted_within
+from abstain.metrics.areas.augrc import FROM_AUGRC, failure_auroc_of_resamples, is_binary
+from abstain.metrics.binned import limits_from_sorted_losses
 from abstain.metrics.entry import (
     DisplayOptions,
     Identity,
     Measurement,
     Metric,
     Need,
-    Resampled,
-    value_of,
+    ResampledFormula,
+    value_with_warning,
 )
-from abstain.metrics.influences import of_gradient, on_merged_rows, on_split_rows
-from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
+from abstain.metrics.influences import (
+    accepts_merged_rows,
+    accepts_split_rows,
+    make_influence_function,
+)
+from abstain.metrics.roc import (
+    area_under_roc,
+    average_precision,
+    reason_without_both_kinds,
+    success_and_failure_weights,
+)
 from abstain.typing import AnyArray, FloatArray
 
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 _HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
 
-# Rates of weights that are not integers may miss the rate that was asked for by their rounding.
-_ROUNDING = 1e-12
+#: Tolerance for rates from weights that are not integers, which have rounding errors.
+_RATE_TOLERANCE = 1e-12
 
 
-def _binary(
+def _scored_with_binary_loss(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, needed_by: str
 ) -> Scored:
     s = validate_samples(confidence, loss, weight)
@@ -45,7 +54,7 @@ def _binary(
 def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the area under the ROC curve of failure detection.
 
-    Answers: how likely is a random success to be more confident than a random failure?
+    Answers: what is the probability that a random success is more confident than a random failure?
 
     Parameters
     ----------
@@ -60,7 +69,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     -------
     float
         In [0, 1]; **higher is better**; 0.5 for a random order. NaN, with an
-        `UndefinedMetricWarning`, when there are no failures or no successes.
+        `UndefinedMetricWarning`, if there are no failures or no successes.
 
     Raises
     ------
@@ -71,8 +80,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
     Notes
     -----
-    Ties count half. Says nothing of how many failures there are: a worse classifier may have
-    the better value. Cost: one sort.
+    Ties count half. The value does not depend on the number of failures, so a worse classifier may
+    have a better value. Cost: one sort.
 
     References
     ----------
@@ -85,13 +94,14 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     >>> failure_auroc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.75
     """
-    s = _binary(confidence, loss, weight, "failure_auroc")
-    return value_of(_failure_auroc(s), "failure_auroc")
+    s = _scored_with_binary_loss(confidence, loss, weight, "failure_auroc")
+    return value_with_warning(compute_failure_auroc(s), "failure_auroc")
 
 
-def _failure_auroc(s: Scored) -> MetricValue:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(successes, failures):
+def compute_failure_auroc(s: Scored) -> MetricValue:
+    """Compute the failure AUROC, for the catalogue."""
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
     return MetricValue(area_under_roc(successes, failures))
 
@@ -99,9 +109,10 @@ def _failure_auroc(s: Scored) -> MetricValue:
 def failure_ap_success(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the average precision of the confidence at finding the successes.
+    """Compute the average precision of the confidence for detecting successes.
 
-    Answers: as I accept down to each success in turn, how accurate are the accepted on average?
+    Answers: averaged over the confidences of the successes as thresholds, how accurate are the
+    accepted samples?
 
     Parameters
     ----------
@@ -112,7 +123,7 @@ def failure_ap_success(
     -------
     float
         In [0, 1]; **higher is better**; about the accuracy for a random order. NaN, with an
-        `UndefinedMetricWarning`, when there are no successes.
+        `UndefinedMetricWarning`, if there are no successes.
 
     Raises
     ------
@@ -121,8 +132,8 @@ def failure_ap_success(
 
     Notes
     -----
-    Equal to scikit-learn's ``average_precision_score(1 - loss, confidence)``: a step function,
-    no interpolation; samples of equal confidence share a threshold. Cost: one sort.
+    Equal to scikit-learn's ``average_precision_score(1 - loss, confidence)``: a step function
+    without interpolation. Samples with equal confidence share a threshold. Cost: one sort.
 
     References
     ----------
@@ -135,13 +146,13 @@ def failure_ap_success(
     >>> round(failure_ap_success([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 4)
     0.8333
     """
-    s = _binary(confidence, loss, weight, "failure_ap_success")
-    return value_of(_failure_ap_success(s), "failure_ap_success")
+    s = _scored_with_binary_loss(confidence, loss, weight, "failure_ap_success")
+    return value_with_warning(_compute_ap_success(s), "failure_ap_success")
 
 
-def _failure_ap_success(s: Scored) -> MetricValue:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(successes):
+def _compute_ap_success(s: Scored) -> MetricValue:
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(successes):
         return undefined(missing)
     return MetricValue(average_precision(successes, failures, s.merged_groups))
 
@@ -149,10 +160,10 @@ def _failure_ap_success(s: Scored) -> MetricValue:
 def failure_ap_error(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the average precision of the negated confidence at finding the failures.
+    """Compute the average precision of the negated confidence for detecting failures.
 
-    Answers: as I reject up to each failure in turn, how many of the rejected are failures on
-    average?
+    Answers: averaged over the confidences of the failures as thresholds, which share of the
+    rejected samples are failures?
 
     Parameters
     ----------
@@ -163,7 +174,7 @@ def failure_ap_error(
     -------
     float
         In [0, 1]; **higher is better**; about the error rate for a random order. NaN, with an
-        `UndefinedMetricWarning`, when there are no failures.
+        `UndefinedMetricWarning`, if there are no failures.
 
     Raises
     ------
@@ -172,8 +183,8 @@ def failure_ap_error(
 
     Notes
     -----
-    Equal to scikit-learn's ``average_precision_score(loss, -confidence)``: a step function, no
-    interpolation; samples of equal confidence share a threshold. Cost: one sort.
+    Equal to scikit-learn's ``average_precision_score(loss, -confidence)``: a step function
+    without interpolation. Samples with equal confidence share a threshold. Cost: one sort.
 
     References
     ----------
@@ -186,13 +197,13 @@ def failure_ap_error(
     >>> round(failure_ap_error([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 4)
     0.8333
     """
-    s = _binary(confidence, loss, weight, "failure_ap_error")
-    return value_of(_failure_ap_error(s), "failure_ap_error")
+    s = _scored_with_binary_loss(confidence, loss, weight, "failure_ap_error")
+    return value_with_warning(_compute_ap_error(s), "failure_ap_error")
 
 
-def _failure_ap_error(s: Scored) -> MetricValue:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(failures=failures):
+def _compute_ap_error(s: Scored) -> MetricValue:
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(failures=failures):
         return undefined(missing)
     flip = s.merged_groups.xp.flip
     return MetricValue(average_precision(flip(failures), flip(successes)))
@@ -201,24 +212,24 @@ def _failure_ap_error(s: Scored) -> MetricValue:
 def fpr_at_tpr(
     confidence: AnyArray, loss: AnyArray, *, tpr: float = 0.95, weight: AnyArray | None = None
 ) -> float:
-    """Compute the share of failures accepted when a share `tpr` of the successes is.
+    """Compute the share of failures that is accepted if a share `tpr` of the successes is accepted.
 
-    Answers: if I want to keep 95 % of the right predictions, which share of the wrong ones do I
-    let through?
+    Answers: if 95% of the correct predictions must be accepted, which share of the errors is
+    accepted too?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `failure_auroc`.
     tpr : float, default=0.95
-        The share of the successes to accept, in [0, 1].
+        True positive rate: the share of the successes to accept, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`, when there are no
+        In [0, 1]; **lower is better**. NaN, with an `UndefinedMetricWarning`, if there are no
         failures or no successes.
 
     Raises
@@ -228,10 +239,11 @@ def fpr_at_tpr(
 
     Notes
     -----
-    Read at the first vertex of the failure ROC curve whose true positive rate reaches `tpr`;
-    vertices are never interpolated, and samples of equal confidence share one. FD-Shifts accepts
-    a true positive rate of 0.9495: pass ``tpr=0.9495`` for its numbers. Its ROC curve leaves out
-    vertices inside straight stretches, so with ties it may read a later vertex. Cost: one sort.
+    The value is the false positive rate at the first vertex of the failure ROC curve with a true
+    positive rate of at least `tpr`, without interpolation. Samples with equal confidence share a
+    vertex. FD-Shifts uses a true positive rate of 0.9495: pass ``tpr=0.9495`` to reproduce its
+    values. Its ROC curve omits collinear vertices, so with ties it may use a later vertex. Cost:
+    one sort.
 
     References
     ----------
@@ -244,68 +256,80 @@ def fpr_at_tpr(
     >>> fpr_at_tpr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.5
     """
-    s = _binary(confidence, loss, weight, "fpr_at_tpr")
-    return value_of(_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
+    s = _scored_with_binary_loss(confidence, loss, weight, "fpr_at_tpr")
+    return value_with_warning(_compute_fpr_at_tpr(s, checks.fraction(tpr, "tpr")), "fpr_at_tpr")
 
 
-def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
-    successes, failures = successes_failures(s)
-    if missing := missing_kind(successes, failures):
+def _compute_fpr_at_tpr(s: Scored, tpr: float = 0.95) -> MetricValue:
+    successes, failures = success_and_failure_weights(s)
+    if missing := reason_without_both_kinds(successes, failures):
         return undefined(missing)
-    # The origin accepts nothing, which is enough for a rate of 0.
+    # The first vertex is the origin, which accepts no sample.
     xp, groups = s.xp, s.merged_groups
     accepted, silent = (prepend_zero(xp.cumulative_sum(x)) for x in (successes, failures))
-    first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
+    first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _RATE_TOLERANCE))
     count = int(xp.sum(groups.count[:first]))
     if first and groups.is_merged is not None and groups.is_merged[first - 1]:
         groups.check_ties_are_known()
-        # Among merged successes the first that is enough.
-        each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
-        count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
+        # Within a merged group, each success is a vertex; find the first with the rate.
+        n_accepted = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
+        count -= int(np.count_nonzero(n_accepted / accepted[-1] >= tpr - _RATE_TOLERANCE)) - 1
     return MetricValue(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:
-    """AUROC of failures: DeLong's placements. A sample of loss l is l failure, 1 - l success."""
+    """Return the gradient of the failure AUROC: DeLong's placements.
+
+    A sample of loss l counts as l failures and 1 - l successes.
+    """
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
-    beaten = tail_sums(failures) - failures / 2
-    ahead = np.cumsum(successes) - successes / 2
+    failures_below = tail_sums(failures) - failures / 2
+    successes_above = np.cumsum(successes) - successes / 2
     pairs = successes.sum() * failures.sum()
-    auroc = inner(failures, ahead) / pairs
-    on_success = beaten / pairs - auroc / successes.sum()
-    on_failure = ahead / pairs - auroc / failures.sum()
+    auroc = inner(failures, successes_above) / pairs
+    on_success = failures_below / pairs - auroc / successes.sum()
+    on_failure = successes_above / pairs - auroc / failures.sum()
     return Gradient(on_success, on_failure - on_success)
 
 
 def _precision_gradient(
-    found: FloatArray, other: FloatArray, groups: TieGroups | None = None
+    positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Average precision: derivatives with respect to both weights at each rank, first to last.
+    """Return the derivatives of the average precision with respect to both weights at each rank.
 
-    In a merged group of m found ones, k = a + 1 to b, the precision is 1 - F/k, F others before.
+    Ranks are in order of detection. In a merged group of m positives at k = a + 1, ..., b, with F
+    negatives before, the precision is 1 - F/k.
     """
-    hits, taken = np.cumsum(found), np.cumsum(found + other)
-    total = hits[-1]
-    own = hits / taken
-    by_taken, by_found = found * own / taken, found / taken
+    positive_through, weight_through = np.cumsum(positive), np.cumsum(positive + negative)
+    total = positive_through[-1]
+    precision = positive_through / weight_through
+    # Derivatives of the sum of positive x precision with respect to the two cumulative sums.
+    on_weight_through = positive * precision / weight_through
+    on_positive_through = positive / weight_through
+    # Derivative with respect to the positives at a rank, averaged over a merged group.
+    on_same_rank = precision.copy()
     is_merged = None if groups is None else groups.is_merged
     if is_merged is not None:
-        m, b, others = found[is_merged], taken[is_merged], (taken - hits)[is_merged]
-        squares = inverse_squares_between(b - m, b)
-        by_found[is_merged] = harmonic_between(b - m, b)
-        by_taken[is_merged] = by_found[is_merged] - others * squares
-        # The mean over its samples, each of which has what comes from itself on within it.
-        own[is_merged] = 1.0 - others * (b - m) * squares / m
-        own[is_merged] += by_taken[is_merged] - by_found[is_merged]
-    on_taken = -tail_sums(by_taken) / total
-    average = average_precision(found, other, groups)
-    on_found = (own + tail_sums(by_found)) / total + on_taken - average / total
-    return on_found, on_taken
+        m, b = positive[is_merged], weight_through[is_merged]
+        negative_before = (weight_through - positive_through)[is_merged]
+        inverse_squares = inverse_squares_between(b - m, b)
+        on_positive_through[is_merged] = harmonic_between(b - m, b)
+        on_weight_through[is_merged] = (
+            on_positive_through[is_merged] - negative_before * inverse_squares
+        )
+        mean_precision = 1.0 - negative_before * (b - m) * inverse_squares / m
+        on_same_rank[is_merged] = (
+            mean_precision + on_weight_through[is_merged] - on_positive_through[is_merged]
+        )
+    on_negative = -tail_sums(on_weight_through) / total
+    average = average_precision(positive, negative, groups)
+    on_positive = (on_same_rank + tail_sums(on_positive_through)) / total + on_negative
+    return on_positive - average / total, on_negative
 
 
 def _ap_success_gradient(groups: TieGroups) -> Gradient:
-    """Average precision of the successes."""
+    """Return the gradient of the average precision of the successes."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
     success, failure = _precision_gradient(successes, failures, groups)
@@ -313,7 +337,7 @@ def _ap_success_gradient(groups: TieGroups) -> Gradient:
 
 
 def _ap_error_gradient(groups: TieGroups) -> Gradient:
-    """Average precision of the failures, least confident first."""
+    """Return the gradient of the average precision of the failures, least confident first."""
     failures = groups.loss[::-1]
     successes = np.maximum(groups.weight[::-1] - failures, 0.0)
     failure, success = (x[::-1] for x in _precision_gradient(failures, successes))
@@ -321,7 +345,7 @@ def _ap_error_gradient(groups: TieGroups) -> Gradient:
 
 
 _MEASUREMENT = Measurement(
-    compute=_failure_auroc, needs=frozenset({Need.BINARY_LOSS}), gradients=frozenset()
+    compute=compute_failure_auroc, needs=frozenset({Need.BINARY_LOSS}), gradients=frozenset()
 )
 
 FAILURE_AUROC = Metric(
@@ -338,11 +362,11 @@ FAILURE_AUROC = Metric(
     replace(
         _MEASUREMENT,
         averages_ties=True,
-        influence=on_merged_rows(of_gradient(_roc_gradient)),
+        influence=accepts_merged_rows(make_influence_function(_roc_gradient)),
         is_two_sample=True,
         from_auroc=lambda auroc, _: auroc,
-        resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
-        binned=sorted_within(_failure_auroc),
+        resampled=ResampledFormula(FROM_AUGRC, failure_auroc_of_resamples, is_binary),
+        binned=limits_from_sorted_losses(compute_failure_auroc),
     ),
     DisplayOptions(headline=5),
 )
@@ -355,15 +379,15 @@ ENTRIES = (
             title="average precision of successes",
             family="ranking",
             lower_is_better=False,
-            meaning="Accepting down to each success in turn, {value} of the accepted are right on "
-            "average.",
+            meaning="Averaged over the confidences of the successes as thresholds, {value} of the "
+            "accepted samples are correct.",
             source=_HENDRYCKS,
             function="failure_ap_success(confidence, loss)",
         ),
         replace(
             _MEASUREMENT,
-            compute=_failure_ap_success,
-            influence=on_split_rows(of_gradient(_ap_success_gradient)),
+            compute=_compute_ap_success,
+            influence=accepts_split_rows(make_influence_function(_ap_success_gradient)),
         ),
     ),
     Metric(
@@ -372,31 +396,32 @@ ENTRIES = (
             title="average precision of failures",
             family="ranking",
             lower_is_better=False,
-            meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
+            meaning="Averaged over the confidences of the failures as thresholds, {value} of the "
+            "rejected samples are failures.",
             source=_HENDRYCKS,
             function="failure_ap_error(confidence, loss)",
         ),
         replace(
             _MEASUREMENT,
-            compute=_failure_ap_error,
-            influence=on_merged_rows(of_gradient(_ap_error_gradient)),
+            compute=_compute_ap_error,
+            influence=accepts_merged_rows(make_influence_function(_ap_error_gradient)),
         ),
     ),
     Metric(
         Identity(
             name="fpr_at_95tpr",
-            title="FPR at 95 % TPR",
+            title="FPR at 95% TPR",
             family="ranking",
             lower_is_better=True,
-            meaning="Keeping 95 % of the successes lets {value} of the failures through.",
+            meaning="If 95% of the successes are accepted, so are {value} of the failures.",
             source=_JAEGER.format("eq. 20-21"),
             convention="first vertex with a true positive rate of at least 0.95",
             function="fpr_at_tpr(confidence, loss, tpr=0.95)",
         ),
         replace(
             _MEASUREMENT,
-            compute=_fpr_at_tpr,
-            no_influence_reason="it depends on how densely failures lie at one threshold",
+            compute=_compute_fpr_at_tpr,
+            no_influence_reason="it depends on the density of the failures at one threshold",
         ),
     ),
 )

@@ -1,6 +1,6 @@
-"""What the influence functions of several families share.
+"""Helper functions for the influence functions of metrics.
 
-Terms that are the same for all samples are left out throughout: `Gradient.influence` centers.
+Gradients omit terms that are equal for all samples: `Gradient.influence` subtracts the mean.
 """
 
 from collections.abc import Callable
@@ -11,22 +11,22 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import Scored
-from abstain._foundation.special import curvature_between
+from abstain._foundation.special import hyperbola_curvature_between
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient
-from abstain.metrics.entry import READS, Influence
+from abstain.metrics.entry import REQUIRED_ROWS, InfluenceFunction
 from abstain.typing import FloatArray
 
-#: A sum of a power of 1/k over k from a + 1 to b, from arrays of a and b that never fall.
-Between: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+#: Function of nondecreasing arrays a and b: sum of a power of 1/k over k = a + 1, ..., b.
+PowerSum: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-def kept(influence: Influence) -> Influence:
-    """Keep the influences on the scored samples: several metrics are made of them."""
+def cached_influence(influence: InfluenceFunction) -> InfluenceFunction:
+    """Cache the influences on the samples, because several metrics use them."""
 
     @wraps(influence)
     def recall(s: Scored) -> FloatArray:
-        cache: dict[Influence, FloatArray] = s.__dict__.setdefault("_influences", {})
+        cache: dict[InfluenceFunction, FloatArray] = s.__dict__.setdefault("_influences", {})
         if influence not in cache:
             cache[influence] = read_only(influence(s))
         return cache[influence]
@@ -34,86 +34,92 @@ def kept(influence: Influence) -> Influence:
     return recall
 
 
-def on_group_rows(influence: Influence) -> Influence:
-    """Mark an influence function that accepts `Scored.group_rows`: it reads no rows and classes."""
-    return _with_rows(influence, "group_rows")
+def accepts_group_rows(influence: InfluenceFunction) -> InfluenceFunction:
+    """Mark an influence function that accepts `Scored.group_rows`: it needs no classes."""
+    return _mark_required_rows(influence, "group_rows")
 
 
-def on_class_rows(influence: Influence) -> Influence:
-    """Mark an influence function that accepts `Scored.class_rows`: it reads classes also."""
-    return _with_rows(influence, "class_rows")
+def accepts_class_rows(influence: InfluenceFunction) -> InfluenceFunction:
+    """Mark an influence function that accepts `Scored.class_rows`: it needs classes."""
+    return _mark_required_rows(influence, "class_rows")
 
 
-def on_split_rows(influence: Influence) -> Influence:
+def accepts_split_rows(influence: InfluenceFunction) -> InfluenceFunction:
     """Mark an influence function that accepts `Scored.split_rows`."""
-    return _with_rows(influence, "split_rows")
+    return _mark_required_rows(influence, "split_rows")
 
 
-def on_merged_rows(influence: Influence) -> Influence:
+def accepts_merged_rows(influence: InfluenceFunction) -> InfluenceFunction:
     """Mark an influence function that accepts `Scored.merged_rows`."""
-    return _with_rows(influence, "merged_rows")
+    return _mark_required_rows(influence, "merged_rows")
 
 
-def _with_rows(influence: Influence, rows: str) -> Influence:
-    setattr(influence, READS, rows)
+def _mark_required_rows(influence: InfluenceFunction, rows: str) -> InfluenceFunction:
+    setattr(influence, REQUIRED_ROWS, rows)
     return influence
 
 
-def on_groups(s: Scored, gradient: Gradient) -> FloatArray:
-    """Return the influence of each sample on a number with this gradient."""
+def influence_from_gradient(s: Scored, gradient: Gradient) -> FloatArray:
+    """Return the influence of each sample on a statistic with this gradient."""
     return gradient.influence(s.groups, s.group_index, s.loss)
 
 
-def of_gradient(gradient: Callable[[TieGroups], Gradient]) -> Influence:
-    """Return the influence function of a number of tie groups from its derivatives."""
-    return lambda s: on_groups(s, gradient(s.groups))
+def make_influence_function(gradient: Callable[[TieGroups], Gradient]) -> InfluenceFunction:
+    """Return the influence function of a statistic of tie groups from its gradient."""
+    return lambda s: influence_from_gradient(s, gradient(s.groups))
 
 
-def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Return what the vertices within each merged group add that lie on a hyperbola c/(k + shift).
+def curvature_within_merged_groups(
+    groups: TieGroups, shift: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the derivative of the trapezoid area under c/(k + shift) within merged groups.
 
-    Per unit of c: for what comes before the group, and for the mean of its samples. All but the
-    last vertex, which `steps_of_vertices` has; 0 for other groups.
+    The derivative is with respect to one more sample, per unit of c: the first array is for a
+    sample above the group, the second for the mean over the samples in the group. The last vertex
+    of each group is excluded, because `trapezoid_derivatives_of_groups` contains it. Other groups
+    have 0.
     """
-    whole, mean = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
+    above, within = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
     if groups.is_merged is not None:
-        here = groups.is_merged & (groups.count > 1)
-        end, m = groups.cumulative_weight[here], groups.weight[here]
-        whole[here], moment = curvature_between(end - m + shift, end + shift)
-        mean[here] = moment / m
-    return whole, mean
+        mask = groups.is_merged & (groups.count > 1)
+        end, weight = groups.cumulative_weight[mask], groups.weight[mask]
+        above[mask], moment = hyperbola_curvature_between(end - weight + shift, end + shift)
+        within[mask] = moment / weight
+    return above, within
 
 
-def sums_within(groups: TieGroups, between: Between, shift: float = 0.0) -> FloatArray:
-    """Sum over the vertices of each merged group but its last, by k + shift; 0 for other groups.
+def sums_within_merged_groups(
+    groups: TieGroups, power_sum: PowerSum, shift: float = 0.0
+) -> FloatArray:
+    """Sum a power of 1/(k + shift) over the vertices k of each merged group except its last.
 
-    `between` sums over k from a + 1 to b, as `harmonic_between` does.
+    `power_sum` is a function such as `harmonic_between`. Other groups have 0.
     """
-    out = np.zeros_like(groups.weight)
+    sums = np.zeros_like(groups.weight)
     if groups.is_merged is not None:
-        here = groups.is_merged & (groups.count > 1)
-        last = groups.cumulative_weight[here] + shift - 1.0
-        out[here] = between(last + 1.0 - groups.weight[here], last)
-    return out
+        mask = groups.is_merged & (groups.count > 1)
+        last = groups.cumulative_weight[mask] + shift - 1.0
+        sums[mask] = power_sum(last + 1.0 - groups.weight[mask], last)
+    return sums
 
 
-def on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
-    """Return the same for a number of the best order of the losses."""
+def influence_on_best_order(s: Scored, gradient: Gradient) -> FloatArray:
+    """Return the influence of each sample on a statistic of the best order of the losses."""
     return gradient.influence(s.best_order, s.best_order_group_index, s.loss)
 
 
-def of_loss(groups: TieGroups) -> Gradient:
-    """Mean loss: the risk at full coverage."""
+def mean_loss_gradient(groups: TieGroups) -> Gradient:
+    """Return the gradient of the mean loss, the risk at full coverage."""
     return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total_weight))
 
 
-def weights_of(s: Scored) -> FloatArray:
-    """Return the sample weights, ones without any."""
+def sample_weights(s: Scored) -> FloatArray:
+    """Return the sample weights; ones if the samples have no weights."""
     return np.ones(s.n_rows) if s.weight is None else s.weight
 
 
-def of_mean(s: Scored, x: FloatArray) -> FloatArray:
-    """Influence on the weighted mean of x."""
-    out: FloatArray = x - np.average(x, weights=s.weight)
-    out[weights_of(s) == 0] = 0.0
-    return out
+def mean_influence(s: Scored, values: FloatArray) -> FloatArray:
+    """Return the influence of each sample on the weighted mean of `values`."""
+    influence: FloatArray = values - np.average(values, weights=s.weight)
+    influence[sample_weights(s) == 0] = 0.0
+    return influence

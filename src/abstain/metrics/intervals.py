@@ -9,29 +9,29 @@ from abstain._foundation.input_rows import cluster_codes, n_input_rows
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.errors import InputError, ShapeError
-from abstain.inference.influence import STEPS
+from abstain.inference.influence import DISTANCE_STEPS
 from abstain.inference.intervals import (
     Difference,
     Interval,
-    difference_from,
-    interval_from,
-    level_of,
+    check_level,
+    difference_from_influences,
+    interval_from_influence,
     no_difference,
     no_interval,
     wilson,
 )
-from abstain.inference.small_samples import Failures
+from abstain.inference.small_samples import FailureCount
 from abstain.metrics.catalogue import metric_named
-from abstain.metrics.entry import Metric, OpenThresholds
-from abstain.metrics.influences import weights_of
+from abstain.metrics.entry import Metric, PlausibleThresholds
+from abstain.metrics.influences import sample_weights
 from abstain.metrics.small_samples import (
     expected_variance,
-    extreme_interval,
-    most_degrees,
-    share_interval,
-    with_variance_of_each_kind,
+    interval_without_variation,
+    max_degrees_of_freedom,
+    proportion_interval,
+    unbiased_influence,
 )
-from abstain.metrics.working_points.intervals import over_thresholds
+from abstain.metrics.working_points.intervals import widen_over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 
@@ -97,12 +97,12 @@ def metric_interval(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0206, 0.0947)
     """
-    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
-    refuse_needs(chosen, s)
-    return interval_of(
-        chosen,
+    entry, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
+    check_needs(entry, s)
+    return interval_of_metric(
+        entry,
         s,
-        level=level_of(level),
+        level=check_level(level),
         cluster=cluster_codes(s, group),
     )
 
@@ -165,8 +165,8 @@ def metric_difference(
     >>> round(found.value, 4), found.p_value < 0.01
     (-0.0315, True)
     """
-    chosen = metric_named(metric)
-    if reason := chosen.reason_without_interval:
+    entry = metric_named(metric)
+    if reason := entry.reason_without_interval:
         raise InputError(f"`metric`: {reason}.")
     pair = (
         validate_samples_on_host(confidence, loss, weight),
@@ -178,12 +178,12 @@ def metric_difference(
             f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         )
     for s in pair:
-        refuse_needs(chosen, s)
+        check_needs(entry, s)
     cluster = cluster_codes(pair[0], group)
-    return difference_of(chosen, pair, level=level_of(level), cluster=cluster)
+    return difference_of_metric(entry, pair, level=check_level(level), cluster=cluster)
 
 
-def refuse_needs(metric: Metric, s: Scored) -> None:
+def check_needs(metric: Metric, s: Scored) -> None:
     """Refuse a metric that needs more than a confidence and a loss."""
     if missing := metric.reason_not_applicable(s):
         raise InputError(
@@ -191,7 +191,7 @@ def refuse_needs(metric: Metric, s: Scored) -> None:
         )
 
 
-def interval_of(
+def interval_of_metric(
     metric: Metric,
     s: Scored,
     *,
@@ -211,17 +211,23 @@ def interval_of(
     if metric.measurement.interval is not None:
         return metric.measurement.interval(s, level, cluster)
     rows = metric.measurement.influence_rows(s) if cluster is None else s
-    left_open = _left_open(metric, rows, cluster)
-    found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
-    if found is None:
-        found = _of_influence(metric, s, measured, rows, left_open, level=level, cluster=cluster)
-    if left_open is None:
-        return found
-    return over_thresholds(found, left_open, bounds=bounds_of(metric, s), cluster=cluster)
+    thresholds = _plausible_thresholds(metric, rows, cluster)
+    interval = interval_without_variation(metric, s, measured, level=level, cluster=cluster)
+    if interval is None:
+        interval = _interval_from_influence(
+            metric, s, measured, rows, thresholds, level=level, cluster=cluster
+        )
+    if thresholds is None:
+        return interval
+    return widen_over_thresholds(
+        interval, thresholds, bounds=value_bounds(metric, s), cluster=cluster
+    )
 
 
-def _left_open(metric: Metric, s: Scored, cluster: IntArray | None) -> OpenThresholds | None:
-    open_thresholds = metric.measurement.open_thresholds
+def _plausible_thresholds(
+    metric: Metric, s: Scored, cluster: IntArray | None
+) -> PlausibleThresholds | None:
+    open_thresholds = metric.measurement.plausible_thresholds
     return None if open_thresholds is None else open_thresholds(s, cluster)
 
 
@@ -240,113 +246,118 @@ def error_influence_of(
     influence = influence_of(metric, s)
     if influence is None:
         return None
-    return with_variance_of_each_kind(metric, s, influence, cluster)
+    return unbiased_influence(metric, s, influence, cluster)
 
 
-def _of_influence(
+def _interval_from_influence(
     metric: Metric,
     s: Scored,
     measured: MetricValue,
     rows: Scored,
-    held: OpenThresholds | None,
+    thresholds: PlausibleThresholds | None,
     *,
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    if held is None:
+    if thresholds is None:
         influence = error_influence_of(metric, rows, cluster)
     else:
-        rows, influence = held.rows, held.held_influence
+        rows, influence = thresholds.rows, thresholds.fixed_threshold_influence
     if influence is None:
         return no_interval(level, metric.reason_without_interval)
     if metric.measurement.is_proportion and 0 < measured.value < 1:
         if s.has_unit_weights and cluster is None:
             # In a stream a row stands for many samples.
             return wilson(measured.value * s.n_samples, s.n_samples, level=level)
-        weight = weights_of(s)
-        return share_interval(measured.value, influence, weight, level=level, cluster=cluster)
-    found = interval_from(
+        weight = sample_weights(s)
+        return proportion_interval(measured.value, influence, weight, level=level, cluster=cluster)
+    interval = interval_from_influence(
         measured.value,
         influence,
         level=level,
-        bounds=bounds_of(metric, s),
-        failures=fewest_failures(metric, [s]),
-        heavy=metric.measurement.heavy_tailed,
-        most_degrees=most_degrees(metric, s),
-        expected=expected_variance(metric, s, measured.value, cluster),
+        bounds=value_bounds(metric, s),
+        failures=min_failures(metric, [s]),
+        heavy_tailed=metric.measurement.heavy_tailed,
+        max_degrees=max_degrees_of_freedom(metric, s),
+        model_variance=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
-        times=rows.row_counts,
+        repeats=rows.row_counts,
     )
-    return found if np.isnan(found.low) else _cautioned(found, metric.measurement.caution)
+    return interval if np.isnan(interval.low) else _add_note(interval, metric.measurement.caution)
 
 
-def _cautioned(found: Interval, about: str) -> Interval:
-    notes = "; ".join(note for note in (found.note, about) if note)
-    return replace(found, note=notes)
+def _add_note(interval: Interval, note: str) -> Interval:
+    return replace(interval, note="; ".join(filter(None, (interval.note, note))))
 
 
-def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
+def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
     """Return the fewest failures that the metric of one of these rests on; None if on none."""
     n_failures = metric.measurement.n_failures
-    if n_failures is None or not cases:
+    if n_failures is None or not scored_sets:
         return None
-    return Failures(min(n_failures(s) for s in cases), metric.failure_population)
+    return FailureCount(min(n_failures(s) for s in scored_sets), metric.failure_population)
 
 
-def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
+def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
     """Return the range of a metric for these data; declared ranges are for losses in [0, 1]."""
     if not s.is_loss_bounded and metric.measurement.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
     return metric.measurement.low, metric.measurement.high
 
 
-def range_of(metric: Metric, cases: Sequence[Scored]) -> tuple[float, float]:
+def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
     """Return the same for differences: a loss of any size stretches the declared range."""
     if metric.measurement.low == 0 and metric.lower_is_better:
-        most = max((float(s.loss.max()) for s in cases if not s.is_loss_bounded), default=1.0)
-        return 0.0, metric.measurement.high * most
+        max_loss = max(
+            (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded), default=1.0
+        )
+        return 0.0, metric.measurement.high * max_loss
     return metric.measurement.low, metric.measurement.high
 
 
-def influences(
-    metric: Metric, cases: Sequence[Scored], cluster: IntArray | None = None
+def influence_matrix(
+    metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None = None
 ) -> FloatArray:
     """Return the influences (n, k) on a metric of k scores of the same n samples.
 
     NaN in the columns of scores for which it is undefined, and everywhere for a metric that has
     no influence function.
     """
-    columns = [_column(metric, s, cluster) for s in cases]
+    columns = [_influence_or_nan(metric, s, cluster) for s in scored_sets]
     return np.stack(columns, axis=1)
 
 
-def held_influences(
-    metric: Metric, cases: Sequence[Scored], cluster: IntArray | None
+def fixed_threshold_influences(
+    metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return influences (n, k) with the thresholds that may jump held, and what these may move.
 
     The second has the shape (k, 2, steps). None where no threshold of any of the scores jumps.
     """
-    left_open = [_left_open(metric, s, cluster) for s in cases]
-    if not any(left_open):
+    thresholds_by_score = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
+    if not any(thresholds_by_score):
         return None
     columns = [
-        _column(metric, s, cluster) if own is None else own.held_influence
-        for own, s in zip(left_open, cases, strict=True)
+        _influence_or_nan(metric, s, cluster)
+        if thresholds is None
+        else thresholds.fixed_threshold_influence
+        for thresholds, s in zip(thresholds_by_score, scored_sets, strict=True)
     ]
-    still = np.zeros((2, STEPS.size))
-    return np.stack(columns, axis=1), np.array([o.reach if o else still for o in left_open])
+    no_change = np.zeros((2, DISTANCE_STEPS.size))
+    return np.stack(columns, axis=1), np.array(
+        [o.reach if o else no_change for o in thresholds_by_score]
+    )
 
 
-def _column(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
+def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     if metric.compute(s).reason:
         return np.full(s.n_rows, np.nan)
-    found = error_influence_of(metric, s, cluster)
-    return np.full(s.n_rows, np.nan) if found is None else found
+    influence = error_influence_of(metric, s, cluster)
+    return np.full(s.n_rows, np.nan) if influence is None else influence
 
 
-def difference_of(
+def difference_of_metric(
     metric: Metric,
     pair: tuple[Scored, Scored],
     *,
@@ -359,18 +370,20 @@ def difference_of(
     unreliable_reason = metric.measurement.unreliable_reason
     if reason := unreliable_reason(first) or unreliable_reason(second):
         return no_difference(values, level, reason)
-    held = held_influences(metric, pair, cluster)
-    table, reaches = held if held is not None else (influences(metric, pair, cluster), None)
-    return difference_from(
+    fixed = fixed_threshold_influences(metric, pair, cluster)
+    matrix, reaches = (
+        fixed if fixed is not None else (influence_matrix(metric, pair, cluster), None)
+    )
+    return difference_from_influences(
         values,
-        table,
+        matrix,
         lower_is_better=metric.lower_is_better,
         level=level,
-        failures=fewest_failures(metric, pair),
-        heavy=metric.measurement.heavy_tailed,
-        bounds=range_of(metric, pair),
+        failures=min_failures(metric, pair),
+        heavy_tailed=metric.measurement.heavy_tailed,
+        bounds=difference_range(metric, pair),
         weight=first.weight,
         cluster=cluster,
-        reaches=reaches,
+        max_shifts=reaches,
         no_error_at_threshold=metric.measurement.no_error_at_threshold,
     )

@@ -12,12 +12,22 @@ from abstain._foundation.arrays import as_array_like
 from abstain._foundation.gradients import as_double
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import covariance, error_of, shares, tail_sums
+from abstain.inference.influence import (
+    covariance,
+    standard_error_from_contributions,
+    tail_sums,
+    unit_contributions,
+)
 from abstain.inference.intervals import Interval, no_interval
-from abstain.inference.small_samples import Failures, warning
+from abstain.inference.small_samples import FailureCount, few_failures_warning
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.classes import joined, of_predictions, view_of, weighted_mean
+from abstain.metrics.classes import (
+    class_view_from_predictions,
+    get_class_view,
+    scored_with_classes,
+    weighted_mean,
+)
 from abstain.metrics.entry import (
     DisplayOptions,
     Family,
@@ -26,19 +36,19 @@ from abstain.metrics.entry import (
     Metric,
     Need,
     count_failures,
-    value_of,
+    value_with_warning,
 )
-from abstain.metrics.influences import weights_of
-from abstain.metrics.roc import area_under_roc, some
-from abstain.metrics.small_samples import auroc_interval, share_interval
-from abstain.metrics.working_points.entries import FAMILIES as POINTS
+from abstain.metrics.influences import sample_weights
+from abstain.metrics.roc import area_under_roc, has_nonzero
+from abstain.metrics.small_samples import auroc_interval, proportion_interval
+from abstain.metrics.working_points.entries import FAMILIES as WORKING_POINT_FAMILIES
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
 
 _DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
 _NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
-_NONE = "no sample is of no known class"
+_NO_UNKNOWN_SAMPLE = "no sample is of no known class"
 
 
 # ---------------------------------------------------------------------------------------- OSCR
@@ -97,73 +107,86 @@ def oscr(
     >>> oscr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], [0, -1, 0, 0])
     0.3333333333333333
     """
-    view = of_predictions(prediction, labels)
-    return value_of(_oscr(joined(confidence, view, weight)), "oscr")
+    view = class_view_from_predictions(prediction, labels)
+    return value_with_warning(_compute_oscr(scored_with_classes(confidence, view, weight)), "oscr")
 
 
-def _kinds(s: Scored) -> tuple[BoolArray, BoolArray]:
+def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
     """Tell which samples are of a known class and right, and which of none."""
-    view = view_of(s)
-    right, unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
+    view = get_class_view(s)
+    is_correct, is_unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
     return (
-        (right, unknown) if s.weight is None else (right & (s.weight > 0), unknown & (s.weight > 0))
+        (is_correct, is_unknown)
+        if s.weight is None
+        else (is_correct & (s.weight > 0), is_unknown & (s.weight > 0))
     )
 
 
-def _oscr(s: Scored) -> MetricValue:
-    right, unknown = _kinds(s)
-    found, passed = (s.group_with_loss(as_double(x)).loss for x in (right, unknown))
-    if not some(passed):
-        return undefined(_NONE)
-    known = weighted_mean(as_double(~unknown), s.weight)
-    if not float(known) > 0:
+def _compute_oscr(s: Scored) -> MetricValue:
+    is_correct, is_unknown = _correct_and_unknown(s)
+    correct_weight, unknown_weight = (
+        s.group_with_loss(as_double(x)).loss for x in (is_correct, is_unknown)
+    )
+    if not has_nonzero(unknown_weight):
+        return undefined(_NO_UNKNOWN_SAMPLE)
+    known_share = weighted_mean(as_double(~is_unknown), s.weight)
+    if not float(known_share) > 0:
         return undefined("no sample is of a known class")
-    if not some(found):
+    if not has_nonzero(correct_weight):
         return MetricValue(0.0)
-    share = weighted_mean(as_double(right), s.weight) / known
-    return MetricValue(float(share) * area_under_roc(found, passed))
+    accuracy = weighted_mean(as_double(is_correct), s.weight) / known_share
+    return MetricValue(float(accuracy) * area_under_roc(correct_weight, unknown_weight))
 
 
-def _n_unknown(s: Scored) -> int:
-    return int(np.count_nonzero(_kinds(s)[1]))
+def _count_unknown(s: Scored) -> int:
+    return int(np.count_nonzero(_correct_and_unknown(s)[1]))
 
 
-class _Factors(NamedTuple):
+class _OscrFactors(NamedTuple):
     """The two numbers whose product OSCR is, with their influences, shape (n,)."""
 
     #: Share of the known samples that is right.
     accuracy: float
     #: Of the right answers against the samples of no known class.
     auroc: float
-    of_accuracy: FloatArray
-    of_auroc: FloatArray
+    accuracy_influence: FloatArray
+    auroc_influence: FloatArray
 
 
-def _factors(s: Scored) -> _Factors:
-    right, unknown = _kinds(s)
-    w = weights_of(s)
-    n_known, n_right, n_unknown = (float(w[kind].sum()) for kind in (~unknown, right, unknown))
-    right_mass, unknown_mass = (
-        s.group_with_loss(x.astype(np.float64)).loss for x in (right, unknown)
+def _oscr_factors(s: Scored) -> _OscrFactors:
+    is_correct, is_unknown = _correct_and_unknown(s)
+    weight = sample_weights(s)
+    known_weight, correct_weight, unknown_weight = (
+        float(weight[kind].sum()) for kind in (~is_unknown, is_correct, is_unknown)
+    )
+    correct_mass, unknown_mass = (
+        s.group_with_loss(x.astype(np.float64)).loss for x in (is_correct, is_unknown)
     )
     unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
-    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.group_index)
-    accuracy = n_right / n_known
-    if n_right == 0:
-        return _Factors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
-    auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
-    of_accuracy = ~unknown * (right - accuracy) / n_known
-    of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
-    of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
-    has_weight = w > 0
+    correct_above = np.append(np.cumsum(correct_mass) - correct_mass / 2, 0.0).take(s.group_index)
+    accuracy = correct_weight / known_weight
+    if correct_weight == 0:
+        return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
+    auroc = float((weight * is_correct * unknown_below).sum()) / (correct_weight * unknown_weight)
+    accuracy_influence = ~is_unknown * (is_correct - accuracy) / known_weight
+    influence_of_correct, influence_of_unknown = (
+        unknown_below / unknown_weight - auroc,
+        correct_above / correct_weight - auroc,
+    )
+    auroc_influence: FloatArray = np.where(
+        is_unknown,
+        influence_of_unknown / unknown_weight,
+        is_correct * influence_of_correct / correct_weight,
+    )
+    has_weight = weight > 0
     scale = has_weight * s.total_weight
-    return _Factors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
+    return _OscrFactors(accuracy, auroc, scale * accuracy_influence, scale * auroc_influence)
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
     """Return the influence on a product."""
-    factors = _factors(s)
-    return factors.auroc * factors.of_accuracy + factors.accuracy * factors.of_auroc
+    factors = _oscr_factors(s)
+    return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
 
 def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interval:
@@ -171,40 +194,61 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
 
     Few samples of no known class bound the AUROC by the same rules as few failures do.
     """
-    right, unknown = _kinds(s)
-    factors, weight = _factors(s), weights_of(s)
+    is_correct, is_unknown = _correct_and_unknown(s)
+    factors, weight = _oscr_factors(s), sample_weights(s)
     value = factors.accuracy * factors.auroc
     if value == 0:
         return no_interval(level, "no sample of a known class is right and above an unknown one")
     auroc = auroc_interval(
-        factors.auroc, factors.of_auroc, weight, (right, unknown), level=level, cluster=cluster
-    )
-    if np.isnan(auroc.low):
-        return auroc
-    accuracy = share_interval(
-        factors.accuracy,
-        factors.of_accuracy * (weight[~unknown].sum() / s.total_weight),
-        weight * ~unknown,
+        factors.auroc,
+        factors.auroc_influence,
+        weight,
+        (is_correct, is_unknown),
         level=level,
         cluster=cluster,
     )
-    influences = np.stack((factors.of_accuracy, factors.of_auroc), axis=1)
+    if np.isnan(auroc.low):
+        return auroc
+    accuracy = proportion_interval(
+        factors.accuracy,
+        factors.accuracy_influence * (weight[~is_unknown].sum() / s.total_weight),
+        weight * ~is_unknown,
+        level=level,
+        cluster=cluster,
+    )
+    influences = np.stack((factors.accuracy_influence, factors.auroc_influence), axis=1)
     covariances = covariance(influences, weight=weight, cluster=cluster)
-    product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
-    correlation = float(covariances[0, 1]) / product if product > 0 else 0.0
-    ends = []
-    for of_accuracy, of_auroc in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
-        a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
-        reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
-        ends.append(value * np.exp(np.copysign(reach, a + b)))
-    few_unknown = warning(Failures(_n_unknown(s), OSCR.failure_population), heavy=False)
-    note = "; ".join(filter(None, (few_unknown, auroc.note)))
+    error_product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
+    correlation = float(covariances[0, 1]) / error_product if error_product > 0 else 0.0
+    bounds = []
+    for accuracy_bound, auroc_bound in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
+        log_accuracy_ratio, log_auroc_ratio = (
+            np.log(accuracy_bound / factors.accuracy),
+            np.log(auroc_bound / factors.auroc),
+        )
+        distance = float(
+            np.sqrt(
+                max(
+                    log_accuracy_ratio * log_accuracy_ratio
+                    + log_auroc_ratio * log_auroc_ratio
+                    + 2 * correlation * log_accuracy_ratio * log_auroc_ratio,
+                    0.0,
+                )
+            )
+        )
+        bounds.append(value * np.exp(np.copysign(distance, log_accuracy_ratio + log_auroc_ratio)))
+    unknown_warning = few_failures_warning(
+        FailureCount(_count_unknown(s), OSCR.failure_population), heavy_tailed=False
+    )
+    note = "; ".join(filter(None, (unknown_warning, auroc.note)))
     return Interval(
-        ends[0],
-        min(ends[1], 1.0),
+        bounds[0],
+        min(bounds[1], 1.0),
         level,
         "accuracy and AUROC, combined on the log scale",
-        error_of(shares(_oscr_influence(s), s.weight, cluster)),
+        standard_error_from_contributions(
+            unit_contributions(_oscr_influence(s), s.weight, cluster)
+        ),
         note,
     )
 
@@ -221,13 +265,13 @@ OSCR = Metric(
         function="oscr(confidence, prediction, labels)",
     ),
     Measurement(
-        compute=_oscr,
+        compute=_compute_oscr,
         needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES}),
         averages_ties=True,
         gradients=frozenset(),
         influence=_oscr_influence,
         interval=_oscr_interval,
-        n_failures=_n_unknown,
+        n_failures=_count_unknown,
     ),
 )
 
@@ -284,48 +328,48 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
     """
     cost = checks.fraction(outlier_cost, "outlier_cost")
     x = checks.unit_interval(checks.loss(loss), "loss")
-    outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
+    outlier = checks.vector(unknown, "unknown", length=x.size, reference="loss")
     checks.reject_entries("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
     return as_array_like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
 
 
-def _costed(s: Scored, cost: float) -> Scored:
+def _with_scod_loss(s: Scored, cost: float) -> Scored:
     """Return the samples with the losses of these costs."""
-    plain, unknown = s.without_gradient, view_of(s).labels < 0
+    plain, unknown = s.without_gradient, get_class_view(s).labels < 0
     loss = (1.0 - cost) * as_double(plain.loss)
     loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
     return Scored(plain.confidence, loss, s.weight, class_view=s.class_view)
 
 
-def _on_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
+def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
     """Return a function of samples that is applied to the losses with these costs."""
     if function is None:
         return None
-    return lambda s, *options: function(_costed(s, cost), *options)
+    return lambda s, *options: function(_with_scod_loss(s, cost), *options)
 
 
-def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
+def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
     """Return a metric of risks, of the losses with these costs."""
-    c = float(cost)
-    if c > 1:
+    cost_value = float(cost)
+    if cost_value > 1:
         return None
 
     def compute(s: Scored) -> MetricValue:
-        if not s.xp.any(_kinds(s)[1]):
-            return undefined(_NONE)
-        return base.compute(_costed(s, c))
+        if not s.xp.any(_correct_and_unknown(s)[1]):
+            return undefined(_NO_UNKNOWN_SAMPLE)
+        return base.compute(_with_scod_loss(s, cost_value))
 
     n_failures = base.measurement.n_failures
     if n_failures is not count_failures:
-        n_failures = _on_costs(n_failures, c)
+        n_failures = _with_costs(n_failures, cost_value)
     function = base.identity.function
     identity = replace(
         base.identity,
         name=name,
         title=f"{title}, outliers at {cost}",
-        meaning=f"{meaning} {{value}}: {cost} for an outlier, {1 - c:g} for a wrong answer.",
+        meaning=f"{meaning} {{value}} ({cost} for an outlier, {1 - cost_value:g} for an error).",
         source=_NARASIMHAN,
-        function=function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={c:g})"),
+        function=function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={cost_value:g})"),
         violated_requirements=None,
     )
     measurement = Measurement(
@@ -337,8 +381,8 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         monotone=False,
         duplication=base.measurement.duplication,
         gradients=frozenset(),
-        influence=_on_costs(base.measurement.influence, c),
-        open_thresholds=_on_costs(base.measurement.open_thresholds, c),
+        influence=_with_costs(base.measurement.influence, cost_value),
+        plausible_thresholds=_with_costs(base.measurement.plausible_thresholds, cost_value),
         at_coverage=base.measurement.at_coverage,
         n_failures=n_failures,
         heavy_tailed=base.measurement.heavy_tailed,
@@ -346,19 +390,19 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
     return Metric(identity, measurement, DisplayOptions(per_thousand=base.display.per_thousand))
 
 
-def _of_area(name: str, cost: str, *, base: Metric) -> Metric | None:
-    return _scod(
+def _scod_area(name: str, cost: str, *, base: Metric) -> Metric | None:
+    return _scod_metric(
         base,
         name,
         cost,
         title=f"SCOD {base.title}",
-        meaning=f"Averaged over all coverages, {_WHOM[base.name]} cost",
+        meaning=f"Averaged over all coverages, {_POPULATIONS[base.name]} cost",
     )
 
 
-def _at_coverage(name: str, percent: str, cost: str) -> Metric | None:
-    base = POINTS[0].named(f"selective_risk@{percent}cov")
-    return base and _scod(
+def _scod_risk_at_coverage(name: str, percent: str, cost: str) -> Metric | None:
+    base = WORKING_POINT_FAMILIES[0].parse(f"selective_risk@{percent}cov")
+    return base and _scod_metric(
         base,
         name,
         cost,
@@ -367,17 +411,17 @@ def _at_coverage(name: str, percent: str, cost: str) -> Metric | None:
     )
 
 
-_WHOM = {AURC.name: "the accepted", AUGRC.name: "the accepted, over all samples,"}
+_POPULATIONS = {AURC.name: "the accepted", AUGRC.name: "the accepted, over all samples,"}
 
 FAMILIES = (
-    Family("scod_aurc@{}cost", partial(_of_area, base=AURC), ("0.75",)),
-    Family("scod_augrc@{}cost", partial(_of_area, base=AUGRC), ("0.75",)),
-    Family("scod_risk@{}cov-{}cost", _at_coverage, ("80", "0.75")),
+    Family("scod_aurc@{}cost", partial(_scod_area, base=AURC), ("0.75",)),
+    Family("scod_augrc@{}cost", partial(_scod_area, base=AUGRC), ("0.75",)),
+    Family("scod_risk@{}cov-{}cost", _scod_risk_at_coverage, ("80", "0.75")),
 )
 
 _LISTED = ("scod_aurc@0.5cost", "scod_augrc@0.5cost", "scod_risk@80cov-0.5cost")
 
 ENTRIES = (
     OSCR,
-    *(entry for name in _LISTED for family in FAMILIES if (entry := family.named(name))),
+    *(entry for name in _LISTED for family in FAMILIES if (entry := family.parse(name))),
 )

@@ -1,9 +1,12 @@
-"""The one kernel: an area metric is a mean of losses, each weighted by the rank of its sample.
+"""Rank weights: every area metric is a mean of losses, weighted by the ranks of the samples.
 
-``M = sum_g phi_g loss_g / W`` over tie groups g, where phi_g is the weight function of the metric
-averaged over the ranks that the group occupies (the expectation over random tie-breaking) and W
-is the weight of all samples. In the comments, a group occupies the positions above + 1 to
-through, counted from the most confident.
+``M = sum_g phi_g loss_g / W`` over tie groups g. phi_g is the weight function phi of the metric,
+averaged over the ranks in the group, which is the expectation over random tie-breaking. W is the
+weight of all samples.
+
+In this module, r is the ascending rank of a sample (n for the most confident). Positions are
+counted from the most confident sample, so position k has rank n + 1 - k. A tie group covers the
+positions a + 1 to b, where a = `groups.above` and b = `groups.through`, and has weight m = b - a.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +21,7 @@ from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.gradients import as_scalar, value_with_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import (
-    first_of_series,
+    first_asymptotic,
     harmonic,
     harmonic_between,
     log_factorial,
@@ -32,10 +35,10 @@ RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
 
 def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
-    """Return the mean over all samples of phi(rank) x loss."""
-    # Weights by rank read nothing that groups with some loss lack.
+    """Return the mean of phi(rank) x loss over all samples."""
     xp, total = groups.xp, groups.total_weight
-    with_loss = cast("TieGroups", groups.groups_with_loss) if phi in BY_PLACE else groups
+    # Weights that depend on ranks only are needed only for groups with a loss.
+    with_loss = cast("TieGroups", groups.groups_with_loss) if phi in RANK_ONLY_WEIGHTS else groups
     if phi is augrc_weight:
         doubled_ranks = xp.sum(
             with_loss.loss * (with_loss.weight_above + with_loss.cumulative_weight)
@@ -44,87 +47,94 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     return as_scalar(xp.sum(phi(with_loss) * with_loss.loss) / total)
 
 
-def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the same of samples, once for all numbers that are made of it."""
-    return s.cached(_weighted_risk, phi)
+def cached_rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
+    """Return the rank-weighted risk of samples, cached because several metrics use it."""
+    return s.cached(_rank_weighted_risk, phi)
 
 
-def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
+def _rank_weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     if phi is trapezoid_weight:
         return trapezoid_area(s.merged_groups, s.merged_groups.cumulative_loss)
     return rank_weighted_risk(s.merged_groups, phi)
 
 
-def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -> float:
-    """Return the same of groups that come in blocks, most confident first, of this weight in all.
+def rank_weighted_risk_in_blocks(
+    blocks: Iterable[TieGroups], phi: RankWeight, total: float
+) -> float:
+    """Return the rank-weighted risk of groups in blocks, most confident first.
 
-    For weights by place, and for those of the trapezoid.
+    Only weights in `RANK_ONLY_WEIGHTS` and the trapezoid weight are supported. `total` is the
+    weight of all blocks.
     """
-    place, failed, risk, area = 0.0, 0.0, None, 0.0
+    weight_before, loss_before, area = 0.0, 0.0, 0.0
+    risk_before: float | None = None
     for groups in blocks:
-        through = place + groups.cumulative_weight
+        through = weight_before + groups.cumulative_weight
         if phi is trapezoid_weight:
-            risks = (failed + groups.cumulative_loss) / through
-            before = np.append(risks[0] if risk is None else risk, risks[:-1])
-            area += float(inner(groups.weight, risks + before)) / 2
-            risk = risks[-1]
+            risk = (loss_before + groups.cumulative_loss) / through
+            left_risk = np.append(risk[0] if risk_before is None else risk_before, risk[:-1])
+            area += float(inner(groups.weight, risk + left_risk)) / 2
+            risk_before = float(risk[-1])
         else:
-            here = GroupsWithLoss(
+            shifted_groups = GroupsWithLoss(
                 groups.loss, groups.weight, through - groups.weight, through, total
             )
-            area += float(inner(phi(cast("TieGroups", here)), groups.loss))
-        place, failed = float(through[-1]), failed + float(groups.cumulative_loss[-1])
+            area += float(inner(phi(cast("TieGroups", shifted_groups)), groups.loss))
+        weight_before = float(through[-1])
+        loss_before += float(groups.cumulative_loss[-1])
     return area / total
 
 
-def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
-    """Return the area under the selective risk, of the loss mass accepted at each vertex.
+def trapezoid_area(groups: TieGroups, accepted_loss: AnyArray) -> Scalar:
+    """Return the trapezoid area under the selective risk, given the accepted loss at each vertex.
 
-    Flat from the first vertex to coverage 0. Over merged successes behind F failures the risk is
-    F/k, summed over k.
+    The curve is constant from the first vertex to coverage 0. Within a group of merged successes,
+    after F failures, the vertices have the risk F/k.
     """
-    return as_scalar(groups.xp.sum(trapezoids(groups, accepted))) / groups.total_weight
+    return as_scalar(groups.xp.sum(trapezoid_areas(groups, accepted_loss))) / groups.total_weight
 
 
-def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
-    """Return the part of that area at each group, times all weight."""
+def trapezoid_areas(groups: TieGroups, accepted_loss: AnyArray) -> AnyArray:
+    """Return the area over the width of each group, times the weight of all samples."""
     xp, through = groups.xp, groups.cumulative_weight
-    risk = accepted / through
-    before = xp.concat((risk[:1], risk[:-1]))
-    area = groups.weight * (risk + before) / 2
+    risk = accepted_loss / through
+    risk_before = xp.concat((risk[:1], risk[:-1]))
+    areas = groups.weight * (risk + risk_before) / 2
     if groups.is_merged_without_unknown_ties is not None:
-        here = np.flatnonzero(groups.is_merged_without_unknown_ties & (accepted > 0))
-        steps = within_merged_groups(groups)
-        # What is accepted never falls, so these are the last.
-        beyond = accepted.take(here) * steps[steps.size - here.size :]
-        area[here] = beyond + (before.take(here) - risk.take(here)) / 2
-    return area
+        merged = np.flatnonzero(groups.is_merged_without_unknown_ties & (accepted_loss > 0))
+        # The accepted loss is nondecreasing, so merged groups after a failure come last.
+        harmonic_sums = harmonic_sums_of_merged_groups(groups)
+        harmonic_sums = harmonic_sums[harmonic_sums.size - merged.size :]
+        correction = (risk_before.take(merged) - risk.take(merged)) / 2
+        areas[merged] = accepted_loss.take(merged) * harmonic_sums + correction
+    return areas
 
 
-#: An excess of this part of the mean loss is rounding: one failure at the wrong end of millions of
-#: samples makes more.
-_ROUNDING = 1e-14
+#: An excess below this multiple of the mean loss is a rounding error. One failure ranked above one
+#: success among millions of samples has a larger excess.
+_EXCESS_TOLERANCE = 1e-14
 
 
-def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
-    """Return how far a value is above its optimum: 0 for a best order, whatever the rounding.
+def excess_above_optimum(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
+    """Return the excess of a value above its optimum, with rounding errors replaced by 0.
 
-    Both are sums in different orders, so a best order may come out a hair to either side.
+    Value and optimum are sums in different orders, so that even the excess of a best order is not
+    exactly 0.
     """
     excess = value - optimum
-    return (
-        value_with_gradient(excess, excess * 0.0 + 0.0)
-        if excess < _ROUNDING * s.merged_groups.risk
-        else excess
-    )
+    if excess < _EXCESS_TOLERANCE * s.merged_groups.risk:
+        # A zero that keeps the gradient.
+        zero: Scalar = value_with_gradient(excess, excess * 0.0 + 0.0)
+        return zero
+    return excess
 
 
-def remembered(phi: RankWeight) -> RankWeight:
-    """Keep the weights on the groups they were computed for: several metrics share them."""
+def cached_on_groups(phi: RankWeight) -> RankWeight:
+    """Cache the weights on the groups, because several metrics use them."""
 
     @wraps(phi)
     def recall(groups: TieGroups) -> FloatArray:
-        # As cached_property does: the record stays frozen, its cache is filled.
+        # Like cached_property: write to __dict__, because the record is frozen.
         cache: dict[RankWeight, FloatArray] = groups.__dict__.setdefault("_phi", {})
         if phi not in cache:
             cache[phi] = read_only(phi(groups))
@@ -134,161 +144,171 @@ def remembered(phi: RankWeight) -> RankWeight:
 
 
 def augrc_weight(groups: TieGroups) -> AnyArray:
-    """(r - 1/2)/n: the trapezoid area under the generalized risk."""
+    """Return (r - 1/2)/n, the weight of the trapezoid area under the generalized risk."""
     return (
         groups.total_weight - groups.cumulative_weight + groups.weight / 2
     ) / groups.total_weight
 
 
 def sele_weight(groups: TieGroups) -> AnyArray:
-    """r/n."""
+    """Return r/n, the weight of SELE."""
     return (
         groups.total_weight - groups.cumulative_weight + (groups.weight + 1) / 2
     ) / groups.total_weight
 
 
 def two_sele_weight(groups: TieGroups) -> AnyArray:
-    """2 r/n."""
+    """Return 2 r/n, the weight of 2 x SELE."""
     return 2.0 * sele_weight(groups)
 
 
-@remembered
+@cached_on_groups
 def plugin_weight(groups: TieGroups) -> AnyArray:
-    """H_n - H_{n-r}; a sample at position k from the top counts H_n - H_{k-1}."""
+    """Return H_n - H_{n-r}, which is H_n - H_{k-1} at position k: the plug-in weight."""
     a, b, m = groups.weight_above, groups.cumulative_weight, groups.weight
-    # sum of H_{k-1} over k in (a, b] is b H_b - a H_a - m; written as differences, since the
-    # terms themselves are too large for the last digits to survive.
-    mean = harmonic(b) + a * harmonic_between(a, b) / m - 1.0
-    return harmonic(groups.total_weight) - mean
+    # The sum of H_{k-1} over k in (a, b] is b H_b - a H_a - m. Its mean over the group is computed
+    # from the difference H_b - H_a, because b H_b - a H_a would lose digits by cancellation.
+    mean_harmonic = harmonic(b) + a * harmonic_between(a, b) / m - 1.0
+    return harmonic(groups.total_weight) - mean_harmonic
 
 
-@remembered
+@cached_on_groups
 def log_weight(groups: TieGroups) -> AnyArray:
-    """-ln(1 - r/(n + 1)); a sample at position k from the top counts ln(n + 1) - ln k."""
-    return float(np.log(groups.total_weight + 1.0)) - _mean_log(groups)
+    """Return -ln(1 - r/(n + 1)), which is ln(n + 1) - ln k at position k."""
+    return float(np.log(groups.total_weight + 1.0)) - _mean_log_position(groups)
 
 
-@remembered
-def within_merged_groups(groups: TieGroups) -> AnyArray:
-    """Sum of 1/k over the ranks k of each merged group."""
+@cached_on_groups
+def harmonic_sums_of_merged_groups(groups: TieGroups) -> AnyArray:
+    """Return the sum of 1/k over the positions k of each merged group."""
     is_merged = groups.is_merged_without_unknown_ties
-    here = np.zeros(0, np.int64) if is_merged is None else np.flatnonzero(is_merged)
-    return harmonic_between(groups.weight_above.take(here), groups.cumulative_weight.take(here))
+    merged = np.zeros(0, np.int64) if is_merged is None else np.flatnonzero(is_merged)
+    return harmonic_between(groups.weight_above.take(merged), groups.cumulative_weight.take(merged))
 
 
-#: Weights that follow from where a group stands, whatever else there is.
-BY_PLACE = frozenset({augrc_weight, sele_weight, two_sele_weight, plugin_weight, log_weight})
+#: Weights of a group that depend only on its positions, not on the other groups.
+RANK_ONLY_WEIGHTS = frozenset(
+    {augrc_weight, sele_weight, two_sele_weight, plugin_weight, log_weight}
+)
 
 
-@remembered
+@cached_on_groups
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
-    """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
+    """Return the weight of the trapezoid area under the selective risk, constant to coverage 0."""
     if groups.is_merged_without_unknown_ties is not None:
-        return trapezoid_in_merged_groups(
+        return trapezoid_weight_with_merged_groups(
             groups.cumulative_weight, groups.weight, groups.is_merged_without_unknown_ties
         )
-    return _through_vertices(
-        groups, lambda own: vertex_area(own) * (own.total_weight / own.cumulative_weight)
+    return reverse_cumulative_sum(
+        vertex_area_weights(groups) * (groups.total_weight / groups.cumulative_weight)
     )
 
 
-def trapezoid_in_merged_groups(b: FloatArray, m: FloatArray, is_merged: BoolArray) -> FloatArray:
-    """Sum the same over the vertices of each merged group, k = b - m + 1 to b.
+def trapezoid_weight_with_merged_groups(
+    through: FloatArray, weight: FloatArray, is_merged: BoolArray
+) -> FloatArray:
+    """Return the trapezoid weight of groups of which some are merged.
 
-    Takes `through`, `weight` and `is_merged` of groups, or of the last of them. A vertex counts 1/k
-    times half the width of the segments on both sides of it: 1 inside a merged group. A sample
-    counts with all vertices from its own on, so a group of m samples has a mean over them, in
-    which vertex k counts (k - b + m)/m times.
+    Takes `through`, `weight` and `is_merged` of all groups, or of the last of them. A vertex at
+    position k contributes 1/k times half the width of the two segments at the vertex. This width is
+    1 inside a merged group. A sample contributes to its vertex and to all vertices after it. In the
+    mean over a merged group of m samples, vertex k of k = a + 1, ..., b therefore counts
+    (k - a)/m times.
     """
-    a = b - m
-    width = np.where(is_merged, 1.0, m)
-    after = np.append(width[1:], 0.0)
-    inner, mean = np.zeros_like(m), np.zeros_like(m)
-    # All vertices of a merged group but the last.
-    inner[is_merged] = harmonic_between(a[is_merged], b[is_merged]) - 1.0 / b[is_merged]
-    mean[is_merged] = 1.0 - (1.0 + a[is_merged] * inner[is_merged]) / m[is_merged]
-    # Flat to coverage 0: all of the first segment belongs to the first vertex.
-    mean[:1] += np.where(a[:1] == 0, width[:1] / (2.0 * m[:1]), 0.0)
-    last = (width + after) / (2.0 * b)
-    whole = inner + last
-    later = reverse_cumulative_sum(whole) - whole
-    return np.asarray(later + mean + last)
+    above = through - weight
+    width = np.where(is_merged, 1.0, weight)
+    width_after = np.append(width[1:], 0.0)
+    # Contribution of all vertices of a merged group except its last, to a sample above the group
+    # and to the mean sample of the group.
+    inner_vertices, inner_mean = np.zeros_like(weight), np.zeros_like(weight)
+    a, b, m = above[is_merged], through[is_merged], weight[is_merged]
+    inner_vertices[is_merged] = harmonic_between(a, b) - 1.0 / b
+    inner_mean[is_merged] = 1.0 - (1.0 + a * inner_vertices[is_merged]) / m
+    # The curve is constant to coverage 0, so the whole first segment belongs to the first vertex.
+    first_half = np.where(above[:1] == 0, width[:1] / (2.0 * weight[:1]), 0.0)
+    inner_mean[:1] += first_half
+    last_vertex = (width + width_after) / (2.0 * through)
+    all_vertices = inner_vertices + last_vertex
+    later_vertices = reverse_cumulative_sum(all_vertices) - all_vertices
+    return np.asarray(later_vertices + inner_mean + last_vertex)
 
 
-@remembered
-def vertex_area(groups: TieGroups) -> AnyArray:
-    """Weights on the risks at the vertices: trapezoid area over all coverages, flat at first."""
+@cached_on_groups
+def vertex_area_weights(groups: TieGroups) -> AnyArray:
+    """Return the weight of the risk at each vertex in the trapezoid area over all coverages.
+
+    The curve is constant from the first vertex to coverage 0. For merged groups, only the last
+    vertex is included.
+    """
     if groups.is_merged is not None:
-        return _area_of_last(groups, flat=True)
+        return _last_vertex_area_weights(groups, is_flat=True)
     return linear_weights(groups.cumulative_weight / groups.total_weight, 0.0, 1.0, flat=True)
 
 
-@remembered
-def vertex_area_rising(groups: TieGroups) -> AnyArray:
-    """Compute the same for a curve that rises from the origin."""
+@cached_on_groups
+def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
+    """Return the weights of `vertex_area_weights` for a curve that starts at the origin."""
     if groups.is_merged is not None:
-        return _area_of_last(groups, flat=False)
+        return _last_vertex_area_weights(groups, is_flat=False)
     return linear_weights(groups.cumulative_weight / groups.total_weight, 0.0, 1.0, flat=False)
 
 
-def _area_of_last(groups: TieGroups, *, flat: bool) -> AnyArray:
-    """Weights on the last vertex of each merged group, and on those of the other groups."""
+def _last_vertex_area_weights(groups: TieGroups, *, is_flat: bool) -> AnyArray:
     width = groups.last_vertex_weight
     area = (width + np.append(width[1:], 0.0)) / 2
-    area[:1] += width[:1] / 2 if flat else 0.0
+    area[:1] += width[:1] / 2 if is_flat else 0.0
     return area / groups.total_weight
 
 
-def partial_selective(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Weights on the loss mass accepted at each vertex: trapezoid under the selective risk."""
+def partial_trapezoid_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
+    """Return vertex weights of the accepted loss: trapezoid area under the selective risk."""
 
-    def on_vertices(groups: TieGroups) -> AnyArray:
+    def vertex_weights(groups: TieGroups) -> AnyArray:
         area = linear_weights(groups.cumulative_weight / groups.total_weight, low, high, flat=True)
         return area * (groups.total_weight / groups.cumulative_weight)
 
-    return on_vertices
+    return vertex_weights
 
 
-def partial_hyperbolic(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Weights on the loss mass accepted at each vertex: exact area under the selective risk."""
+def partial_hyperbolic_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
+    """Return vertex weights of the accepted loss for the exact area under the selective risk."""
 
-    def on_vertices(groups: TieGroups) -> AnyArray:
+    def vertex_weights(groups: TieGroups) -> AnyArray:
         return hyperbolic_weights(groups.cumulative_weight / groups.total_weight, low, high)
 
-    return on_vertices
+    return vertex_weights
 
 
-def partial_generalized(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
-    """Weights on the loss mass accepted at each vertex: area under the generalized risk."""
+def partial_generalized_weights(low: float, high: float) -> Callable[[TieGroups], FloatArray]:
+    """Return vertex weights of the accepted loss for the area under the generalized risk."""
 
-    def on_vertices(groups: TieGroups) -> AnyArray:
+    def vertex_weights(groups: TieGroups) -> AnyArray:
         return linear_weights(groups.cumulative_weight / groups.total_weight, low, high, flat=False)
 
-    return on_vertices
+    return vertex_weights
 
 
-def own_threshold(groups: TieGroups) -> AnyArray:
-    """Weights on the loss mass accepted at each vertex: each sample's own threshold once."""
+def sample_threshold_weights(groups: TieGroups) -> AnyArray:
+    """Return vertex weights of the accepted loss for the mean risk at the thresholds of samples."""
     return groups.weight / groups.cumulative_weight
 
 
-def rank_weight(on_vertices: Callable[[TieGroups], FloatArray]) -> RankWeight:
-    """Turn weights on vertices into weights on samples: a sample counts at every vertex below."""
-    return lambda groups: _through_vertices(groups, on_vertices)
+def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray]) -> RankWeight:
+    """Return the rank weight of given vertex weights.
+
+    A sample is accepted at its vertex and at all vertices of lower confidence, so its weight is the
+    sum of their weights.
+    """
+    return lambda groups: reverse_cumulative_sum(vertex_weights(groups))
 
 
-def _through_vertices(
-    groups: TieGroups, on_vertices: Callable[[TieGroups], FloatArray]
-) -> AnyArray:
-    return reverse_cumulative_sum(on_vertices(groups))
-
-
-def _mean_log(groups: TieGroups) -> AnyArray:
-    """Mean of ln k over the positions k of each group: ln of Gamma(b + 1)/Gamma(a + 1) over m."""
+def _mean_log_position(groups: TieGroups) -> AnyArray:
+    """Return the mean of ln k over the positions k of each group: ln(b!/a!)/m."""
     xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
-    cut = first_of_series(a)
-    near = (log_factorial(b[:cut]) - log_factorial(a[:cut])) / m[:cut]
-    x, y, w = a[cut:], b[cut:], m[cut:]
-    # Stirling for both, differenced by hand: (x + 1/2) ln(y/x) - m stays of the size of m.
-    rest = (x + 0.5) * xp.log1p(w / x) - w + stirling_tail(y) - stirling_tail(x)
-    return xp.concat((near, xp.log(y) + rest / w))
+    n_small = first_asymptotic(a)
+    small = (log_factorial(b[:n_small]) - log_factorial(a[:n_small])) / m[:n_small]
+    x, y, width = a[n_small:], b[n_small:], m[n_small:]
+    # Stirling's series of both factorials, subtracted term by term: (x + 1/2) ln(y/x) - m has the
+    # size of m, so no digits are lost by cancellation.
+    remainder = (x + 0.5) * xp.log1p(width / x) - width + stirling_tail(y) - stirling_tail(x)
+    return xp.concat((small, xp.log(y) + remainder / width))

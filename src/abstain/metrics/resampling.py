@@ -22,23 +22,23 @@ from abstain.inference.bootstrap_intervals import (
     Scale,
     bca,
     bias_note,
-    debiased,
+    debiased_percentile,
     percentile,
     studentized,
-    told,
+    with_notes,
 )
 from abstain.inference.draws import Draws, bootstrap
-from abstain.inference.intervals import Interval, level_of
+from abstain.inference.intervals import Interval, check_level
 from abstain.inference.resampled_areas import (
     SortedSamples,
     map_in_threads,
     resampled_areas,
     sort_samples,
 )
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
-from abstain.metrics.intervals import bounds_of, influence_of, refuse_needs
+from abstain.metrics.intervals import check_needs, influence_of, value_bounds
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
 
@@ -63,83 +63,97 @@ def replicates(
         lambda s: sort_samples(s.confidence, s.loss, s.weight), scored_sets, threads
     )
     formulas = [metric.measurement.resampled for metric in metrics]
-    quick = np.array([[f is not None and f.holds(s) for s in scored_sets] for f in formulas])
-    out = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
-    wanted = frozenset[str]().union(
-        *(f.areas for m, f in enumerate(formulas) if f is not None and quick[m].any())
+    has_formula = np.array(
+        [[f is not None and f.is_exact(s) for s in scored_sets] for f in formulas]
     )
-    some = [int(i) for i in np.flatnonzero(quick.any(axis=0))]
-    if some:
-        areas = resampled_areas([presorted[i] for i in some], draws, wanted, n_threads=threads)
+    values = np.full((len(metrics), len(scored_sets), draws.resamples), np.nan)
+    required_areas = frozenset[str]().union(
+        *(f.areas for m, f in enumerate(formulas) if f is not None and has_formula[m].any())
+    )
+    fast_sets = [int(i) for i in np.flatnonzero(has_formula.any(axis=0))]
+    if fast_sets:
+        areas = resampled_areas(
+            [presorted[i] for i in fast_sets], draws, required_areas, n_threads=threads
+        )
         for m, formula in enumerate(formulas):
-            if formula is not None and quick[m].any():
-                out[m, quick[m]] = formula.value(areas)[quick[m, some]]
+            if formula is not None and has_formula[m].any():
+                values[m, has_formula[m]] = formula.compute(areas)[has_formula[m, fast_sets]]
     for i, s in enumerate(scored_sets):
-        rest = [m for m in range(len(metrics)) if not quick[m, i]]
-        if rest:
-            out[rest, i] = _computed(s, presorted[i], [metrics[m] for m in rest], draws)
-    return out
+        other_metrics = [m for m in range(len(metrics)) if not has_formula[m, i]]
+        if other_metrics:
+            values[other_metrics, i] = _replicates_by_counts(
+                s, presorted[i], [metrics[m] for m in other_metrics], draws
+            )
+    return values
 
 
-def _computed(
+def _replicates_by_counts(
     s: Scored, presorted: SortedSamples, metrics: Sequence[Metric], draws: Draws
 ) -> FloatArray:
     """Compute metrics from the counts, one resample at a time, shape (metrics, resamples)."""
-    whole = s.weight is None or not np.any(s.weight % 1)
+    has_integer_weights = s.weight is None or not np.any(s.weight % 1)
 
-    def of_block(counts: Array) -> FloatArray:
+    def compute_block(counts: Array) -> FloatArray:
         values = np.full((len(metrics), counts.shape[1]), np.nan)
         for j, count in enumerate(counts.T):
-            again = weighted(s, presorted, count) if whole else _repeated(s, count)
-            if again is not None:
-                values[:, j] = [metric.compute(again).value for metric in metrics]
+            resample = (
+                weighted_resample(s, presorted, count)
+                if has_integer_weights
+                else _repeated_rows(s, count)
+            )
+            if resample is not None:
+                values[:, j] = [metric.compute(resample).value for metric in metrics]
         return values
 
-    return bootstrap(of_block, draws)
+    return bootstrap(compute_block, draws)
 
 
-def weighted(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
+def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
     """Return the resample as frequency weights; None if nothing of it has a weight."""
     weight = count.astype(np.float64)
     if s.weight is not None:
         weight *= s.weight
     if not weight.any():
         return None
-    return replace(s, weight=weight, precomputed_groups=_groups(s, presorted, weight, count))
-
-
-def _groups(s: Scored, presorted: SortedSamples, weight: FloatArray, count: Array) -> TieGroups:
-    """Group the drawn samples without sorting them again."""
-    starts, order = presorted.group_starts, presorted.order
-    ranked = weight[order]
-    mass = np.add.reduceat(ranked, starts)
-    held = mass > 0
-    # A group that was not drawn has no threshold.
-    return TieGroups(
-        s.confidence[order[starts]][held],
-        mass[held],
-        np.add.reduceat(ranked * presorted.loss, starts)[held],
-        np.add.reduceat(count[order], starts, dtype=np.int64)[held],
+    return replace(
+        s, weight=weight, precomputed_groups=_groups_of_resample(s, presorted, weight, count)
     )
 
 
-def _repeated(s: Scored, count: Array) -> Scored | None:
+def _groups_of_resample(
+    s: Scored, presorted: SortedSamples, weight: FloatArray, count: Array
+) -> TieGroups:
+    """Group the drawn samples without sorting them again."""
+    starts, order = presorted.group_starts, presorted.order
+    ranked = weight[order]
+    group_weight = np.add.reduceat(ranked, starts)
+    is_drawn = group_weight > 0
+    # A group that was not drawn has no threshold.
+    return TieGroups(
+        s.confidence[order[starts]][is_drawn],
+        group_weight[is_drawn],
+        np.add.reduceat(ranked * presorted.loss, starts)[is_drawn],
+        np.add.reduceat(count[order], starts, dtype=np.int64)[is_drawn],
+    )
+
+
+def _repeated_rows(s: Scored, count: Array) -> Scored | None:
     """Return the resample as rows: weights that are no integers are no repetitions."""
     index = np.repeat(np.arange(s.n_rows), count)
     if s.weight is not None and not s.weight[index].any():
         return None
-    same = s.probability is s.confidence
+    is_probability = s.probability is s.confidence
     confidence = s.confidence[index]
     return Scored(
         confidence,
         s.loss[index],
         None if s.weight is None else s.weight[index],
-        probability=confidence if same or s.probability is None else s.probability[index],
-        class_view=None if s.class_view is None else _taken(s.class_view, index),
+        probability=confidence if is_probability or s.probability is None else s.probability[index],
+        class_view=None if s.class_view is None else _class_rows(s.class_view, index),
     )
 
 
-def _taken(view: ClassView, index: IntArray) -> ClassView:
+def _class_rows(view: ClassView, index: IntArray) -> ClassView:
     # A view may compute its probabilities when asked; rows of it are plain arrays.
     p, log_p = view.probabilities, view.log_probabilities
     return ClassView(
@@ -151,9 +165,9 @@ def _taken(view: ClassView, index: IntArray) -> ClassView:
     )
 
 
-Kind: TypeAlias = Literal["percentile", "bca", "studentized"]
+IntervalKind: TypeAlias = Literal["percentile", "bca", "studentized"]
 
-KINDS = ("percentile", "bca", "studentized")
+INTERVAL_KINDS = ("percentile", "bca", "studentized")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +205,7 @@ def metric_bootstrap(
     metric: str = "augrc",
     resamples: int | Draws = 1000,
     level: float = 0.95,
-    interval: Kind = "percentile",
+    interval: IntervalKind = "percentile",
     weight: AnyArray | None = None,
     group: AnyArray | None = None,
     rng: Rng = None,
@@ -262,36 +276,51 @@ def metric_bootstrap(
     >>> found.interval.method
     'bootstrap, percentile, 1000 resamples'
     """
-    checks.one_of(interval, "interval", KINDS)
-    chosen, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
-    _applies(chosen, s, interval)
-    draws = _plan(s, resamples, group, rng)
-    level, value = level_of(level), float(chosen.compute(s).value)
-    drawn = replicates([s], [chosen], draws)[0, 0]
+    checks.one_of(interval, "interval", INTERVAL_KINDS)
+    entry, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
+    _check_metric(entry, s, interval)
+    draws = _make_draws(s, resamples, group, rng)
+    level, value = check_level(level), float(entry.compute(s).value)
+    replicate_values = replicates([s], [entry], draws)[0, 0]
     if interval == "percentile":
-        found = central(chosen, drawn, value, level=level)
+        bootstrap_interval = percentile_interval(entry, replicate_values, value, level=level)
     elif interval == "bca":
-        found = bca(drawn, value, _shares(chosen, s, draws.cluster), level=level)
+        bootstrap_interval = bca(
+            replicate_values, value, _influence_shares(entry, s, draws.cluster), level=level
+        )
     else:
-        found = _studentized(chosen, s, draws, drawn, level)
-    units = None if draws.cluster is None else draws.n_units
-    found = told(found, few_clusters(units), bounds=bounds_of(chosen, s))
-    kept = drawn[np.isfinite(drawn)]
-    error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
-    bias = float(kept.mean()) - value if kept.size else float("nan")
-    return BootstrapResult(value, read_only(drawn), found, error, bias, draws.seed)
+        bootstrap_interval = _studentized_interval(entry, s, draws, replicate_values, level)
+    n_clusters = None if draws.cluster is None else draws.n_units
+    bootstrap_interval = with_notes(
+        bootstrap_interval, few_clusters_warning(n_clusters), bounds=value_bounds(entry, s)
+    )
+    finite_values = replicate_values[np.isfinite(replicate_values)]
+    error = float(finite_values.std(ddof=1)) if finite_values.size > 1 else float("nan")
+    bias = float(finite_values.mean()) - value if finite_values.size else float("nan")
+    return BootstrapResult(
+        value, read_only(replicate_values), bootstrap_interval, error, bias, draws.seed
+    )
 
 
-def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
+def percentile_interval(
+    metric: Metric, replicate_values: FloatArray, value: float, *, level: float
+) -> Interval:
     """Return the central range of the replicates, less its bias for a sum of absolute values."""
     if metric.identity.family == "calibration" and metric.reason_without_interval:
-        return told(debiased(drawn, value, level=level), bias_note(drawn, value))
-    found = percentile(drawn, level=level)
-    return told(found, bias_note(drawn, value)) if metric.reason_without_interval else found
+        return with_notes(
+            debiased_percentile(replicate_values, value, level=level),
+            bias_note(replicate_values, value),
+        )
+    interval = percentile(replicate_values, level=level)
+    return (
+        with_notes(interval, bias_note(replicate_values, value))
+        if metric.reason_without_interval
+        else interval
+    )
 
 
-def _applies(metric: Metric, s: Scored, interval: str) -> None:
-    refuse_needs(metric, s)
+def _check_metric(metric: Metric, s: Scored, interval: str) -> None:
+    check_needs(metric, s)
     if interval != "percentile" and metric.reason_without_interval:
         raise InputError(
             f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
@@ -299,7 +328,7 @@ def _applies(metric: Metric, s: Scored, interval: str) -> None:
         )
 
 
-def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
+def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
     size = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(size, "resamples") < 2:
         raise InputError(
@@ -308,8 +337,8 @@ def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -
     if isinstance(resamples, Draws):
         if resamples.n != s.n_rows:
             raise ShapeError(
-                f"`resamples` draws from {resamples.n} samples, but there are {s.n_rows}"
-                f"{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
+                f"`resamples` draws from {resamples.n} samples, but there are "
+                f"{s.n_rows}{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
             )
         if group is not None:
             raise InputError(
@@ -319,7 +348,7 @@ def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -
     return Draws(s.n_rows, resamples, rng=rng, cluster=cluster_codes(s, group))
 
 
-def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
+def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     """Return what each unit that is drawn adds to the error of the metric, to first order."""
     influence = influence_of(metric, s)
     if influence is None:
@@ -332,27 +361,38 @@ def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     return np.bincount(cluster, weights=share).astype(np.float64)
 
 
-def _studentized(
-    metric: Metric, s: Scored, draws: Draws, drawn: FloatArray, level: float
+def _studentized_interval(
+    metric: Metric, s: Scored, draws: Draws, replicate_values: FloatArray, level: float
 ) -> Interval:
     presorted = sort_samples(s.confidence, s.loss, s.weight)
-    error = partial(_error, metric, s, draws.cluster)
-    own = error(s, np.ones(s.n_rows))
-    errors = [error(weighted(s, presorted, count), count) for counts in draws for count in counts.T]
+    error_of_resample = partial(_standard_error_of_resample, metric, s, draws.cluster)
+    standard_error = error_of_resample(s, np.ones(s.n_rows))
+    standard_errors = [
+        error_of_resample(weighted_resample(s, presorted, count), count)
+        for counts in draws
+        for count in counts.T
+    ]
     value = float(metric.compute(s).value)
-    return studentized(drawn, errors, value, own, level=level, scale=_scale(metric))
+    return studentized(
+        replicate_values,
+        standard_errors,
+        value,
+        standard_error,
+        level=level,
+        scale=_interval_scale(metric),
+    )
 
 
-def _error(
-    metric: Metric, s: Scored, cluster: IntArray | None, again: Scored | None, count: Array
+def _standard_error_of_resample(
+    metric: Metric, s: Scored, cluster: IntArray | None, resample: Scored | None, count: Array
 ) -> float:
     """Return the standard error of the metric in a resample `again` of `s`; NaN if undefined."""
     influence = None
-    if again is not None and not metric.compute(again).reason:
-        influence = influence_of(metric, again)
-    if again is None or influence is None:
+    if resample is not None and not metric.compute(resample).reason:
+        influence = influence_of(metric, resample)
+    if resample is None or influence is None:
         return float("nan")
-    share = influence / again.total_weight
+    share = influence / resample.total_weight
     if s.weight is not None:
         share = share * s.weight
     times = count.astype(np.float64)
@@ -366,7 +406,7 @@ def _error(
     return float(np.sqrt(np.sum(times * share**2) * units / (units - 1.0)))
 
 
-def _scale(metric: Metric) -> Scale:
+def _interval_scale(metric: Metric) -> Scale:
     if metric.measurement.low != 0.0:
         return "identity"
     if metric.lower_is_better:

@@ -14,9 +14,9 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import ClassView, Scored
 from abstain._foundation.tie_groups import group_ties
 from abstain._foundation.weights import drop_zero_weights
-from abstain.metrics.classes import probabilities_of, view_of
-from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
-from abstain.metrics.roc import area_under_roc, average_precision, no_less_than_zero, some
+from abstain.metrics.classes import get_class_view, get_probabilities
+from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
+from abstain.metrics.roc import area_under_roc, average_precision, clip_negative, has_nonzero
 from abstain.typing import AnyArray, Array, FloatArray
 
 #: What the catalogue's entries use.
@@ -40,37 +40,47 @@ class BinaryTask:
 
 
 @dataclass(frozen=True, eq=False)
-class ReviewedWeights:
+class SplitWeights:
     """Weights of both classes: kept at each positive score, highest first, and taken away."""
 
     positive: FloatArray
     negative: FloatArray
-    positive_away: float
-    negative_away: float
+    positive_removed: float
+    negative_removed: float
 
 
-def split_at(task: BinaryTask, coverage: float) -> ReviewedWeights:
+def split_at_coverage(task: BinaryTask, coverage: float) -> SplitWeights:
     """Keep the `coverage` most confident; of the tie group at the edge, the same share of each."""
-    xp, kept = task.scored.xp, _accepted_share(task.scored, coverage)
-    weight = xp.ones_like(kept) if task.scored.weight is None else task.scored.weight
+    xp, accepted_share = task.scored.xp, _accepted_share(task.scored, coverage)
+    weight = xp.ones_like(accepted_share) if task.scored.weight is None else task.scored.weight
     positive = task.positive * weight
     negative = weight - positive
-    away = float(xp.sum(positive * (1.0 - kept))), float(xp.sum(negative * (1.0 - kept)))
-    if not some(kept):
-        nothing = xp.zeros_like(kept[:1])
-        return ReviewedWeights(nothing, nothing, *away)
-    groups = group_ties(task.score, task.positive, weight * kept)
-    return ReviewedWeights(groups.loss, no_less_than_zero(groups.weight - groups.loss), *away)
+    removed = (
+        float(xp.sum(positive * (1.0 - accepted_share))),
+        float(xp.sum(negative * (1.0 - accepted_share))),
+    )
+    if not has_nonzero(accepted_share):
+        nothing = xp.zeros_like(accepted_share[:1])
+        return SplitWeights(nothing, nothing, *removed)
+    groups = group_ties(task.score, task.positive, weight * accepted_share)
+    return SplitWeights(groups.loss, clip_negative(groups.weight - groups.loss), *removed)
 
 
 def _accepted_share(s: Scored, coverage: float) -> AnyArray:
     """Share of each sample that is among the `coverage` most confident, shape (n,)."""
     groups = s.groups
-    xp, share = s.xp, (coverage * groups.total_weight - groups.weight_above) / groups.weight
-    share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
-    share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
-    held = xp.take(share, xp.clip(s.group_index, 0, None))
-    return xp.where(s.group_index >= 0, held, xp.zeros_like(held))
+    xp, share_of_groups = (
+        s.xp,
+        (coverage * groups.total_weight - groups.weight_above) / groups.weight,
+    )
+    share_of_groups = xp.where(
+        share_of_groups < _ROUNDING, xp.zeros_like(share_of_groups), share_of_groups
+    )
+    share_of_groups = xp.where(
+        share_of_groups > 1.0 - _ROUNDING, xp.ones_like(share_of_groups), share_of_groups
+    )
+    share_of_samples = xp.take(share_of_groups, xp.clip(s.group_index, 0, None))
+    return xp.where(s.group_index >= 0, share_of_samples, xp.zeros_like(share_of_samples))
 
 
 def binary_task(
@@ -78,19 +88,21 @@ def binary_task(
 ) -> BinaryTask:
     """Validate at the public edge; on a device the arrays stay there."""
     if is_on_device(confidence):
-        task = _where_it_lies(confidence, labels, positive_score, weight)
+        task = _binary_task_on_device(confidence, labels, positive_score, weight)
         if task is not None:
             return task
     c = checks.confidence(confidence)
-    y = checks.finite(checks.vector(labels, "labels", length=c.size, like="confidence"), "labels")
+    y = checks.finite(
+        checks.vector(labels, "labels", length=c.size, reference="confidence"), "labels"
+    )
     checks.reject_entries("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
-    score = checks.vector(positive_score, "positive_score", length=c.size, like="confidence")
+    score = checks.vector(positive_score, "positive_score", length=c.size, reference="confidence")
     score = checks.finite(score, "positive_score")
     _, w, c, y, score = drop_zero_weights(checks.weight(weight, length=c.size), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)
 
 
-def _where_it_lies(
+def _binary_task_on_device(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask | None:
     """Do the same on the device of the confidence; None if the host has something to say."""
@@ -106,28 +118,28 @@ def _where_it_lies(
     return BinaryTask(Scored(c, y, w), y, score)
 
 
-def task_of(s: Scored) -> BinaryTask | MetricValue:
+def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
     """Return the task of a `Scored` that meets `Need.TWO_CLASSES`, or why there is none."""
-    if reason := of_no_class(s):
+    if reason := reason_unknown_classes(s):
         return undefined(reason)
-    view = view_of(s)
-    return BinaryTask(s, as_double(view.labels == 1), log_odds(view))
+    view = get_class_view(s)
+    return BinaryTask(s, as_double(view.labels == 1), log_odds_of_positive(view))
 
 
-def of_no_class(s: Scored) -> str:
+def reason_unknown_classes(s: Scored) -> str:
     """Return how many samples are of no known class, in words; empty where none is."""
-    unknown = view_of(s).labels < 0
+    unknown = get_class_view(s).labels < 0
     if s.weight is not None:
         unknown = unknown & (s.weight > 0)
     count = int(s.xp.count_nonzero(unknown))
     return f"{count} samples have no known class" if count else ""
 
 
-def log_odds(view: ClassView) -> AnyArray:
+def log_odds_of_positive(view: ClassView) -> AnyArray:
     """Rank two classes by log-odds where there are some: probabilities near 0 and 1 are rounded."""
     log_p = view.log_probabilities
     if log_p is None:
-        return without_gradient(probabilities_of(view)[:, 1])
+        return without_gradient(get_probabilities(view)[:, 1])
     return without_gradient(log_p[:, 1] - log_p[:, 0])
 
 
@@ -191,25 +203,28 @@ def oc_auc(
     1.0
     """
     share = checks.fraction(review, "review")
-    return value_of(
-        oc_auc_of(binary_task(confidence, labels, positive_score, weight), share), "oc_auc"
+    return value_with_warning(
+        compute_oc_auc(binary_task(confidence, labels, positive_score, weight), share), "oc_auc"
     )
 
 
-def oc_auc_of(task: BinaryTask, review: float) -> MetricValue:
+def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
     """ROC AUC with the least confident share put right."""
-    positive, negative = _collaborative(task, review)
-    if not some(positive) or not some(negative):
+    positive, negative = _weights_with_oracle(task, review)
+    if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("all samples are of one class")
     return MetricValue(area_under_roc(positive, negative))
 
 
-def _collaborative(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
-    split = split_at(task, 1.0 - review)
-    xp, nothing = task.scored.xp, task.scored.xp.zeros_like(split.positive[:1])
-    first, last = nothing + split.positive_away, nothing + split.negative_away
-    positive = xp.concat((first, split.positive, nothing))
-    negative = xp.concat((nothing, split.negative, last))
+def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
+    split = split_at_coverage(task, 1.0 - review)
+    xp, zero = task.scored.xp, task.scored.xp.zeros_like(split.positive[:1])
+    reviewed_positive, reviewed_negative = (
+        zero + split.positive_removed,
+        zero + split.negative_removed,
+    )
+    positive = xp.concat((reviewed_positive, split.positive, zero))
+    negative = xp.concat((zero, split.negative, reviewed_negative))
     return positive, negative
 
 
@@ -262,15 +277,15 @@ def oc_ap(
     1.0
     """
     share = checks.fraction(review, "review")
-    return value_of(
-        oc_ap_of(binary_task(confidence, labels, positive_score, weight), share), "oc_ap"
+    return value_with_warning(
+        compute_oc_ap(binary_task(confidence, labels, positive_score, weight), share), "oc_ap"
     )
 
 
-def oc_ap_of(task: BinaryTask, review: float) -> MetricValue:
+def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
     """Average precision of the positive class likewise."""
-    positive, negative = _collaborative(task, review)
-    if not some(positive):
+    positive, negative = _weights_with_oracle(task, review)
+    if not has_nonzero(positive):
         return undefined("there are no positives")
     return MetricValue(average_precision(positive, negative))
 
@@ -330,12 +345,12 @@ def accepted_auroc(
     """
     share = checks.fraction(coverage, "coverage")
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_of(_accepted_auroc(task, share), "accepted_auroc")
+    return value_with_warning(_compute_accepted_auroc(task, share), "accepted_auroc")
 
 
-def _accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
-    split = split_at(task, coverage)
-    if not some(split.positive) or not some(split.negative):
+def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
+    split = split_at_coverage(task, coverage)
+    if not has_nonzero(split.positive) or not has_nonzero(split.negative):
         return undefined("the accepted samples do not hold both classes")
     reached = task.scored.groups.weight_above < coverage * task.scored.groups.total_weight * (
         1 - _ROUNDING
@@ -344,18 +359,18 @@ def _accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
     return MetricValue(area_under_roc(split.positive, split.negative), count)
 
 
-def _of(
+def _compute_on_samples(
     kernel: Callable[[BinaryTask, float], MetricValue], share: float
 ) -> Callable[[Scored], MetricValue]:
     def compute(s: Scored) -> MetricValue:
-        task = task_of(s)
+        task = binary_task_of_samples(s)
         return task if isinstance(task, MetricValue) else kernel(task, share)
 
     return compute
 
 
 _MEASUREMENT = Measurement(
-    compute=_of(oc_auc_of, REVIEW),
+    compute=_compute_on_samples(compute_oc_auc, REVIEW),
     needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
     monotone=False,
     gradients=frozenset(),
@@ -384,9 +399,9 @@ ENTRIES = (
             meaning="With the least confident 10 % answered by people, the average precision of "
             "the positive class is {value}.",
             function="oc_ap(confidence, labels, probabilities[:, 1])",
-            requirements_of="oc_auc",
+            requirements_from="oc_auc",
         ),
-        replace(_MEASUREMENT, compute=_of(oc_ap_of, REVIEW)),
+        replace(_MEASUREMENT, compute=_compute_on_samples(compute_oc_ap, REVIEW)),
     ),
     Metric(
         Identity(
@@ -400,6 +415,6 @@ ENTRIES = (
             convention=f"coverage {COVERAGE}",
             function="accepted_auroc(confidence, labels, probabilities[:, 1])",
         ),
-        replace(_MEASUREMENT, compute=_of(_accepted_auroc, COVERAGE)),
+        replace(_MEASUREMENT, compute=_compute_on_samples(_compute_accepted_auroc, COVERAGE)),
     ),
 )

@@ -1,4 +1,4 @@
-"""Areas under ROC and precision-recall curves, from weights at each rank."""
+"""Areas under ROC and precision-recall curves, from the weights at each rank."""
 
 import numpy as np
 
@@ -6,72 +6,81 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.gradients import without_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
-from abstain.metrics.rank_weights import within_merged_groups
+from abstain.metrics.rank_weights import harmonic_sums_of_merged_groups
 from abstain.typing import AnyArray, FloatArray
 
 
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
-    """Return the chance that a positive ranks above a negative, ties half.
+    """Return the probability that a positive ranks above a negative; ties count half.
 
-    Takes the weights of both at each rank, from the highest score down; neither may sum to 0.
+    Takes the weights of both classes at each rank, highest score first. Neither may sum to 0.
     """
     xp = namespace(positive)
-    above = xp.cumulative_sum(positive) - positive
-    wins = float(xp.sum(negative * (above + positive / 2)))
+    positive_above = xp.cumulative_sum(positive) - positive
+    wins = float(xp.sum(negative * (positive_above + positive / 2)))
     return wins / (float(xp.sum(positive)) * float(xp.sum(negative)))
 
 
 def average_precision(
     positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> float:
-    """Return the precision at each rank, averaged over the positives there; none is undefined.
+    """Return the mean of the precision at each rank over the positives; there must be a positive.
 
-    With `groups`, each sample of a merged group has a rank of its own.
+    With `groups`, each sample of a merged group has a separate rank.
     """
     xp = namespace(positive)
-    found = xp.cumulative_sum(positive)
-    taken = xp.cumulative_sum(positive + negative)
-    precise = positive * found / xp.where(taken > 0, taken, 1.0)
+    positive_through = xp.cumulative_sum(positive)
+    weight_through = xp.cumulative_sum(positive + negative)
+    weighted_precision = (
+        positive * positive_through / xp.where(weight_through > 0, weight_through, 1.0)
+    )
     if groups is not None and groups.is_merged_without_unknown_ties is not None:
-        # Rank k finds k - N, N the negatives before the group: 1 - N/k, summed over k.
-        here, before = np.flatnonzero(groups.is_merged_without_unknown_ties), taken - found
-        precise[here] = positive.take(here) - before.take(here) * within_merged_groups(groups)
-    return float(xp.sum(precise)) / float(found[-1])
+        # With N negatives before the group, the precision at rank k is 1 - N/k; sum it over k.
+        merged, negative_before = (
+            np.flatnonzero(groups.is_merged_without_unknown_ties),
+            weight_through - positive_through,
+        )
+        weighted_precision[merged] = positive.take(merged) - negative_before.take(
+            merged
+        ) * harmonic_sums_of_merged_groups(groups)
+    return float(xp.sum(weighted_precision)) / float(positive_through[-1])
 
 
-def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both of each merged group, most confident first.
+def success_and_failure_weights(s: Scored) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of successes and failures in each merged group, most confident first.
 
-    Counts of failures, so no gradient flows through them.
+    They are counts, so they have no gradient.
     """
     failures = without_gradient(s.merged_groups.loss)
-    return no_less_than_zero(s.merged_groups.weight - failures), failures
+    return clip_negative(s.merged_groups.weight - failures), failures
 
 
-def no_less_than_zero(x: FloatArray) -> AnyArray:
-    """Undo rounding: sums of weights that are no integers may differ in the last bit."""
-    return namespace(x).clip(x, 0.0, None)
+def clip_negative(values: FloatArray) -> AnyArray:
+    """Replace negative rounding errors by 0; differences of non-integer sums may have them."""
+    return namespace(values).clip(values, 0.0, None)
 
 
-def some(x: FloatArray) -> bool:
-    """Tell whether any entry is not zero."""
-    return bool(namespace(x).any(x))
+def has_nonzero(values: FloatArray) -> bool:
+    """Return whether any entry is not zero."""
+    return bool(namespace(values).any(values))
 
 
-def missing_kind(successes: FloatArray | None = None, failures: FloatArray | None = None) -> str:
-    """Return the reason that a metric is undefined where one of these is all zero, or nothing."""
-    if failures is not None and not some(failures):
+def reason_without_both_kinds(
+    successes: FloatArray | None = None, failures: FloatArray | None = None
+) -> str:
+    """Return why a metric is undefined if there are no successes or no failures, or ""."""
+    if failures is not None and not has_nonzero(failures):
         return "there are no failures"
-    return "there are no successes" if successes is not None and not some(successes) else ""
+    return "there are no successes" if successes is not None and not has_nonzero(successes) else ""
 
 
-def hanley_mcneil(auroc: float, positives: float, negatives: float) -> float:
-    """Return the variance of an AUROC in (0, 1) that exponential scores of this AUROC have.
+def hanley_mcneil_variance(auroc: float, positives: float, negatives: float) -> float:
+    """Return the variance of an AUROC in (0, 1) for exponentially distributed scores.
 
-    Hanley and McNeil (1982), equation 2, https://doi.org/10.1148/radiology.143.1.7063747, with
-    their two sizes n - 1 replaced by the mean of both, as Newcombe (2006, method 5) advises,
-    https://doi.org/10.1002/sim.2324: then it does not matter which kind is called positive.
+    Hanley and McNeil (1982), equation 2, https://doi.org/10.1148/radiology.143.1.7063747. As in
+    method 5 of Newcombe (2006), https://doi.org/10.1002/sim.2324, both factors n - 1 are replaced
+    by the mean of both class sizes minus 1, which makes the variance symmetric in the classes.
     """
-    others = (positives + negatives) / 2 - 1
-    pairs = others * ((1 - auroc) / (2 - auroc) + auroc / (1 + auroc))
-    return auroc * (1 - auroc) * (1 + pairs) / (positives * negatives)
+    mean_n = (positives + negatives) / 2 - 1
+    pair_term = mean_n * ((1 - auroc) / (2 - auroc) + auroc / (1 + auroc))
+    return auroc * (1 - auroc) * (1 + pair_term) / (positives * negatives)

@@ -16,7 +16,7 @@ from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Normalize = Literal["true", "pred", "all"]
-_WAYS = ("true", "pred", "all")
+_NORMALIZERS = ("true", "pred", "all")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,20 +148,34 @@ def selective_confusion_matrix(
     [[1, 1, 0], [0, 1, 1]]
     """
     if normalize is not None:
-        checks.one_of(normalize, "normalize", _WAYS)
-    truth = names(labels, "labels")
-    guess = _as_long(names(prediction, "prediction"), truth.size)
-    taken = _mask(accepted, truth.size)
-    w = checks.weight(weight, length=truth.size)
+        checks.one_of(normalize, "normalize", _NORMALIZERS)
+    true_names = names(labels, "labels")
+    predicted_names = _check_length(names(prediction, "prediction"), true_names.size)
+    is_accepted = _accepted_mask(accepted, true_names.size)
+    w = checks.weight(weight, length=true_names.size)
     rows = positive_weight_mask(w)
     if w is not None and rows is not None:
-        w, truth, guess, taken = w[rows], truth[rows], guess[rows], taken[rows]
-    known = _union(truth, guess[taken]) if classes is None else class_names(classes)
-    counts = _counts(_codes(truth, known, "labels"), _columns(guess, taken, known), len(known), w)
-    return SelectiveConfusion(known, read_only(_normalized(counts, normalize)), normalize)
+        w, true_names, predicted_names, is_accepted = (
+            w[rows],
+            true_names[rows],
+            predicted_names[rows],
+            is_accepted[rows],
+        )
+    class_list = (
+        _observed_classes(true_names, predicted_names[is_accepted])
+        if classes is None
+        else class_names(classes)
+    )
+    counts = _counts(
+        _codes(true_names, class_list, "labels"),
+        _column_of_samples(predicted_names, is_accepted, class_list),
+        len(class_list),
+        w,
+    )
+    return SelectiveConfusion(class_list, read_only(_normalized(counts, normalize)), normalize)
 
 
-def _as_long(prediction: Array, n: int) -> Array:
+def _check_length(prediction: Array, n: int) -> Array:
     if prediction.size != n:
         raise ShapeError(
             f"`prediction` must have one entry for each of the {n} entries of `labels`; "
@@ -170,36 +184,47 @@ def _as_long(prediction: Array, n: int) -> Array:
     return prediction
 
 
-def _mask(accepted: AnyArray, n: int) -> BoolArray:
-    given = checks.vector(accepted, "accepted", length=n, like="labels")
-    checks.reject_entries("accepted", "must be True or False", given, (given != 0) & (given != 1))
-    return given.astype(np.bool_)
+def _accepted_mask(accepted: AnyArray, n: int) -> BoolArray:
+    values = checks.vector(accepted, "accepted", length=n, reference="labels")
+    checks.reject_entries(
+        "accepted", "must be True or False", values, (values != 0) & (values != 1)
+    )
+    return values.astype(np.bool_)
 
 
-def _union(truth: Array, guess: Array) -> tuple[Hashable, ...]:
-    found = {*distinct_names(truth, "labels"), *distinct_names(guess, "prediction")}
-    if len({isinstance(name, str) for name in found}) > 1:
+def _observed_classes(true_names: Array, predicted_names: Array) -> tuple[Hashable, ...]:
+    observed = {
+        *distinct_names(true_names, "labels"),
+        *distinct_names(predicted_names, "prediction"),
+    }
+    if len({isinstance(name, str) for name in observed}) > 1:
         raise DomainError(
             "`labels` and `prediction` must name classes in the same way; got texts and "
-            f"{type(next(name for name in found if not isinstance(name, str))).__name__}"
+            f"{type(next(name for name in observed if not isinstance(name, str))).__name__}"
         )
-    return tuple(sort_names(found))
+    return tuple(sort_names(observed))
 
 
 def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
-    alien = [kind for kind in distinct_names(values, name) if kind not in classes]
-    if alien:
-        known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-        raise DomainError(f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}")
+    unknown = [
+        name_in_values
+        for name_in_values in distinct_names(values, name)
+        if name_in_values not in classes
+    ]
+    if unknown:
+        listed = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+        raise DomainError(f"`{name}` must be one of `classes` ({listed}); got {unknown[0]!r}")
     return encode(values, classes, name)
 
 
-def _columns(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:
+def _column_of_samples(
+    predicted_names: Array, is_accepted: BoolArray, classes: tuple[Hashable, ...]
+) -> IntArray:
     """Return the column of each sample; that of abstentions comes last."""
-    out = np.full(guess.size, len(classes), dtype=np.int64)
-    if taken.any():
-        out[taken] = _codes(guess[taken], classes, "prediction")
-    return out
+    columns = np.full(predicted_names.size, len(classes), dtype=np.int64)
+    if is_accepted.any():
+        columns[is_accepted] = _codes(predicted_names[is_accepted], classes, "prediction")
+    return columns
 
 
 def _counts(row: IntArray, column: IntArray, k: int, weight: FloatArray | None) -> Array:
@@ -211,7 +236,7 @@ def _normalized(counts: Array, normalize: Normalize | None) -> Array:
     if normalize is None:
         return counts
     axis = {"true": 1, "pred": 0, "all": None}[normalize]
-    whole = counts.sum(axis=axis, keepdims=True).astype(np.float64)
+    total = counts.sum(axis=axis, keepdims=True).astype(np.float64)
     # A share of nothing is not known.
-    whole[whole == 0] = np.nan
-    return np.asarray(counts / whole)
+    total[total == 0] = np.nan
+    return np.asarray(counts / total)

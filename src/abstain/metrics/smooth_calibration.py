@@ -11,7 +11,7 @@ from abstain._foundation.gradients import without_gradient
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
-from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
+from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
@@ -19,10 +19,10 @@ _SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
 #: Cells of the grid on [0, 1] that residuals are handed out to.
 _CELLS = 1 << 14
 #: The narrowest kernel, as in the authors' code.
-_NARROWEST = 1e-3
+_MIN_WIDTH = 1e-3
 
 #: Newton's steps to the width at most; each that leaves the bracket halves it.
-_STEPS = 60
+_MAX_NEWTON_STEPS = 60
 
 
 def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -76,18 +76,18 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     s = validate_samples(confidence, loss, weight, uses_values=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
-    return value_of(_smooth_ece(s), "smooth_ece")
+    return value_with_warning(_compute_smooth_ece(s), "smooth_ece")
 
 
 @dataclass(frozen=True, eq=False)
-class _Smoothed:
+class _SmoothedResiduals:
     """Residuals on the grid, as amplitudes of cosines, which a reflected kernel only shrinks."""
 
     #: Shape (_CELLS + 1,). Mean of the residual times the cosine.
     amplitude: FloatArray
 
     @classmethod
-    def of(cls, s: Scored) -> "_Smoothed":
+    def from_samples(cls, s: Scored) -> "_SmoothedResiduals":
         p, loss = (
             to_numpy(without_gradient(x), name).astype(np.float64)
             for x, name in ((s.probability_or_confidence, "confidence"), (s.loss, "loss"))
@@ -97,42 +97,45 @@ class _Smoothed:
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
         mass = sum_by_index(cell, w * residual * (1.0 - part), _CELLS + 1)
         mass = mass + sum_by_index(cell + 1, w * residual * part, _CELLS + 1)
-        return cls(_analyzed(mass) / w.sum())
+        return cls(_cosine_sums(mass) / w.sum())
 
-    def at(self, width: float) -> FloatArray:
+    def smoothed(self, width: float) -> FloatArray:
         """Return the smoothed residuals at the points of the grid."""
-        return _built(self.amplitude * _shrunk(width))
+        return _cosine_series(self.amplitude * _kernel_factors(width))
 
     def error(self, width: float) -> float:
         """Mean absolute value of the smoothed residuals."""
-        return float(_area(self.at(width)))
+        return float(_mean_absolute_value(self.smoothed(width)))
 
-    def narrowing(self, width: float) -> float:
+    def error_derivative(self, width: float) -> float:
         """Return the derivative of the error with respect to the width."""
-        falling = -width * np.square(np.pi * np.arange(_CELLS + 1)) * _shrunk(width)
-        return float(_slopes(self.at(width)) @ _built(self.amplitude * falling))
+        falling = -width * np.square(np.pi * np.arange(_CELLS + 1)) * _kernel_factors(width)
+        return float(
+            _mean_absolute_value_gradient(self.smoothed(width))
+            @ _cosine_series(self.amplitude * falling)
+        )
 
 
-def _shrunk(width: float) -> FloatArray:
+def _kernel_factors(width: float) -> FloatArray:
     """Return what a reflected Gaussian kernel leaves of each cosine."""
     out: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
     return out
 
 
-def _analyzed(mass: FloatArray) -> FloatArray:
+def _cosine_sums(mass: FloatArray) -> FloatArray:
     """Return the sums over the grid of mass x cos(pi k t), for each k."""
     halved = mass / 2
     halved[[0, -1]] *= 2
-    return _built(halved)
+    return _cosine_series(halved)
 
 
-def _built(amplitude: FloatArray) -> FloatArray:
+def _cosine_series(amplitude: FloatArray) -> FloatArray:
     """Return a_0 + 2 sum of a_k cos(pi k t) at the points of the grid, and the last one once."""
     even = np.concatenate((amplitude, amplitude[-2:0:-1]))
     return np.asarray(np.fft.rfft(even).real)
 
 
-def _area(y: FloatArray) -> float:
+def _mean_absolute_value(y: FloatArray) -> float:
     """Area under |y|, y a straight line in each cell."""
     a, b = y[:-1], y[1:]
     crossing = a * b < 0
@@ -141,7 +144,7 @@ def _area(y: FloatArray) -> float:
     return float(each.sum()) / (2 * _CELLS)
 
 
-def _slopes(y: FloatArray) -> FloatArray:
+def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:
     """Return the derivative of that area with respect to y at each point."""
     a, b = y[:-1], y[1:]
     crossing = a * b < 0
@@ -154,26 +157,26 @@ def _slopes(y: FloatArray) -> FloatArray:
     return out / (2 * _CELLS)
 
 
-def _width(smoothed: _Smoothed) -> float:
+def _solve_width(smoothed: _SmoothedResiduals) -> float:
     """Return the width that the error at it equals; the narrowest where that is narrower."""
-    low, high = _NARROWEST, 1.0
+    low, high = _MIN_WIDTH, 1.0
     width = smoothed.error(low)
     if width <= low:
         return low
-    for _ in range(_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         gap = smoothed.error(width) - width
         low, high = (width, high) if gap > 0 else (low, width)
         # The error falls as the kernel gets wider, so the slope of the gap is at least one.
-        step = width + gap / (1.0 - smoothed.narrowing(width))
+        step = width + gap / (1.0 - smoothed.error_derivative(width))
         if abs(step - width) <= np.finfo(np.float64).eps * width:
             break
         width = step if low < step < high else (low + high) / 2
     return width
 
 
-def _smooth_ece(s: Scored) -> MetricValue:
-    smoothed = _Smoothed.of(s)
-    return MetricValue(smoothed.error(_width(smoothed)))
+def _compute_smooth_ece(s: Scored) -> MetricValue:
+    smoothed = _SmoothedResiduals.from_samples(s)
+    return MetricValue(smoothed.error(_solve_width(smoothed)))
 
 
 ENTRIES = (
@@ -190,7 +193,7 @@ ENTRIES = (
             function="smooth_ece(confidence, loss)",
         ),
         Measurement(
-            compute=_smooth_ece,
+            compute=_compute_smooth_ece,
             needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
             rank_based=False,
             monotone=False,

@@ -1,4 +1,4 @@
-"""How far ties could move a metric: its values over all orders of the tied samples."""
+"""The range of a metric over all orders of tied samples."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +6,7 @@ from functools import cached_property
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import InputError
 from abstain.metrics.catalogue import metric_named
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import Metric, Need, value_with_warning
 from abstain.typing import AnyArray
 
 
@@ -17,11 +17,11 @@ class TieBounds:
     Attributes
     ----------
     low, high : float
-        The least and the largest value that any order of the tied samples gives.
+        The smallest and the largest value over all orders of the tied samples.
     value : float
-        The value with ties kept together.
+        The value with ties.
     tied_share : float
-        Share of the samples whose confidence equals that of another sample.
+        Share of the samples whose confidence equals the confidence of another sample.
     """
 
     low: float
@@ -33,43 +33,43 @@ class TieBounds:
 def tie_bounds(
     confidence: AnyArray, loss: AnyArray, *, metric: str = "augrc", weight: AnyArray | None = None
 ) -> TieBounds:
-    """Compute the least and the largest value of a metric over all orders of tied samples.
+    """Compute the smallest and the largest value of a metric over all orders of tied samples.
 
-    Answers: had the confidence not been rounded or saturated, how different could this number
-    be?
+    Answers: how different could this value be if the confidence were not rounded or saturated?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
     metric : str, default="augrc"
-        A rank metric of the catalogue that needs only confidence and loss.
+        Name of a rank metric that needs only confidence and loss.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     TieBounds
-        ``low <= high``; both equal without ties.
+        The bounds, with ``low <= high``. Without ties they are equal.
 
     Raises
     ------
     ShapeError, DomainError
         As in `augrc`.
     InputError
-        If the metric does not depend on ranks only, or has vertices and unequal weights.
+        If the metric is not a rank metric, or has a vertex at each confidence and the weights are
+        unequal.
 
     Notes
     -----
-    Rank metrics improve with every failure that moves below a success, so the two extremes are
-    the orders that sort each tie group by loss. The value with ties lies between them for
-    metrics that average over ties; the trapezoid AURC has fewer vertices with ties and may fall
-    outside. Cost: two sorts.
+    A rank metric improves with every failure that moves below a success. The bounds are therefore
+    the values with each tie group sorted by loss, in ascending and in descending order. For metrics
+    that average over ties, the value with ties lies between the bounds. The trapezoid AURC has
+    fewer vertices with ties and may lie outside. Cost: two sorts.
 
     References
     ----------
-    .. [1] Ours; what a failure adds by its rank: Traub et al. (2024), appendix A.1.1,
-       https://arxiv.org/abs/2407.01032
+    .. [1] The bounds are from abstain. They use the contribution of a failure by rank: Traub et al.
+       (2024), appendix A.1.1, https://arxiv.org/abs/2407.01032
 
     Examples
     --------
@@ -78,49 +78,50 @@ def tie_bounds(
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
     entry, s = metric_named(metric), validate_samples(confidence, loss, weight).without_gradient
-    if not has_bounds(entry) or entry.reason_not_applicable(s):
+    if not has_exact_tie_bounds(entry) or entry.reason_not_applicable(s):
         raise InputError(f"`metric` must be a rank metric of confidence and loss; got {metric!r}")
-    if not has_bounds(entry, s):
+    if not has_exact_tie_bounds(entry, s):
         raise InputError(
-            f"`weight` must be equal for all samples, since {metric!r} has a vertex at each "
-            "confidence; use a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
+            f"`weight` must be equal for all samples, because {metric!r} has a vertex at each "
+            "confidence; choose a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
         )
-    low, high = UntiedOrders(s).bounds(entry)
-    value = value_of(entry.compute(s), metric)
+    low, high = BrokenTies(s).bounds(entry)
+    value = value_with_warning(entry.compute(s), metric)
     return TieBounds(low, value, high, s.merged_groups.n_tied / s.n_samples)
 
 
-def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
-    """Tell whether the losses sorted within ties give the extremes of a metric.
+def has_exact_tie_bounds(metric: Metric, s: Scored | None = None) -> bool:
+    """Return whether sorting tie groups by loss yields the bounds of a metric.
 
-    With unequal weights the order among equal losses moves the vertices too.
+    With unequal weights, the order of samples with equal loss also moves the vertices.
     """
     only_losses = metric.measurement.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
-    alike = (
+    has_equal_weights = (
         s is None
         or s.has_unit_weights
         or s.weight is None
         or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
     )
     ordered = metric.measurement.rank_based and metric.measurement.monotone and only_losses
-    return ordered and (alike or metric.measurement.averages_ties)
+    return ordered and (has_equal_weights or metric.measurement.averages_ties)
 
 
-class UntiedOrders:
-    """The two orders of samples that sort each tie group by loss, made when they are asked for.
+class BrokenTies:
+    """The samples with each tie group sorted by loss, in both directions.
 
-    They take as much memory as the samples, so who asks several metrics keeps them, and no longer.
+    The two orders are computed at the first use and shared by several metrics. They take as much
+    memory as the samples, so delete this object after use.
     """
 
     def __init__(self, s: Scored) -> None:
         self._samples = s
 
     @cached_property
-    def both(self) -> tuple[Scored, Scored]:
-        """The best and the worst."""
+    def best_and_worst(self) -> tuple[Scored, Scored]:
+        """The best and the worst order."""
         return self._samples.with_ties_broken(best=True), self._samples.with_ties_broken(best=False)
 
     def bounds(self, metric: Metric) -> tuple[float, float]:
-        """Return the least and the largest value of an ordered rank metric over all tie orders."""
-        values = [metric.compute(order).value for order in self.both]
+        """Return the smallest and the largest value of a rank metric over all orders of ties."""
+        values = [metric.compute(order).value for order in self.best_and_worst]
         return min(values), max(values)

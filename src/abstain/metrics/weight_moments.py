@@ -8,44 +8,44 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation.lazy_imports import special
-from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
+from abstain._foundation.special import MIN_ASYMPTOTIC, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 #: Bernstein's inequality keeps what is left out below exp(-60) of the whole.
 _EXPONENT = 60.0
 #: Values summed at a time.
-_AT_ONCE = 1 << 17
+_MAX_VALUES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
-class Trials:
+class BinomialRanks:
     """Samples that may each lie above one of known rank, one case for each entry."""
 
     #: Population rank u of the sample, in [0, 1), shape (k,).
     rank: FloatArray
     #: How many other samples there are, shape (k,).
-    count: FloatArray
+    n_others: FloatArray
     #: The n of the estimator: `count`, or one more, shape (k,).
     n: FloatArray
 
     @property
-    def chance(self) -> FloatArray:
+    def probability_above(self) -> FloatArray:
         """Chance of each to lie above."""
         return 1.0 - self.rank
 
     @property
-    def mean(self) -> FloatArray:
+    def mean_above(self) -> FloatArray:
         """Mean number above."""
-        return self.count * self.chance
+        return self.n_others * self.probability_above
 
     @property
     def target(self) -> FloatArray:
         """-ln(1 - u), exact for small ranks too."""
         return -np.log1p(-self.rank)
 
-    def of(self, rows: IntArray) -> "Trials":
+    def select(self, rows: IntArray) -> "BinomialRanks":
         """Return some of the cases, each a row for sums over its values."""
-        return Trials(*(x[rows, None] for x in (self.rank, self.count, self.n)))
+        return BinomialRanks(*(values[rows, None] for values in (self.rank, self.n_others, self.n)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,79 +53,98 @@ class Window:
     """The numbers above that have a chance, one row for each case."""
 
     #: The cases, arrays of shape (k, 1).
-    trials: Trials
+    ranks: BinomialRanks
     #: Numbers of samples above, from 0 to the count, shape (k, w).
-    above: FloatArray
+    n_above: FloatArray
     #: The same less their mean, shape (k, w).
-    excess: FloatArray
+    deviation: FloatArray
     #: Each row sums to 1, shape (k, w).
     probability: FloatArray
 
-    def mean(self, values: FloatArray) -> FloatArray:
+    def expectation(self, values: FloatArray) -> FloatArray:
         """Return the expectation of a number that is known for each value, shape (k,)."""
-        out: FloatArray = np.sum(self.probability * values, axis=1)
-        return out
+        mean: FloatArray = np.sum(self.probability * values, axis=1)
+        return mean
 
 
-def expected(
-    trials: Trials, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
+def expected_moments(
+    trials: BinomialRanks, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
 ) -> FloatArray:
     """Return moments of each case, shape (size, k); `moments` gets a window of some of them."""
-    out = np.empty((size, trials.rank.size))
+    values = np.empty((size, trials.rank.size))
     for rows, window in _windows(trials):
-        out[:, rows] = moments(window)
-    return out
+        values[:, rows] = moments(window)
+    return values
 
 
-def _windows(trials: Trials) -> Iterator[tuple[IntArray, Window]]:
-    count, chance = trials.count, trials.chance
+def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
+    count, chance = trials.n_others, trials.probability_above
     center = np.minimum(np.floor((count + 1.0) * chance), count)
     variance = count * chance * trials.rank
     # x with exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT), and a step for the rounded center.
-    third = _EXPONENT / 3.0
-    reach = np.ceil(third + np.sqrt(third**2 + 2.0 * _EXPONENT * variance)) + 1.0
-    left, right = np.minimum(reach, center), np.minimum(reach, count - center)
-    order = np.argsort(left + right, kind="stable")
-    for rows in _blocks(order, left, right):
-        mode = int(left[rows].max())
-        above = center[rows, None] + np.arange(-mode, right[rows].max() + 1.0)
-        yield rows, _window(trials.of(rows), above, mode)
+    a = _EXPONENT / 3.0
+    max_distance = np.ceil(a + np.sqrt(a**2 + 2.0 * _EXPONENT * variance)) + 1.0
+    n_below_mode, n_above_mode = (
+        np.minimum(max_distance, center),
+        np.minimum(max_distance, count - center),
+    )
+    order = np.argsort(n_below_mode + n_above_mode, kind="stable")
+    for rows in _blocks(order, n_below_mode, n_above_mode):
+        mode = int(n_below_mode[rows].max())
+        above = center[rows, None] + np.arange(-mode, n_above_mode[rows].max() + 1.0)
+        yield rows, _window(trials.select(rows), above, mode)
 
 
-def _blocks(order: IntArray, left: FloatArray, right: FloatArray) -> Iterator[IntArray]:
+def _blocks(
+    order: IntArray, n_below_mode: FloatArray, n_above_mode: FloatArray
+) -> Iterator[IntArray]:
     """Cut cases of increasing width into blocks of about equal memory."""
-    width = 1.0 + np.maximum.accumulate(left[order]) + np.maximum.accumulate(right[order])
+    width = (
+        1.0
+        + np.maximum.accumulate(n_below_mode[order])
+        + np.maximum.accumulate(n_above_mode[order])
+    )
     start = 0
     while start < order.size:
         rows = int(
-            np.count_nonzero(width[start:] * np.arange(1, order.size - start + 1) <= _AT_ONCE)
+            np.count_nonzero(width[start:] * np.arange(1, order.size - start + 1) <= _MAX_VALUES)
         )
         stop = start + max(rows, 1)
         yield order[start:stop]
         start = stop
 
 
-def _window(trials: Trials, above: FloatArray, mode: int) -> Window:
-    inside = (above >= 0) & (above <= trials.count)
-    probability = _probability(trials, above, inside, mode)
-    above = np.clip(above, 0.0, trials.count)
+def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
+    in_range = (above >= 0) & (above <= trials.n_others)
+    probability = _probability(trials, above, in_range, mode)
+    above = np.clip(above, 0.0, trials.n_others)
     # From the side where the mean is small, so that small ranks keep their digits.
-    low = trials.rank < 0.5
-    below = trials.count * trials.rank - (trials.count - above)
-    return Window(trials, above, np.where(low, below, above - trials.mean), probability)
+    is_low_rank = trials.rank < 0.5
+    deviation_from_below = trials.n_others * trials.rank - (trials.n_others - above)
+    return Window(
+        trials,
+        above,
+        np.where(is_low_rank, deviation_from_below, above - trials.mean_above),
+        probability,
+    )
 
 
-def _probability(trials: Trials, above: FloatArray, inside: BoolArray, mode: int) -> FloatArray:
+def _probability(
+    trials: BinomialRanks, above: FloatArray, in_range: BoolArray, mode: int
+) -> FloatArray:
     """Return binomial probabilities from the ratios of neighbors, outward from the mode."""
-    u, v, count = trials.rank, trials.chance, trials.count
+    u, v, count = trials.rank, trials.probability_above, trials.n_others
     log_p = np.zeros_like(above)
     # Ratios of what cannot happen are 0, and so are its probabilities.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        rising = np.where(inside, (count - above + 1.0) * v / (above * u), 0.0)
-        falling = np.where(inside, (above + 1.0) * u / ((count - above) * v), 0.0)
-        up, down = np.log(rising[:, mode + 1 :]), np.log(falling[:, :mode])
-    log_p[:, mode + 1 :] = np.cumsum(up, axis=1)
-    log_p[:, :mode] = np.cumsum(down[:, ::-1], axis=1)[:, ::-1]
+        ratios_up = np.where(in_range, (count - above + 1.0) * v / (above * u), 0.0)
+        ratios_down = np.where(in_range, (above + 1.0) * u / ((count - above) * v), 0.0)
+        log_steps_up, log_steps_down = (
+            np.log(ratios_up[:, mode + 1 :]),
+            np.log(ratios_down[:, :mode]),
+        )
+    log_p[:, mode + 1 :] = np.cumsum(log_steps_up, axis=1)
+    log_p[:, :mode] = np.cumsum(log_steps_down[:, ::-1], axis=1)[:, ::-1]
     p: FloatArray = np.exp(log_p)
     p /= p.sum(axis=1, keepdims=True)
     return p
@@ -139,93 +158,99 @@ class Moments(NamedTuple):
     mse: FloatArray
 
 
-def moments_of(trials: Trials, estimator: str, draws: int) -> Moments:
+def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
     """Return the moments of an estimator's error; `draws` are those of "monte-carlo"."""
-    found = MOMENTS[estimator](trials)
+    moments = MOMENTS[estimator](trials)
     if estimator != "monte-carlo":
-        return found
-    (spread,) = expected(trials, _spread_of_a_draw, 1) / draws
-    return Moments(found.bias, found.variance + spread, found.mse + spread)
+        return moments
+    (draw_variance,) = expected_moments(trials, _variance_of_one_draw, 1) / draws
+    return Moments(moments.bias, moments.variance + draw_variance, moments.mse + draw_variance)
 
 
-def _linear(trials: Trials, *, factor: float, shift: float, of_augrc: bool = False) -> Moments:
+def _moments_of_linear_weight(
+    trials: BinomialRanks, *, factor: float, shift: float, of_augrc: bool = False
+) -> Moments:
     """Moments of the weight factor x (r + shift)/n, in closed form."""
-    u, n, m = trials.rank, trials.n, trials.count
+    u, n, m = trials.rank, trials.n, trials.n_others
     # r - n u has this mean: the sample itself, where it counts, less its own share.
-    extra = (n - m) * trials.chance
-    bias = factor * (extra + shift) / n
+    mean_offset = (n - m) * trials.probability_above
+    bias = factor * (mean_offset + shift) / n
     if not of_augrc:
-        bias = bias - (_above_linear(u) + (1.0 - factor) * u)
-    variance = factor**2 * m * u * trials.chance / n**2
+        bias = bias - (_log_minus_linear(u) + (1.0 - factor) * u)
+    variance = factor**2 * m * u * trials.probability_above / n**2
     return Moments(bias, variance, bias**2 + variance)
 
 
-def _above_linear(u: FloatArray) -> FloatArray:
+def _log_minus_linear(u: FloatArray) -> FloatArray:
     """-ln(1 - u) - u, from its series where the difference would cancel."""
-    small = np.minimum(u, 0.05)
-    series = np.zeros_like(small)
+    clipped = np.minimum(u, 0.05)
+    series = np.zeros_like(clipped)
     for j in range(13, 1, -1):
-        series = small * series + 1.0 / j
-    out: FloatArray = np.where(u < 0.05, small * small * series, -np.log1p(-u) - u)
-    return out
+        series = clipped * series + 1.0 / j
+    difference: FloatArray = np.where(u < 0.05, clipped * clipped * series, -np.log1p(-u) - u)
+    return difference
 
 
-def _curved(trials: Trials, error: Callable[[Window], FloatArray]) -> Moments:
+def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
     """Moments of a weight that is no straight line in r, summed over its values."""
-    return Moments(*expected(trials, partial(_summed, error), 3))
+    return Moments(*expected_moments(trials, partial(_moments_in_window, error), 3))
 
 
-def _summed(error: Callable[[Window], FloatArray], window: Window) -> tuple[FloatArray, ...]:
+def _moments_in_window(
+    error: Callable[[Window], FloatArray], window: Window
+) -> tuple[FloatArray, ...]:
     """Return bias, variance and mean squared error.
 
     The bias is that of what is left of the error without its slope at the mean, since the excess
     has mean 0: terms of one sign and of the size of the bias, not of the square root of it.
     """
     e = error(window)
-    slope = 1.0 / (window.trials.mean + 1.0)
-    bias = window.mean(e + slope * window.excess)
-    variance = window.mean(np.square(e - bias[:, None]))
-    return bias, variance, window.mean(np.square(e))
+    slope = 1.0 / (window.ranks.mean_above + 1.0)
+    bias = window.expectation(e + slope * window.deviation)
+    variance = window.expectation(np.square(e - bias[:, None]))
+    return bias, variance, window.expectation(np.square(e))
 
 
 def _log_error(window: Window) -> FloatArray:
     """ln((n + 1)/(above + 1)) + ln(1 - u), as the logarithm of a ratio near 1."""
-    t = window.trials
-    whole = (t.n + 1.0) * t.chance
-    rest = (t.n + 1.0 - t.count) * t.rank - (t.n - t.count)
-    out: FloatArray = -np.log1p((window.excess + rest) / whole)
-    return out
+    ranks = window.ranks
+    mean_position = (ranks.n + 1.0) * ranks.probability_above
+    offset = (ranks.n + 1.0 - ranks.n_others) * ranks.rank - (ranks.n - ranks.n_others)
+    error: FloatArray = -np.log1p((window.deviation + offset) / mean_position)
+    return error
 
 
 def _plugin_error(window: Window) -> FloatArray:
     """H_n - H_above + ln(1 - u), from the series of both where they are long."""
-    t = window.trials
-    few = np.minimum(window.above, SERIES_FROM)
-    near: FloatArray = harmonic(t.n) - t.target - harmonic(few)
-    if not np.any(window.above >= SERIES_FROM):
-        return near
-    above = np.maximum(window.above, SERIES_FROM)
-    n = np.maximum(t.n, SERIES_FROM)
-    many = window.above >= SERIES_FROM
-    ratio = (window.excess - (t.n - t.count) * t.chance) / (t.n * t.chance)
-    logarithm = np.log1p(np.where(many, ratio, 0.0))
-    far: FloatArray = harmonic_tail(n) - harmonic_tail(above) - logarithm
-    return np.where(many, far, near)
+    ranks = window.ranks
+    small_above = np.minimum(window.n_above, MIN_ASYMPTOTIC)
+    exact: FloatArray = harmonic(ranks.n) - ranks.target - harmonic(small_above)
+    if not np.any(window.n_above >= MIN_ASYMPTOTIC):
+        return exact
+    large_above = np.maximum(window.n_above, MIN_ASYMPTOTIC)
+    large_n = np.maximum(ranks.n, MIN_ASYMPTOTIC)
+    is_large = window.n_above >= MIN_ASYMPTOTIC
+    ratio = (window.deviation - (ranks.n - ranks.n_others) * ranks.probability_above) / (
+        ranks.n * ranks.probability_above
+    )
+    logarithm = np.log1p(np.where(is_large, ratio, 0.0))
+    from_series: FloatArray = harmonic_tail(large_n) - harmonic_tail(large_above) - logarithm
+    return np.where(is_large, from_series, exact)
 
 
-def _spread_of_a_draw(window: Window) -> tuple[FloatArray]:
+def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
     """Mean variance of one draw of -ln(1 - beta)."""
-    return (window.mean(inverse_squares(window.above, window.trials.n)),)
+    return (window.expectation(sum_of_inverse_squares(window.n_above, window.ranks.n)),)
 
 
-def inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
+def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
     """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
-    near = special.polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - special.polygamma(
+    exact = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
         1, n + 1.0
     )
-    x, y = np.maximum(above, SERIES_FROM) + 0.5, np.maximum(n, SERIES_FROM) + 0.5
-    far = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
-    return np.where(above >= SERIES_FROM, far, near)
+    x, y = np.maximum(above, MIN_ASYMPTOTIC) + 0.5, np.maximum(n, MIN_ASYMPTOTIC) + 0.5
+    from_series = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
+    return np.where(above >= MIN_ASYMPTOTIC, from_series, exact)
 
 
 def _trigamma_tail(x: FloatArray) -> FloatArray:
@@ -234,54 +259,56 @@ def _trigamma_tail(x: FloatArray) -> FloatArray:
     return -v / x * (1 / 12 - v * (7 / 240 - v * 31 / 1344))
 
 
-def _plugin(trials: Trials) -> Moments:
-    found = _curved(trials, _plugin_error)
+def _moments_of_plugin(trials: BinomialRanks) -> Moments:
+    moments = _moments_by_summation(trials, _plugin_error)
     # H_n less the mean of H_above is a power series without its first terms.
-    exact = (trials.n - trials.count) / trials.n - log_series_tail(trials.rank, trials.count)
-    return found._replace(bias=exact)
+    exact_bias = (trials.n - trials.n_others) / trials.n - log_series_tail(
+        trials.rank, trials.n_others
+    )
+    return moments._replace(bias=exact_bias)
 
 
 def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
     """Sum of u^j/j over j > m, for 0 <= u < 1 and whole m >= 0."""
     v, b = 1.0 - u, m + 1.0
-    near = (b * v < 2.0) & (u > 0.5)
+    is_near_one = (b * v < 2.0) & (u > 0.5)
     # Where the tail is most of -ln(1 - u): what is missing is an alternating series.
-    small = np.where(near, v, 0.0)
-    term, missing = np.ones_like(small), np.zeros_like(small)
+    clipped = np.where(is_near_one, v, 0.0)
+    term, alternating_sum = np.ones_like(clipped), np.zeros_like(clipped)
     for i in range(1, 33):
-        term = -term * (m - i + 1.0) * small / i
-        missing -= term / i
-    whole = -np.log1p(-np.where(near, u, 0.0)) - harmonic(m) + missing
+        term = -term * (m - i + 1.0) * clipped / i
+        alternating_sum -= term / i
+    tail_near_one = -np.log1p(-np.where(is_near_one, u, 0.0)) - harmonic(m) + alternating_sum
     # Elsewhere u^b/(b v) 2F1(1, 1; b + 1; -u/v) as a continued fraction of positive terms.
-    x, fraction = np.where(near, 0.0, u / v), np.ones_like(v)
+    x, fraction = np.where(is_near_one, 0.0, u / v), np.ones_like(v)
     for j in range(60, 0, -1):
         fraction = 1.0 + j * (b + j - 1.0) / ((b + 2 * j - 1.0) * (b + 2 * j)) * x / fraction
         i = j - 1
         fraction = 1.0 + (i + 1.0) * (b + i) / ((b + 2 * i) * (b + 2 * i + 1.0)) * x / fraction
-    return np.where(near, whole, u**b / (b * v * fraction))
+    return np.where(is_near_one, tail_near_one, u**b / (b * v * fraction))
 
 
 #: By estimator. The target is u for "augrc", -ln(1 - u) for all others.
-MOMENTS: dict[str, Callable[[Trials], Moments]] = {
-    "plugin": _plugin,
-    "log": partial(_curved, error=_log_error),
-    "sele": partial(_linear, factor=1.0, shift=0.0),
-    "2sele": partial(_linear, factor=2.0, shift=0.0),
-    "augrc": partial(_linear, factor=1.0, shift=-0.5, of_augrc=True),
-    "monte-carlo": _plugin,
+MOMENTS: dict[str, Callable[[BinomialRanks], Moments]] = {
+    "plugin": _moments_of_plugin,
+    "log": partial(_moments_by_summation, error=_log_error),
+    "sele": partial(_moments_of_linear_weight, factor=1.0, shift=0.0),
+    "2sele": partial(_moments_of_linear_weight, factor=2.0, shift=0.0),
+    "augrc": partial(_moments_of_linear_weight, factor=1.0, shift=-0.5, of_augrc=True),
+    "monte-carlo": _moments_of_plugin,
 }
 
 
-def mse_of_position(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
+def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
     """Return the squared error of the weight of rank r among n, whose population rank is random.
 
     The population rank has the distribution Beta(r, n + 1 - r), under which -ln(1 - u) has mean
     H_n - H_{n-r}.
     """
     above = n - r
-    mean, spread = harmonic(n) - harmonic(above), inverse_squares(above, n)
+    mean, variance = harmonic(n) - harmonic(above), sum_of_inverse_squares(above, n)
     if estimator == "monte-carlo":
-        return spread * (1.0 + 1.0 / draws)
+        return variance * (1.0 + 1.0 / draws)
     if estimator == "augrc":
         return (0.5 - r / (n + 1.0)) ** 2 / n**2 + r * (above + 1.0) / ((n + 1.0) ** 2 * (n + 2.0))
     weights = {
@@ -290,5 +317,5 @@ def mse_of_position(r: FloatArray, n: FloatArray, estimator: str, draws: int) ->
         "sele": r / n,
         "2sele": 2.0 * r / n,
     }
-    found: FloatArray = spread + (weights[estimator] - mean) ** 2
-    return found
+    mse: FloatArray = variance + (weights[estimator] - mean) ** 2
+    return mse

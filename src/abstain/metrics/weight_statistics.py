@@ -231,8 +231,8 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     >>> weight_error_scale(0.5, [10, 100, 1000]).round(5).tolist()
     [0.08333, 0.0098, 0.001]
     """
-    u, size = _broadcast(rank, n)
-    return _shaped(u / (size * (1.0 - u) + 1.0), rank)
+    u, size = _broadcast_rank_and_n(rank, n)
+    return _like_input(u / (size * (1.0 - u) + 1.0), rank)
 
 
 def weight_mse_given_rank(
@@ -296,12 +296,12 @@ def weight_mse_given_rank(
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")
     # Imported where it is used, so that importing the package stays fast.
-    from abstain.metrics.weight_moments import mse_of_position
+    from abstain.metrics.weight_moments import mse_given_sample_rank
 
-    r, size = _integers(sample_rank, "sample_rank"), _integers(n, "n")
-    r, size = _together(r, size, "sample_rank")
+    r, size = _check_integers(sample_rank, "sample_rank"), _check_integers(n, "n")
+    r, size = _broadcast_with_n(r, size, "sample_rank")
     checks.reject_entries("sample_rank", "must be at most `n`", r, r > size)
-    return _shaped(mse_of_position(r, size, estimator, draws), sample_rank)
+    return _like_input(mse_given_sample_rank(r, size, estimator, draws), sample_rank)
 
 
 def mean_weight_error_scale(n: AnyArray) -> AnyArray:
@@ -339,31 +339,35 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
     >>> mean_weight_error_scale([10, 100, 1000]).round(5).tolist()
     [0.16377, 0.03661, 0.00592]
     """
-    size = _integers(n, "n")
-    return _shaped((size + 1.0) * np.log1p(size) / size**2 - 1.0 / size, n)
+    size = _check_integers(n, "n")
+    return _like_input((size + 1.0) * np.log1p(size) / size**2 - 1.0 / size, n)
 
 
 def _statistic(
     field: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
 ) -> AnyArray:
     # Imported where it is used, so that importing the package stays fast.
-    from abstain.metrics.weight_moments import Trials, moments_of
+    from abstain.metrics.weight_moments import BinomialRanks, error_moments
 
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")
-    u, size = _broadcast(rank, n)
+    u, size = _broadcast_rank_and_n(rank, n)
     others = size - 1.0 if counts_itself else size
-    found = moments_of(Trials(u.ravel(), others.ravel(), size.ravel()), estimator, draws)
-    return _shaped(getattr(found, field).reshape(u.shape), rank)
+    moments = error_moments(
+        BinomialRanks(u.ravel(), others.ravel(), size.ravel()), estimator, draws
+    )
+    return _like_input(getattr(moments, field).reshape(u.shape), rank)
 
 
-def _broadcast(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
-    u = _numbers(rank, "rank")
+def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
+    u = _check_numbers(rank, "rank")
     checks.reject_entries("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
-    return _together(u, _integers(n, "n"), "rank")
+    return _broadcast_with_n(u, _check_integers(n, "n"), "rank")
 
 
-def _together(ranks: FloatArray, size: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
+def _broadcast_with_n(
+    ranks: FloatArray, size: FloatArray, name: str
+) -> tuple[FloatArray, FloatArray]:
     try:
         both = np.broadcast_arrays(ranks, size)
     except ValueError:
@@ -373,21 +377,21 @@ def _together(ranks: FloatArray, size: FloatArray, name: str) -> tuple[FloatArra
     return both[0], both[1]
 
 
-def _integers(x: AnyArray, name: str) -> FloatArray:
-    found = _numbers(x, name)
-    wrong = (found < 1) | (found % 1 != 0)
-    checks.reject_entries(name, "must be an integer of at least 1", found, wrong)
-    return found
+def _check_integers(x: AnyArray, name: str) -> FloatArray:
+    values = _check_numbers(x, name)
+    is_invalid = (values < 1) | (values % 1 != 0)
+    checks.reject_entries(name, "must be an integer of at least 1", values, is_invalid)
+    return values
 
 
-def _numbers(x: AnyArray, name: str) -> FloatArray:
-    found = to_numpy(x, name)
-    if found.dtype.kind not in "iuf":
-        raise DomainError(f"`{name}` must hold numbers; got {found.dtype}")
-    out: FloatArray = checks.finite(found, name).astype(np.float64)
-    return out
+def _check_numbers(x: AnyArray, name: str) -> FloatArray:
+    values = to_numpy(x, name)
+    if values.dtype.kind not in "iuf":
+        raise DomainError(f"`{name}` must hold numbers; got {values.dtype}")
+    numbers: FloatArray = checks.finite(values, name).astype(np.float64)
+    return numbers
 
 
-def _shaped(found: FloatArray, rank: AnyArray) -> AnyArray:
+def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:
     """Return a float for a number, else an array of the caller's kind."""
     return float(found) if found.ndim == 0 else as_array_like(found, rank)

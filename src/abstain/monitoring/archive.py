@@ -241,10 +241,10 @@ def to_arrays(
         "early_label": np.array([label for _, (_, label) in seen.early], np.uint64),
         "history": np.array(seen.history, np.float64).reshape(len(seen.history), COLUMNS),
     }
-    arrays |= {f"held_{w.name}": w.wager.held for w in seen.watches if w.wager is not None}
+    arrays |= {f"held_{w.name}": w.wager.money for w in seen.watches if w.wager is not None}
     if plan.reference is not None and seen.urn is not None:
         blocks, risk = plan.reference.blocks, plan.reference.risk
-        arrays |= {"edges": blocks.edges, "breaks": blocks.breaks, "gaps": blocks.gaps}
+        arrays |= {"edges": blocks.edges, "breaks": blocks.tie_breakers, "gaps": blocks.n_gaps}
         arrays |= {"urn": seen.urn} | ({} if risk is None else {"risk": risk})
     return plain, arrays
 
@@ -319,15 +319,15 @@ def _watch(watch: Watch, told: Mapping[str, Any], arrays: Mapping[str, Array]) -
     wager = watch.wager
     if wager is not None:
         held = arrays[f"held_{watch.name}"]
-        if held.shape != wager.held.shape:
+        if held.shape != wager.money.shape:
             raise FileFormatError(f"the bets on the {watch.name} have the shape {held.shape}")
-        wager = replace(wager, held=read_only(held), steps=int(told["steps"]))
+        wager = replace(wager, money=read_only(held), n_values=int(told["steps"]))
     tally = WatchTally(told["n"], told["total"], told["recent"])
     return replace(watch, wager=wager, tally=tally, alarmed=told["alarmed"], since=told["since"])
 
 
 def _steps(watch: Watch) -> int:
-    return 0 if watch.wager is None else watch.wager.steps
+    return 0 if watch.wager is None else watch.wager.n_values
 
 
 def _or_none(value: float) -> float | None:

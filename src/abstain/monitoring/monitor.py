@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation import checks, json_records
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain.errors import DomainError, FileFormatError, InputError
-from abstain.inference.powered_mean import PoweredMean, mean_of_sums
+from abstain.inference.prediction_powered_mean import PredictionPoweredMean, estimates_from_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays
 from abstain.monitoring.arrivals import ArrivedLabel, Prediction, labels_of, predictions_of
 from abstain.monitoring.followed_file import Read
@@ -218,7 +218,7 @@ class Monitor(NotebookDisplay):
         waiting = (item for item in self.seen.requests.each() if item.waits)
         return [{"id": i.name, "chance": i.chance, "predicted": i.predicted} for i in waiting]
 
-    def estimate(self, *, level: float = 0.95) -> PoweredMean | None:
+    def estimate(self, *, level: float = 0.95) -> PredictionPoweredMean | None:
         """Return the risk by the labels that were asked for, with and without predictions.
 
         None where no labels are asked for, or none is settled. Where some never come, those that
@@ -227,7 +227,9 @@ class Monitor(NotebookDisplay):
         found = self.seen.requests
         if self.plan.label_share is None or not found.n or (found.missing and not found.labeled):
             return None
-        return mean_of_sums(found.powered(), found.n + found.missing, found.labeled, level=level)
+        return estimates_from_sums(
+            found.powered(), found.n + found.missing, found.labeled, level=level
+        )
 
     def points(self) -> list[dict[str, float]]:
         """Return a row for each point of the history, and one for now."""

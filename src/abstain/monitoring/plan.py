@@ -112,7 +112,7 @@ class MonitorPlan:
     @property
     def urn(self) -> IntArray | None:
         """The gaps of the calibration data, before any other confidence was seen."""
-        return None if self.reference is None else self.reference.blocks.gaps
+        return None if self.reference is None else self.reference.blocks.n_gaps
 
     # ------------------------------------------------------------------------ what is looked at
     def answered(self, confidence: Array) -> BoolArray:
@@ -130,7 +130,7 @@ class MonitorPlan:
         """Return the block of the calibration data that each confidence falls into."""
         if self.reference is None:
             return np.zeros(confidence.size, np.int64)
-        return self.reference.blocks.home(confidence, breaks)
+        return self.reference.blocks.find_blocks(confidence, breaks)
 
     def predicted(self, confidence: FloatArray, home: Array) -> FloatArray:
         """Return the chance of a failure that is expected at each confidence, before any label."""

@@ -31,7 +31,7 @@ class Reference:
     --------
     >>> from abstain.monitoring import reference_of
     >>> known = reference_of([0.2, 0.5, 0.7, 0.9], [1, 1, 0, 0], threshold=0.6)
-    >>> known.blocks.gaps.tolist(), known.risk.round(2).tolist()
+    >>> known.blocks.n_gaps.tolist(), known.risk.round(2).tolist()
     ([1, 1, 1, 1, 1], [0.75, 0.67, 0.67, 0.25, 0.25])
     """
 
@@ -42,7 +42,7 @@ class Reference:
     @property
     def n(self) -> int:
         """How many calibration samples there were."""
-        return int(self.blocks.gaps.sum()) - 1
+        return int(self.blocks.n_gaps.sum()) - 1
 
 
 def reference_of(
@@ -91,8 +91,8 @@ def reference_of(
         chances = np.asarray(predicted, np.float64)
         return Reference(blocks, None, float(spread_of(chances[answered]).mean()))
     losses = checks.unit_interval(checks.loss(loss, length=values.size), "calibration loss")
-    home = blocks.home(values, np.full(values.size, 0.5))
-    risk = _falling(home, losses.astype(np.float64), blocks.gaps.size)
+    home = blocks.find_blocks(values, np.full(values.size, 0.5))
+    risk = _falling(home, losses.astype(np.float64), blocks.n_gaps.size)
     return Reference(blocks, read_only(risk), float(spread_of(risk[home[answered]]).mean()))
 
 

@@ -78,7 +78,7 @@ class Requests:
         return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
 
     def powered(self) -> FloatArray:
-        """Return the sums of `abstain.inference.powered_mean.mean_of_sums`, shape (2, 2).
+        """Return the sums of `prediction_powered_mean.estimates_from_sums`, shape (2, 2).
 
         Over the answers that are settled or given up. Where labels never came, those that did
         stand for these too: each counts by one over its chance and over the share that came. That

@@ -65,8 +65,8 @@ class RunningWatch:
         """Return the watch as a record."""
         wager = self.watch.wager
         if wager is not None and self._wager is not None:
-            held = read_only(self._wager.held.copy())
-            wager = replace(wager, held=held, steps=self._wager.steps)
+            held = read_only(self._wager.money.copy())
+            wager = replace(wager, money=held, n_values=self._wager.n_values)
         return replace(self.watch, wager=wager, tally=self.tally, alarmed=self.alarmed)
 
 

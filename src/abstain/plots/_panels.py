@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
 from abstain.plots.drawable import Titled
+from abstain.plots.formatting import escape_control_characters
 from abstain.plots.labels import name_marks, room
 from abstain.plots.style import INK
-from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def inner_labels_off(panels: Sequence["Axes"], *, share_y: bool, most: int = 3) 
 def name_panel(ax: "Axes", name: str) -> None:
     """Write the name of a panel above it, at the left."""
     width = max(int(ax.bbox.width / ax.figure.dpi / _LETTER), 12)
-    words = "\n".join(wrap(visible(name), width))
+    words = "\n".join(wrap(escape_control_characters(name), width))
     ax.set_title(words, loc="left", fontsize=9.5, color=INK, parse_math=False)
 
 
@@ -79,7 +79,7 @@ class Panels(Titled):
     def _head(self, ax: "Axes") -> None:
         figure: Any = ax.figure
         width = max(int(figure.bbox.width / figure.dpi / _LETTER), 12)
-        text = "\n".join(wrap(visible(self.title), width))
+        text = "\n".join(wrap(escape_control_characters(self.title), width))
         figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
 
 

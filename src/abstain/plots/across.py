@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, MeanRanks, Profile
-from abstain.plots import words
+from abstain.plots import formatting
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, legend_height, name_the_curves, room, write
 from abstain.plots.style import CURVE, INK, LIGHT, MUTED, finish, line_style
@@ -27,16 +27,16 @@ class CriticalDifferenceDisplay(Titled):
 
     Attributes
     ----------
-    across : AcrossData
+    across : MeanRanks
         Mean ranks, Friedman's test and Nemenyi's critical difference.
     over : str
         What ranks the methods once: "data sets" or "runs".
 
     Examples
     --------
-    >>> from abstain.evaluation.comparison import AcrossData
+    >>> from abstain.evaluation.comparison import MeanRanks
     >>> from abstain.plots import CriticalDifferenceDisplay
-    >>> across = AcrossData(
+    >>> across = MeanRanks(
     ...     "augrc",
     ...     9,
     ...     ("pe", "msr", "mls"),
@@ -75,7 +75,7 @@ class CriticalDifferenceDisplay(Titled):
         InputError
             If there is only one data set and run.
         """
-        name = words.checked(comparison).metric_or_first(metric)
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
         across = comparison.mean_ranks_of(name)
         if across is None:
             raise InputError(
@@ -89,9 +89,9 @@ class CriticalDifferenceDisplay(Titled):
         """What the figure shows, in words."""
         a = self.across
         return (
-            f"Mean ranks by {words.metric_title(a.metric)} over {a.blocks} {self.over}\n"
-            f"(Friedman {words.said_of_p(a.p_value)}; bars join what Nemenyi's test does not "
-            "tell apart)"
+            f"Mean ranks by {formatting.metric_title(a.metric)} over {a.blocks} {self.over}\n"
+            f"(Friedman {formatting.format_p_equation(a.p_value)}; bars join what Nemenyi's test "
+            "does not tell apart)"
         )
 
     def frame(self) -> "pl.DataFrame":
@@ -216,7 +216,7 @@ class PerformanceProfileDisplay(Titled):
         InputError
             If there is only one data set and run.
         """
-        name = words.checked(comparison).metric_or_first(metric)
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
         found = tuple(p for p in comparison.profiles if p.metric == name)
         if not found:
             raise InputError(
@@ -227,7 +227,7 @@ class PerformanceProfileDisplay(Titled):
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
-        metric = words.metric_title(self.profiles[0].metric)
+        metric = formatting.metric_title(self.profiles[0].metric)
         return f"Share of {self.over} at least as good as a threshold of {metric}"
 
     def frame(self) -> "pl.DataFrame":
@@ -250,7 +250,7 @@ class PerformanceProfileDisplay(Titled):
             band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
             axes.fill_between(profile.threshold, profile.low, profile.high, **band)
             axes.plot(profile.threshold, profile.share, **style)
-        metric = words.metric_title(self.profiles[0].metric)
+        metric = formatting.metric_title(self.profiles[0].metric)
         axes.set_xlabel(f"Threshold of {metric}", parse_math=False)
         axes.set(ylabel="Share at least as good", ylim=(-0.02, 1.02))
         finish(axes)

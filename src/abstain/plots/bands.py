@@ -9,7 +9,7 @@ import numpy as np
 from abstain.curves.bands import RiskCoverageBand
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
-from abstain.plots import words
+from abstain.plots import formatting
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import labels, legend_height, name_the_curves
 from abstain.plots.style import COVERAGE, CURVE, RISKS, finish, line_style
@@ -125,7 +125,7 @@ class RiskCoverageBandDisplay(Titled):
         """
         if kind not in RISKS:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
-        split = words.checked(comparison).data_or_only(data)
+        split = formatting.check_comparison(comparison).data_or_only(data)
         wanted = comparison.methods if methods is None else methods
         found = {b.method: b for b in comparison.bands if b.data == split}
         # Only what is drawn is computed.
@@ -142,7 +142,7 @@ class RiskCoverageBandDisplay(Titled):
             return "No bands"
         where = f", {self.where}" if self.where else ""
         some = f", {len(self.bands)} of {self.known} methods" if self.known else ""
-        level = words.percent(band.level)
+        level = formatting.format_percent(band.level)
         said = f"{level} bands: inner at each coverage, outer for the whole curve"
         if not any(whole(band).any() for band in self.bands.values()):
             said = f"{level} bands at each coverage; too few samples for one of the whole curve"

@@ -8,8 +8,8 @@ from abstain.curves.reliability import ReliabilityCurve
 from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots.curves import ReliabilityDisplay
 from abstain.plots.drawable import column
+from abstain.plots.formatting import check_result_type
 from abstain.plots.style import LIGHT, MUTED
-from abstain.plots.words import returned
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         CalibrationDisplay
             Call `plot` to draw it.
         """
-        ece = returned(check, CalibrationCheck, "check", "calibration_check").ece
+        ece = check_result_type(check, CalibrationCheck, "check", "calibration_check").ece
         curves: dict[str, ReliabilityCurve] = {}
         if check.reliability_before is not None:
             curves[BEFORE] = check.reliability_before

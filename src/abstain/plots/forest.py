@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from abstain.evaluation.comparison import Comparison, Estimate, RelationToBest, sort_best_first
-from abstain.plots import words
+from abstain.plots import formatting
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_every, room, rule, rules, write
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
@@ -83,7 +83,7 @@ class ForestDisplay(Titled):
         ForestDisplay
             Call `plot` to draw it.
         """
-        name = words.checked(comparison).metric_or_first(metric)
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
         splits = comparison.data if data is None else [comparison.data_or_only(data)]
         groups: dict[Split, list[Estimate]] = {}
         footing: dict[tuple[Split, str], RelationToBest] = {}
@@ -97,9 +97,9 @@ class ForestDisplay(Titled):
     def title(self) -> str:
         """What the figure shows, in words."""
         rows = self._rows()
-        level = words.percent(rows[0].level) if rows else ""
-        where = words.of_data(rows[0].data) if rows and not self._headed() else ""
-        return f"{words.metric_title(self.metric)} with {level} intervals{where}"
+        level = formatting.format_percent(rows[0].level) if rows else ""
+        where = formatting.data_set_suffix(rows[0].data) if rows and not self._headed() else ""
+        return f"{formatting.metric_title(self.metric)} with {level} intervals{where}"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row an estimate."""
@@ -172,7 +172,9 @@ class ForestDisplay(Titled):
     def _label(self, ax: "Axes") -> None:
         rows = self._rows()
         better = "lower" if rows and rows[0].lower_is_better else "higher"
-        ax.set_xlabel(f"{words.metric_title(self.metric)} ({better} is better)", parse_math=False)
+        ax.set_xlabel(
+            f"{formatting.metric_title(self.metric)} ({better} is better)", parse_math=False
+        )
         _write_numbers(ax)
 
     def _headed(self) -> bool:

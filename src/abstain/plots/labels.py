@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from abstain.plots.formatting import escape_control_characters
 from abstain.plots.style import CURVE, GRID, INK, MUTED
-from abstain.plots.words import visible
 from abstain.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def labels(names: Sequence[str], width: int = WIDTH) -> dict[str, str]:
     """
     written: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = _cut(visible(name), width)
+        text = _cut(escape_control_characters(name), width)
         others = set(written.values())
         tries = (f"{text} ({i})" if i > 1 else text for i in range(1, len(names) + 2))
         written[name] = next(t for t in tries if t not in others)
@@ -56,7 +56,9 @@ def _cut(text: str, width: int) -> str:
 
 def write(ax: "Axes", x: float, y: float, words: str, **style: Any) -> "Text":
     """Write words of the caller on axes: nothing in them is read as a formula."""
-    return ax.text(x, y, visible(words), **{"parse_math": False, "color": INK, **style})
+    return ax.text(
+        x, y, escape_control_characters(words), **{"parse_math": False, "color": INK, **style}
+    )
 
 
 def write_all(ax: "Axes", words: Mapping[str, tuple[float, float]], **style: Any) -> None:
@@ -65,7 +67,9 @@ def write_all(ax: "Axes", words: Mapping[str, tuple[float, float]], **style: Any
         for said, place in words.items():
             write(ax, *place, said, **style)
     else:
-        _letter(ax, [*map(visible, words)], [*words.values()], ax.transData, **style)
+        _letter(
+            ax, [*map(escape_control_characters, words)], [*words.values()], ax.transData, **style
+        )
 
 
 def name_ticks(
@@ -137,7 +141,10 @@ def head(ax: "Axes", words: str) -> None:
     alone = len(figure.axes) == 1
     box = figure.bbox if alone else ax.bbox
     inches = box.width / figure.dpi
-    lines = [wrap(visible(line), max(int(inches / _LETTER), 12)) for line in words.split("\n")]
+    lines = [
+        wrap(escape_control_characters(line), max(int(inches / _LETTER), 12))
+        for line in words.split("\n")
+    ]
     text = "\n".join(part for parts in lines for part in parts)
     style: dict[str, Any] = {"fontsize": 10, "color": INK, "parse_math": False, "ha": "left"}
     if alone:
@@ -148,7 +155,9 @@ def head(ax: "Axes", words: str) -> None:
 
 def room(names: Iterable[str], width: int = WIDTH) -> float:
     """Return how wide the names are on a figure, in inches."""
-    return _LETTER * max((min(len(visible(name)), width) for name in names), default=0)
+    return _LETTER * max(
+        (min(len(escape_control_characters(name)), width) for name in names), default=0
+    )
 
 
 def calm(ax: "Axes") -> None:
@@ -245,7 +254,7 @@ def name_the_curves(ax: "Axes") -> None:
     ours = [line for line in ax.get_lines() if line.get_gid() == CURVE]
     theirs = [h for h in ax.get_legend_handles_labels()[0] if h not in ours]
     handles = [*ours, *theirs]
-    names = [visible(str(handle.get_label())) for handle in handles]
+    names = [escape_control_characters(str(handle.get_label())) for handle in handles]
     legend = name_marks(ax, handles, names, **_below(ax, names))
     for text, handle in zip(legend.get_texts(), handles, strict=True):
         if handle in ours:
@@ -264,7 +273,7 @@ def name_marks(
     legend = parent.legend(handles, blank, frameon=False, labelcolor=INK, **style)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
-        text.set_text(visible(name))
+        text.set_text(escape_control_characters(name))
     return legend
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError, ShapeError
 from abstain.plots._panels import Panels
+from abstain.plots.formatting import escape_control_characters
 from abstain.plots.labels import write
 from abstain.plots.style import INK
-from abstain.plots.words import visible
 from abstain.typing import Array
 
 if TYPE_CHECKING:
@@ -138,4 +138,4 @@ class PicturesDisplay(Panels):
 
 
 def _below(one: Picture) -> str:
-    return "\n".join(wrap(visible(one.about), _LETTERS))
+    return "\n".join(wrap(escape_control_characters(one.about), _LETTERS))

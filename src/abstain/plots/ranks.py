@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Agreement, Comparison, Standing
-from abstain.plots import words
+from abstain.plots import formatting
 from abstain.plots._panels import Panels, grid, name_panel, split
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_every, room, rules, write, write_all
@@ -88,7 +88,7 @@ class RankBlobDisplay(Titled):
         RankBlobDisplay
             Call `plot` to draw it.
         """
-        name = words.checked(comparison).metric_or_first(metric)
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_all(data)
         found = comparison.standings_of(name, split, source)
         return cls(tuple(found), comparison.level, comparison.is_adjusted)
@@ -99,11 +99,12 @@ class RankBlobDisplay(Titled):
         if not self.standings:
             return "No ranks"
         first = self.standings[0]
-        metric = words.metric_title(first.metric)
+        metric = formatting.metric_title(first.metric)
         return (
-            f"Chance of each rank by {metric}{words.of_data(first.data)}\n"
-            f"({first.source}; × mean, line: {words.percent(self.level)} of ranks in studies of "
-            f"this size, {words.SUPPOSED}; {words.ranks_note(is_adjusted=self.is_adjusted)})"
+            f"Chance of each rank by {metric}{formatting.data_set_suffix(first.data)}\n"
+            f"({first.source}; × mean, line: {formatting.format_percent(self.level)} of ranks in "
+            f"studies of this size, {formatting.SIMULATION_ASSUMPTION}; "
+            f"{formatting.ranks_note(is_adjusted=self.is_adjusted)})"
         )
 
     def frame(self) -> "pl.DataFrame":
@@ -251,7 +252,7 @@ class RankingChangeDisplay(Titled):
         RankingChangeDisplay
             Call `plot` to draw it.
         """
-        one = words.checked(comparison).metric_or_first(first, "first")
+        one = formatting.check_comparison(comparison).metric_or_first(first, "first")
         others = [m for m in comparison.metrics if m != one]
         two = comparison.metric_or_first(others[0] if second is None and others else second)
         split = comparison.data_or_all(data)
@@ -265,8 +266,8 @@ class RankingChangeDisplay(Titled):
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
-        names = f"{words.metric_title(self.first)} and {words.metric_title(self.second)}"
-        return f"Ranks by {names}{words.of_data(self.data)}{self._tau()}"
+        names = f"{formatting.metric_title(self.first)} and {formatting.metric_title(self.second)}"
+        return f"Ranks by {names}{formatting.data_set_suffix(self.data)}{self._tau()}"
 
     def _tau(self) -> str:
         if self.agreement is None or math.isnan(self.agreement.tau):
@@ -274,8 +275,11 @@ class RankingChangeDisplay(Titled):
         a = self.agreement
         if math.isnan(a.low):
             return f"\n(Kendall's tau {a.tau:.2f})"
-        between = f"{a.low:.2f} to {a.high:.2f} in studies of this size, {words.SUPPOSED}"
-        return f"\n(Kendall's tau {a.tau:.2f}; {between})"
+        interval = f"{a.low:.2f} to {a.high:.2f}"
+        return (
+            f"\n(Kendall's tau {a.tau:.2f}; {interval} in studies of this size, "
+            f"{formatting.SIMULATION_ASSUMPTION})"
+        )
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a method."""
@@ -299,7 +303,7 @@ class RankingChangeDisplay(Titled):
             write_all(axes, before, ha="right", **bold)
             write_all(axes, after, **bold)
         for x, metric in enumerate((self.first, self.second)):
-            name = words.metric_title(metric)
+            name = formatting.metric_title(metric)
             write(axes, x, -0.9, name, ha="center", color=MUTED)
         axes.set(xlim=(-0.1, 1.1), ylim=(max(len(left), 1) - 0.4, -1.3), xticks=[], yticks=[])
         calm(axes)

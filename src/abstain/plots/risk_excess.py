@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.plots.drawable import Titled
+from abstain.plots.formatting import format_percent
 from abstain.plots.labels import calm, name_ticks, room, rule, write
 from abstain.plots.style import GRID, INK, MUTED, PAPER
 from abstain.plots.verdicts import SAID, checked_rule, families, mark, short_names
-from abstain.plots.words import percent
 from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class RiskExcessDisplay(Titled):
         chosen = self.checks.rule
         if not chosen.quantity or chosen.target is None:
             return "The rule has no target"
-        level = percent(self.checks.level)
+        level = format_percent(self.checks.level)
         return f"Excess over the target with {level} intervals"
 
     def frame(self) -> "pl.DataFrame":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, PairedDifference
-from abstain.plots import words
+from abstain.plots import formatting
 from abstain.plots._panels import Panels, grid, name_panel, split
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_every, room, squares, write
@@ -103,7 +103,7 @@ class SignificanceMapDisplay(Titled):
         SignificanceMapDisplay
             Call `plot` to draw it.
         """
-        name = words.checked(comparison).metric_or_first(metric)
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)
         pairs = tuple(comparison.pairs_of(name, split, test))
         named = {method for pair in pairs for method in (pair.first, pair.second)}
@@ -117,10 +117,10 @@ class SignificanceMapDisplay(Titled):
         if not self.pairs:
             return "No pairs to compare"
         pair = self.pairs[0]
-        where = words.of_data(pair.data)
+        where = formatting.data_set_suffix(pair.data)
         doubt = "" if pair.valid else "; not a valid test"
         return (
-            f"Row better than column by {words.metric_title(pair.metric)}{where}\n"
+            f"Row better than column by {formatting.metric_title(pair.metric)}{where}\n"
             f"({pair.test_description}{doubt}; blue: p < {1 - self.level:g})"
         )
 

@@ -9,9 +9,9 @@ from itertools import takewhile
 from typing import Any, Final
 
 from abstain.evaluation.rules import RuleChecks
+from abstain.plots.formatting import check_result_type
 from abstain.plots.labels import WIDTH, labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
-from abstain.plots.words import returned
 
 #: Between the name of a shift and its severity: "noise_3", "blur 2".
 _SEPARATORS: Final = string.whitespace + "_-.:"
@@ -107,4 +107,4 @@ def _start(names: Sequence[str]) -> str:
 
 def checked_rule(checks: object) -> RuleChecks:
     """Refuse what is no result of `check_rule`."""
-    return returned(checks, RuleChecks, "checks", "check_rule")
+    return check_result_type(checks, RuleChecks, "checks", "check_rule")

@@ -166,7 +166,7 @@ def label_shift(
     y, seen = _codes(labels, "labels", code), _codes(prediction, "prediction", code)
     new = _codes(deployed, "deployed", code)
     if seen.size != y.size:
-        checks.vector(seen, "prediction", length=y.size, like="labels")
+        checks.vector(seen, "prediction", length=y.size, reference="labels")
     size = len(names)
     whole = _matrix(seen, y, size)
     shares = np.bincount(new, minlength=size) / new.size

@@ -280,5 +280,5 @@ def ratios_of(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
         )
     found = ratio if isinstance(ratio, DensityRatios) else density_ratios(ratio)
     if found.n != n:
-        checks.vector(found.values, "ratio", length=n, like="confidence")
+        checks.vector(found.values, "ratio", length=n, reference="confidence")
     return found

@@ -1,4 +1,4 @@
-"""Metrics of streams: mergeable states, exact or with certified limits of each number."""
+"""Metrics of streams: mergeable states with exact metrics or with certified limits."""
 
 from abstain.streaming.bounds import Bounded as Bounded
 from abstain.streaming.bounds import compute as compute

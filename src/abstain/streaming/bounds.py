@@ -1,4 +1,4 @@
-"""Metrics of a state, with limits that hold wherever in their bins the samples lie."""
+"""Metrics of a state, with limits that hold for any order of the samples within their bins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,36 +9,42 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.tie_groups import raise_uncounted
 from abstain.errors import DomainError, InputError, UncountedError
 from abstain.metrics import METRICS, Metric, Need, metric_named
-from abstain.metrics.blocks import Binned, Limits
-from abstain.metrics.catalogue import FAMILIES, PRIMARY
-from abstain.metrics.entry import value_of
-from abstain.metrics.rank_weights import BY_PLACE, risk_in_blocks, trapezoid_weight
-from abstain.streaming.histogram import Histogram, blocks_of
+from abstain.metrics.binned import BinnedLimits, Limits
+from abstain.metrics.catalogue import DEFAULT_METRIC, FAMILIES
+from abstain.metrics.entry import value_with_warning
+from abstain.metrics.rank_weights import (
+    RANK_ONLY_WEIGHTS,
+    rank_weighted_risk_in_blocks,
+    trapezoid_weight,
+)
+from abstain.streaming.histogram import Histogram, nonempty_bins
 from abstain.streaming.runs import SortedRuns
 from abstain.streaming.states import Exact, scored
 
-# Sums in another order differ by less than this share.
+#: Relative difference between sums of the same terms in different orders, at most.
 _ROUNDING = 1e-12
 
-_CHECKS: dict[Need, Callable[[Histogram], bool]] = {
+_NEED_CHECKS: dict[Need, Callable[[Histogram], bool]] = {
     Need.BINARY_LOSS: lambda state: state.binary,
     Need.UNIT_LOSS: lambda state: state.largest_loss <= 1,
-    Need.UNIT_CONFIDENCE: lambda s: bool(s.least.min() >= 0 and s.most.max() <= 1),
+    Need.UNIT_CONFIDENCE: lambda s: bool(
+        s.min_confidence.min() >= 0 and s.max_confidence.max() <= 1
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A metric of a stream and limits of what it would be had all samples been kept.
+    """A metric of a stream, and limits of its exact value.
 
     Attributes
     ----------
     value : float
-        The metric with each bin taken for one tie (CWSA: the middle of the limits); NaN when it
-        is undefined.
+        The metric with the samples of each bin treated as tied (CWSA: the midpoint of the limits).
+        NaN if the metric is undefined.
     low, high : float
-        The exact value lies between them, whatever the order within the bins. All three are
-        equal when nothing was lost.
+        Limits of the exact value for any order within the bins. For an exact state, `value`, `low`
+        and `high` are equal.
 
     Examples
     --------
@@ -53,29 +59,29 @@ class Bounded:
 
     @property
     def error_bound(self) -> float:
-        """The most by which the value can differ from the exact one."""
+        """The maximum difference between `value` and the exact value."""
         return max(self.high - self.value, self.value - self.low)
 
 
-def compute(state: Histogram | Exact, metric: str = PRIMARY) -> Bounded:
+def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
     """Compute a metric of a stream, with certified limits.
 
-    Answers: what is this number, and how far can the exact one be from it?
+    Answers: what is the value of this metric, and how far can it be from the exact value?
 
     Parameters
     ----------
     state : Histogram, GroupCounts, CutCounts or SortedRuns
-        Of at least one sample.
+        A state with at least one sample.
     metric : str, default="augrc"
-        Of a histogram "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
+        For a histogram: "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
         "failure_auroc", "selective_risk@80cov", "coverage@5risk", "cwsa@0.5" or "cwsa_plus@0.5",
-        with numbers of your own; of an exact state whatever it keeps enough for.
+        with any numbers. For an exact state: any metric for which the state has enough data.
 
     Returns
     -------
     Bounded
-        In the units, range and direction of the metric, three times the same number for an exact
-        state. NaN, with an `UndefinedMetricWarning`, when the metric is undefined or there are no
+        The value and its limits, on the scale of the metric; all three are equal for an exact
+        state. NaN, with an `UndefinedMetricWarning`, if the metric is undefined or there are no
         samples.
 
     Raises
@@ -83,18 +89,19 @@ def compute(state: Histogram | Exact, metric: str = PRIMARY) -> Bounded:
     UnknownNameError
         If there is no such metric.
     InputError
-        If the metric has no limits here; an UncountedError if an exact state keeps too little.
+        If the metric has no limits for a histogram. An UncountedError if an exact state does not
+        have the data that the metric needs.
     DomainError
-        If the losses or the confidences are not what the metric needs.
+        If the losses or confidences are outside the domain of the metric.
 
     Notes
     -----
-    For metrics that are means over ties the limits are the values with the losses of each bin
-    sorted, lowest loss most confident and the other way round: for 0/1 losses the tightest
-    limits there are. For vertex metrics ("aurc", the working points) they hold for every choice
-    of vertices within a bin. A bin whose samples share one confidence is a tie and adds nothing
-    to the error. Limits of bins that are no ties are widened by 1e-12 of the value for the
-    rounding of sums. Cost: one pass over the bins that hold samples, whatever n.
+    For metrics that average over ties, the limits are the values with the losses of each bin sorted
+    in ascending and in descending order. For 0/1 losses, these limits are the tightest possible.
+    For metrics that depend on vertices ("aurc", the working points), the limits hold for every
+    choice of vertices within a bin. A bin whose samples share one confidence is a tie group and
+    does not widen the limits. Limits of other bins are widened by a relative 1e-12 for the rounding
+    of sums. Cost: one pass over the nonempty bins, independent of n.
 
     References
     ----------
@@ -109,37 +116,41 @@ def compute(state: Histogram | Exact, metric: str = PRIMARY) -> Bounded:
     Bounded(value=0.1875, low=0.1875, high=0.1875)
     """
     if not isinstance(state, Histogram):
-        value = value_of(_exactly(state, metric_named(metric)), metric)
+        value = value_with_warning(_compute_exact(state, metric_named(metric)), metric)
         return Bounded(value, value, value)
     entry, binned = bounded_metric(metric)
-    measured, limits = _measured(state, entry, binned)
-    value = value_of(measured, metric)
+    measured, limits = _value_and_limits(state, entry, binned)
+    value = value_with_warning(measured, metric)
     if np.isnan(value) or limits is None:
         return Bounded(value, float("nan"), float("nan"))
     if state.exact:
         return Bounded(value, value, value)
-    if binned.central:
+    if binned.use_midpoint:
         value = (limits[0] + limits[1]) / 2
-    margin = _ROUNDING * max(binned.size, *map(abs, limits))
+    margin = _ROUNDING * max(binned.rounding_scale, *map(abs, limits))
     return Bounded(value, min(limits[0] - margin, value), max(limits[1] + margin, value))
 
 
-def bounded_metric(name: str) -> tuple[Metric, Binned]:
-    """Return the catalogue's entry of a metric that has limits here and these, or refuse it."""
+def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
+    """Return a metric of the catalogue and its limits for bins; raise an error if it has none."""
     entry = metric_named(name)
     if entry.measurement.binned is not None:
         return entry, entry.measurement.binned
-    numbered = [f.shown for f in FAMILIES if (made := f.named(f.shown)) and made.measurement.binned]
-    known = [m.name for m in METRICS.values() if m.measurement.binned and "@" not in m.name]
+    numbered = [
+        f.example_name
+        for f in FAMILIES
+        if (made := f.parse(f.example_name)) and made.measurement.binned
+    ]
+    available = [m.name for m in METRICS.values() if m.measurement.binned and "@" not in m.name]
     raise InputError(
-        f"`metric` must be one whose error in bounded memory is known: {', '.join(known)}, "
-        f"{' or '.join((', '.join(numbered[:-1]), numbered[-1]))} (any number); got {name!r}"
+        f"`metric` must have limits in bounded memory: {', '.join(available)}, "
+        f"{', '.join(numbered[:-1])} or {numbered[-1]} (with any number); got {name!r}"
     )
 
 
-def _exactly(state: Exact, entry: Metric) -> MetricValue:
-    if isinstance(state, SortedRuns) and not state.fits:
-        return _in_blocks(state, entry)
+def _compute_exact(state: Exact, entry: Metric) -> MetricValue:
+    if isinstance(state, SortedRuns) and not state.fits_in_memory:
+        return _compute_in_blocks(state, entry)
     s = scored(state)
     if not s.n_samples:
         return undefined("there are no samples")
@@ -153,26 +164,30 @@ def _exactly(state: Exact, entry: Metric) -> MetricValue:
         raise UncountedError(f"the metric {entry.name!r} {error}") from None
 
 
-def _in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
+def _compute_in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
     phi = entry.measurement.rank_weight
-    if phi in BY_PLACE or phi is trapezoid_weight:
-        return MetricValue(risk_in_blocks(state.groups, phi, state.total))
+    if phi in RANK_ONLY_WEIGHTS or phi is trapezoid_weight:
+        return MetricValue(rank_weighted_risk_in_blocks(state.groups, phi, state.total))
     try:
         return entry.compute(state.scored)
     except UncountedError as error:
         raise UncountedError(f"the metric {entry.name!r} {error}") from None
 
 
-def _measured(state: Histogram, entry: Metric, binned: Binned) -> tuple[MetricValue, Limits | None]:
+def _value_and_limits(
+    state: Histogram, entry: Metric, binned: BinnedLimits
+) -> tuple[MetricValue, Limits | None]:
     if not state.n:
         return undefined("there are no samples"), None
     unmet = [
-        need.value for need in Need if need in entry.measurement.needs and not _CHECKS[need](state)
+        need.value
+        for need in Need
+        if need in entry.measurement.needs and not _NEED_CHECKS[need](state)
     ]
     if unmet:
         raise DomainError(f"the metric {entry.name!r} {'; '.join(unmet)}")
-    blocks = blocks_of(state)
-    measured = entry.compute(blocks.tied)
+    blocks = nonempty_bins(state)
+    measured = entry.compute(blocks.as_scored)
     if measured.reason or state.exact:
         return measured, (measured.value, measured.value)
     return measured, binned.limits(blocks)

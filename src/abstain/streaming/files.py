@@ -1,4 +1,4 @@
-"""States in files: arrays without pickles, written whole or not at all, and checked when read."""
+"""Save and load states of streams: NumPy archives without pickles, written atomically."""
 
 import os
 from collections.abc import Callable
@@ -12,46 +12,62 @@ from abstain._foundation import checks
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import open_atomically
 from abstain.errors import FileFormatError, InputError
-from abstain.streaming.blocks import SortedRun
 from abstain.streaming.groups import GroupCounts
 from abstain.streaming.histogram import Histogram
 from abstain.streaming.passes import CutCounts, FailureCounts
+from abstain.streaming.run_files import SortedRun
 from abstain.streaming.runs import SortedRuns
-from abstain.streaming.scales import checked_bins, checked_scale
-from abstain.streaming.tally import Tally, tally_of
+from abstain.streaming.scales import check_bins, check_scale
+from abstain.streaming.value_counts import ValueCounts, checked_value_counts
 from abstain.typing import Array
 
-#: Of the format of a saved state. Version 1 kept no checksums of sorted runs.
-VERSION = 2
+#: Version of the file format. Version 1 had no checksums of sorted runs; versions 1 and 2 used
+#: the array names in `_OLD_NAMES`.
+VERSION = 3
 
-_READABLE = (1, VERSION)
+_READABLE_VERSIONS = (1, 2, VERSION)
 
-Saved: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts | SortedRuns
+#: Array names of versions 1 and 2, by their current name.
+_OLD_NAMES = {
+    "min_confidence": "least",
+    "max_confidence": "most",
+    "successes": "right",
+    "failures": "wrong",
+    "value_counts": "tally",
+    "cuts": "cut",
+    "n_failures_at_cut": "failed",
+    "n_successes_at_cut": "at",
+    "n_successes_between_cuts": "between",
+    "n_seen": "seen",
+    "n_failures_seen": "seen_failures",
+}
+
+State: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts | SortedRuns
 
 
-def save(state: Saved, path: str | Path) -> None:
-    """Write a state to a file.
+def save(state: State, path: str | Path) -> None:
+    """Write the state of a stream to a file.
 
     Answers: how do I keep a stream over a restart, or send it to another process?
 
     Parameters
     ----------
     state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        Stays as it is.
+        The state to save; it is not modified.
     path : str or Path
-        A file that ends in ``.npz``; one that is there is replaced.
+        Path of the file; must end in ``.npz``. An existing file is replaced.
 
     Raises
     ------
     InputError
-        If the name ends in something else, or the file cannot be written.
+        If the path has another suffix, or the file cannot be written.
 
     Notes
     -----
-    Arrays of NumPy without pickles, with a version. The file appears whole or not at all, also if
-    the process is killed. For sorted runs, the file holds the names and SHA-256 checksums of their
-    files, which stay where they are; a run that differs from its checksum is rejected when it is
-    read.
+    The file is a NumPy archive without pickles and contains a format version. It is written
+    atomically, so a killed process leaves no partial file. For sorted runs, the file contains the
+    paths and SHA-256 checksums of the run files, which stay in their folder. Reading a run whose
+    checksum differs raises an error.
 
     Examples
     --------
@@ -64,38 +80,39 @@ def save(state: Saved, path: str | Path) -> None:
     ...     streaming.load(Path(folder) / "state.npz").n
     2
     """
-    place = _place(path)
-    said = {"kind": np.array(type(state).__name__), "version": np.array(VERSION)}
-    arrays: dict[str, Any] = said | _arrays(state)
-    with open_atomically(place) as file:
+    path = _check_path(path)
+    header = {"kind": np.array(type(state).__name__), "version": np.array(VERSION)}
+    arrays: dict[str, Any] = header | _arrays(state)
+    with open_atomically(path) as file:
         np.savez(file, **arrays)
 
 
-def load(path: str | Path) -> Saved:
-    """Read a state that `save` wrote.
+def load(path: str | Path) -> State:
+    """Read the state of a stream from a file written by `save`.
 
-    Answers: where was I?
+    Answers: where did this stream stop?
 
     Parameters
     ----------
     path : str or Path
-        A file that ends in ``.npz``.
+        Path of the file; must end in ``.npz``.
 
     Returns
     -------
     Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        The state as it was.
+        The saved state.
 
     Raises
     ------
     InputError
-        If there is no such file.
+        If the file does not exist.
     FileFormatError
-        If the file is damaged, holds no state, or one of another version.
+        If the file is damaged, contains no state, or has an unsupported version.
 
     Notes
     -----
-    What each array claims to be is checked before it is read; nothing in a file is run.
+    The type and the shape of each array are checked before it is read. No code from the file is
+    executed.
 
     Examples
     --------
@@ -108,180 +125,194 @@ def load(path: str | Path) -> Saved:
     ...     streaming.compute(streaming.load(Path(folder) / "state.npz")).value
     0.125
     """
-    place = _place(path)
-    archive = Archive(place)
-    kind = _kind(archive)
+    path = _check_path(path)
+    archive = Archive(path)
+    kind = _read_kind(archive)
     try:
-        state = _READERS[kind](archive)
+        return _READERS[kind](archive)
     except FileFormatError:
         raise
     except (InputError, KeyError, TypeError, ValueError) as error:
-        what = f"no array {error}" if isinstance(error, KeyError) else str(error)
-        raise FileFormatError(f"{place.name} is damaged: {what}") from None
-    return state
+        problem = f"no array {error}" if isinstance(error, KeyError) else str(error)
+        raise FileFormatError(f"{path.name} is damaged: {problem}") from None
 
 
-def _place(path: str | Path) -> Path:
-    place = Path(os.fspath(path))
-    if place.suffix != ".npz":
-        raise InputError(f"`path` must end in '.npz'; got {str(place)!r}")
-    return place
+def _check_path(path: str | Path) -> Path:
+    checked_path = Path(os.fspath(path))
+    if checked_path.suffix != ".npz":
+        raise InputError(f"`path` must end in '.npz'; got {str(checked_path)!r}")
+    return checked_path
 
 
-def _kind(archive: Archive) -> str:
+def _read_kind(archive: Archive) -> str:
     kind = str(archive["kind"]) if "kind" in archive else ""
     if kind not in _READERS or "version" not in archive:
         raise FileFormatError(
-            f"{archive.source} holds no state of a stream; write one with `streaming.save`"
+            f"{archive.source} contains no state of a stream; write one with `streaming.save`"
         )
     version = archive["version"]
     if kind == SortedRuns.__name__ and version.shape == () and version == 1:
         raise FileFormatError(
-            f"{archive.source} has no checksums of its files of rows, which abstain has kept since "
-            f"version {VERSION} of this format; sort the samples again"
+            f"{archive.source} contains no checksums of its run files, which abstain requires "
+            "since version 2 of this format; sort the samples again"
         )
-    if version.shape != () or version not in _READABLE:
+    if version.shape != () or version not in _READABLE_VERSIONS:
         raise FileFormatError(
-            f"{archive.source} is a state of version {version!s}; this abstain reads versions "
-            f"1 and {VERSION}. Read it with the abstain that wrote it"
+            f"{archive.source} has format version {version!s}; this abstain reads versions "
+            f"1 to {VERSION}. Read it with the abstain that wrote it"
         )
     return kind
 
 
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays(state: Any) -> dict[str, Array]:
-    """Return all that a state is made of, by name."""
+    """Return the arrays of a state by name. Fields of a nested state are named "field.name"."""
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
-    if isinstance(state, CutCounts):
-        state = state.settled
-    out: dict[str, Array] = {}
+    if isinstance(state, CutCounts | ValueCounts):
+        state = state.finalized
+    arrays: dict[str, Array] = {}
     for field in fields(state):
         value = getattr(state, field.name)
-        if isinstance(value, FailureCounts | Tally):
-            settled = value.settled if isinstance(value, Tally) else value
-            out |= {f"{field.name}.{name}": x for name, x in _arrays(settled).items()}
-        elif field.name != "waiting":
-            out[field.name] = np.asarray(value)
-    return out
+        if isinstance(value, FailureCounts | ValueCounts):
+            arrays |= {f"{field.name}.{name}": x for name, x in _arrays(value).items()}
+        elif field.name != "pending":
+            arrays[field.name] = np.asarray(value)
+    return arrays
 
 
 def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
-    weighted = -1 if state.weighted is None else int(state.weighted)
-    said = {name: getattr(state, name) for name in ("memory", "n", "total", "binary", "precision")}
-    text = {"folder": str(state.folder.absolute())}
-    paths = np.array([str(run.path.absolute()) for run in state.runs], dtype=np.str_)
-    rows = np.array([run.rows for run in state.runs], dtype=np.int64)
-    checksums = np.array([run.sha256 for run in state.runs], dtype=np.str_)
-    listed = {"weighted": np.array(weighted), "paths": paths, "rows": rows, "sha256": checksums}
-    return listed | {name: np.array(value) for name, value in (said | text).items()}
+    scalars = ("memory", "n", "total", "binary", "precision")
+    return {name: np.array(getattr(state, name)) for name in scalars} | {
+        "folder": np.array(str(state.folder.absolute())),
+        # -1 stands for None: no sample was added yet.
+        "weighted": np.array(-1 if state.weighted is None else int(state.weighted)),
+        "paths": np.array([str(run.path.absolute()) for run in state.runs], dtype=np.str_),
+        "rows": np.array([run.n_rows for run in state.runs], dtype=np.int64),
+        "sha256": np.array([run.sha256 for run in state.runs], dtype=np.str_),
+    }
 
 
-def _tally(archive: Archive, name: str) -> Tally:
-    return tally_of(archive[f"{name}.value"], archive[f"{name}.count"], name)
+def _read_array(archive: Archive, name: str) -> Array:
+    """Return the array with this name; files of versions 1 and 2 have the old name."""
+    if name not in archive:
+        old_name = ".".join(_OLD_NAMES.get(part, part) for part in name.split("."))
+        if old_name in archive:
+            name = old_name
+    return archive[name]
 
 
-def _number(archive: Archive, name: str, least: int = 0) -> int:
-    found = archive[name]
-    if found.shape != () or found.dtype.kind != "i" or found < least:
-        raise InputError(f"{name!r} must be a whole number of at least {least}")
-    return int(found)
+def _read_value_counts(archive: Archive, name: str) -> ValueCounts:
+    values, counts = (_read_array(archive, f"{name}.{field}") for field in ("value", "count"))
+    return checked_value_counts(values, counts, name)
 
 
-def _bits(archive: Archive, name: str = "precision") -> int:
-    bits = _number(archive, name)
+def _read_number(archive: Archive, name: str, minimum: int = 0) -> int:
+    number = _read_array(archive, name)
+    if number.shape != () or number.dtype.kind != "i" or number < minimum:
+        raise InputError(f"{name!r} must be an integer of at least {minimum}")
+    return int(number)
+
+
+def _read_precision(archive: Archive, name: str = "precision") -> int:
+    bits = _read_number(archive, name)
     if bits not in {16, 32, 64}:
         raise InputError(f"{name!r} must be 16, 32 or 64; got {bits}")
     return bits
 
 
-def _counts(archive: Archive, name: str, size: int) -> Array:
-    found = archive[name]
-    if found.shape != (size,) or found.dtype != np.int64 or (found < 0).any():
+def _read_counts(archive: Archive, name: str, size: int) -> Array:
+    counts = _read_array(archive, name)
+    if counts.shape != (size,) or counts.dtype != np.int64 or (counts < 0).any():
         raise InputError(f"{name!r} must be {size} counts")
-    return found
+    return counts
 
 
-def _failures(archive: Archive, within: str = "") -> FailureCounts:
-    tally = _tally(archive, f"{within}tally")
-    bits = _bits(archive, f"{within}precision")
-    n = _number(archive, f"{within}n", int(tally.count.sum()))
-    return FailureCounts(n, tally, bits)
+def _read_failure_counts(archive: Archive, prefix: str = "") -> FailureCounts:
+    value_counts = _read_value_counts(archive, f"{prefix}value_counts")
+    precision = _read_precision(archive, f"{prefix}precision")
+    n = _read_number(archive, f"{prefix}n", int(value_counts.count.sum()))
+    return FailureCounts(n, value_counts, precision)
 
 
-def _groups(archive: Archive) -> GroupCounts:
-    right, wrong = _tally(archive, "right"), _tally(archive, "wrong")
-    n = _number(archive, "n")
-    if n != right.count.sum() + wrong.count.sum():
+def _read_group_counts(archive: Archive) -> GroupCounts:
+    successes = _read_value_counts(archive, "successes")
+    failures = _read_value_counts(archive, "failures")
+    n = _read_number(archive, "n")
+    if n != successes.count.sum() + failures.count.sum():
         raise InputError(f"'n' must be the sum of all counts; got {n}")
-    return GroupCounts(right, wrong, n, _bits(archive))
+    return GroupCounts(successes, failures, n, _read_precision(archive))
 
 
-def _cuts(archive: Archive) -> CutCounts:
-    first = _failures(archive, "first.")
-    cut = archive["cut"]
-    if cut.ndim != 1 or cut.dtype.kind != "f" or not (cut[1:] > cut[:-1]).all():
-        raise InputError("'cut' must be ascending numbers")
+def _read_cut_counts(archive: Archive) -> CutCounts:
+    first = _read_failure_counts(archive, "first.")
+    cuts = _read_array(archive, "cuts")
+    if cuts.ndim != 1 or cuts.dtype.kind != "f" or not (cuts[1:] > cuts[:-1]).all():
+        raise InputError("'cuts' must be ascending numbers")
     state = CutCounts(
         first,
-        cut,
-        _counts(archive, "failed", cut.size),
-        _counts(archive, "at", cut.size),
-        _counts(archive, "between", cut.size + 1),
-        _number(archive, "seen"),
-        _number(archive, "seen_failures"),
+        cuts,
+        _read_counts(archive, "n_failures_at_cut", cuts.size),
+        _read_counts(archive, "n_successes_at_cut", cuts.size),
+        _read_counts(archive, "n_successes_between_cuts", cuts.size + 1),
+        _read_number(archive, "n_seen"),
+        _read_number(archive, "n_failures_seen"),
     )
-    successes = int(state.at.sum() + state.between.sum())
-    if int(state.failed.sum()) != first.failures or successes != state.seen - state.seen_failures:
+    n_failures = int(state.n_failures_at_cut.sum())
+    n_successes = int(state.n_successes_at_cut.sum() + state.n_successes_between_cuts.sum())
+    if n_failures != first.n_failures or n_successes != state.n_seen - state.n_failures_seen:
         raise InputError("its counts do not add up")
     return state
 
 
-def _histogram(archive: Archive) -> Histogram:
+def _read_histogram(archive: Archive) -> Histogram:
     count = archive["count"]
-    bins, scale = checked_bins(int(count.size)), checked_scale(str(archive["scale"]))
-    floats = {name: archive[name] for name in ("weight", "loss", "least", "most")}
-    for name, x in floats.items():
-        if x.shape != (bins,) or x.dtype != np.float64 or np.isnan(x).any():
+    bins, scale = check_bins(int(count.size)), check_scale(str(archive["scale"]))
+    names = ("weight", "loss", "min_confidence", "max_confidence")
+    arrays = {name: _read_array(archive, name) for name in names}
+    for name, values in arrays.items():
+        if values.shape != (bins,) or values.dtype != np.float64 or np.isnan(values).any():
             raise InputError(f"{name!r} must be {bins} numbers")
     state = Histogram(
         scale,
-        _counts(archive, "count", bins),
-        **floats,
+        _read_counts(archive, "count", bins),
+        **arrays,
         largest_loss=float(archive["largest_loss"]),
         binary=bool(archive["binary"]),
-        precision=_bits(archive),
+        precision=_read_precision(archive),
     )
-    if not (state.weight >= 0).all() or not (state.least <= state.most)[state.count > 0].all():
-        raise InputError("its bins hold what no samples make")
+    is_ordered = (state.min_confidence <= state.max_confidence) | (state.count == 0)
+    if (state.weight < 0).any() or not is_ordered.all():
+        raise InputError("its bins contradict each other")
     return state
 
 
-def _runs(archive: Archive) -> SortedRuns:
-    paths, rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
-    has_shape = rows.shape == checksums.shape == paths.shape
-    if paths.ndim != 1 or paths.dtype.kind != "U" or checksums.dtype.kind != "U" or not has_shape:
+def _read_sorted_runs(archive: Archive) -> SortedRuns:
+    paths, n_rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
+    have_equal_shapes = n_rows.shape == checksums.shape == paths.shape
+    are_texts = paths.dtype.kind == "U" and checksums.dtype.kind == "U"
+    if paths.ndim != 1 or not are_texts or not have_equal_shapes:
         raise InputError(
             "'paths' must be names of files, with a number of rows and a checksum each"
         )
-    runs = zip(paths.tolist(), rows.tolist(), checksums.tolist(), strict=True)
-    weighted = _number(archive, "weighted", -1)
+    runs = zip(paths.tolist(), n_rows.tolist(), checksums.tolist(), strict=True)
+    weighted = _read_number(archive, "weighted", -1)
     return SortedRuns(
         Path(str(archive["folder"])),
-        _number(archive, "memory", 1),
-        tuple(SortedRun(Path(path), n_rows, checksum) for path, n_rows, checksum in runs),
-        n=_number(archive, "n"),
+        _read_number(archive, "memory", 1),
+        tuple(SortedRun(Path(path), size, checksum) for path, size, checksum in runs),
+        n=_read_number(archive, "n"),
         total=checks.number(archive["total"], "total"),
         weighted=None if weighted < 0 else bool(weighted),
         binary=bool(archive["binary"]),
-        precision=_bits(archive),
+        precision=_read_precision(archive),
     )
 
 
-_READERS: dict[str, Callable[[Archive], Saved]] = {
-    "Histogram": _histogram,
-    "GroupCounts": _groups,
-    "FailureCounts": _failures,
-    "CutCounts": _cuts,
-    "SortedRuns": _runs,
+_READERS: dict[str, Callable[[Archive], State]] = {
+    "Histogram": _read_histogram,
+    "GroupCounts": _read_group_counts,
+    "FailureCounts": _read_failure_counts,
+    "CutCounts": _read_cut_counts,
+    "SortedRuns": _read_sorted_runs,
 }

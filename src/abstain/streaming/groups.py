@@ -1,4 +1,4 @@
-"""Exact in one pass: every distinct confidence, with its successes and its failures."""
+"""Exact state in one pass: the number of successes and failures at each distinct confidence."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,116 +11,119 @@ from abstain._foundation.counts import scored_from_groups
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError
-from abstain.streaming.tally import Tally, empty_tally
+from abstain.streaming.value_counts import ValueCounts, empty_value_counts
 from abstain.typing import AnyArray, Array, BoolArray
 
-_ELSEWHERE = "`streaming.sorted_runs` keeps weights and graded losses"
+_USE_SORTED_RUNS = "`streaming.sorted_runs` supports weights and graded losses"
 
 
-class Binary(NamedTuple):
+class BinaryBatch(NamedTuple):
     """A batch of samples with a 0/1 loss."""
 
     confidence: Array
-    failed: BoolArray
+    is_failure: BoolArray
 
     @classmethod
-    def of(cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> "Binary":
-        """Check a batch; refuse weights and graded losses."""
+    def from_arrays(
+        cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
+    ) -> "BinaryBatch":
+        """Validate a batch; raise an error for weights and graded losses."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         if weight is not None:
-            raise InputError(f"`weight` must be None for a state that counts samples; {_ELSEWHERE}")
+            raise InputError(
+                f"`weight` must be None for a state that counts samples; {_USE_SORTED_RUNS}"
+            )
         checks.reject_swapped_arguments(c, x)
-        failed = x != 0
-        if x.dtype.kind != "b" and not (x[failed] == 1).all():
-            checks.binary_loss(x, required_by=f"a state that counts failures ({_ELSEWHERE})")
-        return cls(c, failed)
+        is_failure = x != 0
+        if x.dtype.kind != "b" and not (x[is_failure] == 1).all():
+            checks.binary_loss(x, required_by=f"a state that counts failures ({_USE_SORTED_RUNS})")
+        return cls(c, is_failure)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """What is kept of a stream in one pass: its tie groups, exactly.
+    """Exact tie groups of a stream, from one pass.
 
-    Made by `one_pass`, `update` and `merge`.
+    Created by `one_pass`, `update` and `merge`.
 
     Attributes
     ----------
-    right, wrong : Tally
-        The confidences of the successes and of the failures.
+    successes, failures : ValueCounts
+        Counts of the confidences of the successes and of the failures.
     n : int
-        Number of samples seen.
+        Number of samples.
     precision : int
-        Bits of the widest floating type of the confidences.
+        Bits of the widest floating-point type of the confidences.
 
     Examples
     --------
     >>> from abstain import streaming
     >>> state = streaming.update(streaming.one_pass(), [0.9, 0.8, 0.8], [0, 1, 0])
-    >>> state.n, state.right.settled.value.tolist(), state.wrong.settled.value.tolist()
+    >>> state.n, state.successes.finalized.value.tolist(), state.failures.finalized.value.tolist()
     (3, [0.8, 0.9], [0.8])
     """
 
-    right: Tally
-    wrong: Tally
+    successes: ValueCounts
+    failures: ValueCounts
     n: int = 0
     precision: int = 16
 
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "GroupCounts":
-        """Return the state with a batch too: see `streaming.update`."""
-        batch = Binary.of(confidence, loss, weight)
-        c, failed = batch
+        """Return the state with a batch added; see `streaming.update`."""
+        batch = BinaryBatch.from_arrays(confidence, loss, weight)
         return GroupCounts(
-            self.right.adding(c[~failed]),
-            self.wrong.adding(c[failed]),
-            self.n + failed.size,
-            max(self.precision, 8 * c.dtype.itemsize),
+            self.successes.added(batch.confidence[~batch.is_failure]),
+            self.failures.added(batch.confidence[batch.is_failure]),
+            self.n + batch.is_failure.size,
+            max(self.precision, 8 * batch.confidence.dtype.itemsize),
         )
 
     def merged(self, other: "GroupCounts") -> "GroupCounts":
-        """Return the state of both streams: see `streaming.merge`."""
+        """Return the state of both streams; see `streaming.merge`."""
         return GroupCounts(
-            self.right.joined(other.right),
-            self.wrong.joined(other.wrong),
+            self.successes.merged(other.successes),
+            self.failures.merged(other.failures),
             self.n + other.n,
             max(self.precision, other.precision),
         )
 
     @property
-    def settled(self) -> "GroupCounts":
-        """The same with all samples counted, which takes less memory."""
-        return replace(self, right=self.right.settled, wrong=self.wrong.settled)
+    def finalized(self) -> "GroupCounts":
+        """The state with all buffered samples counted, which takes less memory."""
+        return replace(self, successes=self.successes.finalized, failures=self.failures.finalized)
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as metrics take them: see `streaming.scored`."""
-        kind = np.dtype(f"f{self.precision // 8}")
-        right, wrong = self.right.at(kind), self.wrong.at(kind)
-        both = right.joined(wrong)
-        failed = np.zeros(both.value.size)
-        failed[np.searchsorted(both.value, wrong.value)] = wrong.count
-        weight = both.count.astype(np.float64)
-        return scored_from_groups(TieGroups(both.value[::-1], weight[::-1], failed[::-1]))
+        """The tie groups, as metrics require them; see `streaming.scored`."""
+        dtype = np.dtype(f"f{self.precision // 8}")
+        successes, failures = self.successes.as_type(dtype), self.failures.as_type(dtype)
+        samples = successes.merged(failures)
+        n_failures = np.zeros(samples.value.size)
+        n_failures[np.searchsorted(samples.value, failures.value)] = failures.count
+        weight = samples.count.astype(np.float64)
+        return scored_from_groups(TieGroups(samples.value[::-1], weight[::-1], n_failures[::-1]))
 
 
 def one_pass() -> GroupCounts:
-    """Make the state of an exact stream of one pass, before its first sample.
+    """Create the empty state of an exact stream in one pass.
 
-    Answers: how do I get every exact number of a stream whose confidences repeat themselves?
+    Answers: how do I compute exact metrics of a stream whose confidences repeat?
 
     Returns
     -------
     GroupCounts
-        With no samples.
+        A state without samples.
 
     Notes
     -----
-    For a 0/1 loss without weights. Keeps 12 bytes for each distinct confidence in float32, 16 in
-    float64. Probabilities in float32 have 8.4 million values between 1/2 and 1 and as many in
-    each octave below, so that a billion of them fit; float64 scores hardly ever repeat, and then
-    `first_pass` keeps a few per cent of what this keeps. Serves the whole catalogue but for what
-    needs labels or classes.
+    Requires a 0/1 loss without weights. Memory: 12 bytes per distinct confidence in float32, 16 in
+    float64. Between 1/2 and 1 there are 8.4 million float32 values, and as many in each octave
+    below, so the counts of a billion float32 probabilities fit in memory. float64 scores rarely
+    repeat; use `first_pass`, which needs a few percent of this memory. All metrics are available
+    except those that need labels or classes.
 
     Examples
     --------
@@ -129,4 +132,4 @@ def one_pass() -> GroupCounts:
     >>> streaming.compute(state, "aurc").value
     0.2708333333333333
     """
-    return GroupCounts(empty_tally(), empty_tally())
+    return GroupCounts(empty_value_counts(), empty_value_counts())

@@ -1,4 +1,4 @@
-"""A stream of (confidence, loss) in bounded memory: counts and loss mass in ordered bins."""
+"""State of a stream in bounded memory: a histogram of weights and losses by confidence."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,25 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
 from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError
-from abstain.metrics.blocks import FilledBins
-from abstain.streaming.edges import filled, lowest
-from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, checked_bins, checked_scale
+from abstain.metrics.binned import NonemptyBins
+from abstain.streaming.bin_edges import bin_starts, count_sorted_values
+from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, check_bins, check_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
-#: From so many samples a bin on it is faster to sort them than to find the bin of each.
-_SORTED = 4
+#: From this many samples per bin, sorting a batch is faster than computing the bin of each sample.
+_MIN_SAMPLES_PER_BIN_TO_SORT = 4
 
-#: Bytes of the types that sort fast.
-_WIDE = 4
+#: Minimum number of bytes of the types that NumPy sorts fast.
+_MIN_BYTES_TO_SORT = 4
 
-_HINT = "Pass scale='log-odds' or scale='real' for confidences that are no probabilities."
+_HINT = "Pass scale='log-odds' or scale='real' if the confidences are not probabilities."
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """What is kept of a stream: for each bin how many, how wrong, and between which confidences.
+    """Number of samples, weight, loss and range of confidences in each bin.
 
-    States of the same scale and number of bins can be merged in any order. Made by `init`,
+    States with the same scale and number of bins can be merged in any order. Created by `init`,
     `update` and `merge`.
 
     Attributes
@@ -36,18 +36,18 @@ class Histogram:
     count : ndarray of shape (bins,)
         Number of samples.
     weight : ndarray of shape (bins,)
-        Sum of the weights; the number of samples without any.
+        Sum of the weights; the number of samples if there are no weights.
     loss : ndarray of shape (bins,)
         Sum of weight x loss.
-    least, most : ndarray of shape (bins,)
-        The least and the largest confidence; inf and -inf in an empty bin. Where both are one
-        number the bin is a genuine tie, whose effect is known exactly.
+    min_confidence, max_confidence : ndarray of shape (bins,)
+        Smallest and largest confidence; inf and -inf in an empty bin. If both are equal, the bin
+        is a tie group, and its contribution is exact.
     largest_loss : float
         The largest loss of any sample.
     binary : bool
         Whether every loss is 0 or 1.
     precision : int
-        Bits of the widest floating type of the confidences: thresholds are compared in it.
+        Bits of the widest floating-point type of the confidences. Thresholds are compared in it.
 
     Examples
     --------
@@ -61,15 +61,15 @@ class Histogram:
     count: IntArray
     weight: FloatArray
     loss: FloatArray
-    least: FloatArray
-    most: FloatArray
+    min_confidence: FloatArray
+    max_confidence: FloatArray
     largest_loss: float = 0.0
     binary: bool = True
     precision: int = 16
 
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
-        for name in ("count", "weight", "loss", "least", "most"):
+        for name in ("count", "weight", "loss", "min_confidence", "max_confidence"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
@@ -79,54 +79,61 @@ class Histogram:
 
     @property
     def n(self) -> int:
-        """Number of samples, those of weight 0 left out."""
+        """Number of samples, without those of weight 0."""
         return int(self.count.sum())
 
     @property
-    def spread(self) -> BoolArray:
-        """Which bins hold more than one confidence, so that their inner order is not known."""
-        out: BoolArray = self.least < self.most
-        return out
+    def has_several_confidences(self) -> BoolArray:
+        """Whether each bin contains several confidences, whose order is then unknown."""
+        is_range: BoolArray = self.min_confidence < self.max_confidence
+        return is_range
 
     @property
     def exact(self) -> bool:
-        """Whether every bin holds one confidence, so that nothing was lost."""
-        return not bool(self.spread.any())
+        """Whether every bin contains at most one confidence, so that metrics are exact."""
+        return not bool(self.has_several_confidences.any())
 
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "Histogram":
-        """Return the state with a batch too: see `streaming.update`."""
+        """Return the state with a batch added; see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size, is_batch=True)
         if w is not None:
-            kept = w > 0
-            c, x, w = c[kept], x[kept], w[kept]
+            has_weight = w > 0
+            c, x, w = c[has_weight], x[has_weight], w[has_weight]
             if not c.size:
                 return self
         if self.scale == "probability":
             checks.unit_interval(c, "confidence", hint=_HINT)
         bits = 8 * c.dtype.itemsize if c.dtype.kind == "f" else 64
-        if w is None and c.size >= _SORTED * self.bins and c.itemsize >= _WIDE:
-            failed = x != 0
-            if x.dtype.kind == "b" or (x[failed] == 1).all():
-                return self.merged(_of_sorted(self, c[~failed], c[failed], bits))
+        if (
+            w is None
+            and c.size >= _MIN_SAMPLES_PER_BIN_TO_SORT * self.bins
+            and c.itemsize >= _MIN_BYTES_TO_SORT
+        ):
+            is_failure = x != 0
+            if x.dtype.kind == "b" or (x[is_failure] == 1).all():
+                batch = _histogram_of_sorted_batch(self, c[~is_failure], c[is_failure], bits)
+                return self.merged(batch)
         c, x = c.astype(np.float64), x.astype(np.float64)
-        return self.merged(_of_batch(self, c, x, w, bits))
+        return self.merged(_histogram_of_batch(self, c, x, w, bits))
 
     def merged(self, other: "Histogram") -> "Histogram":
-        """Return the state of both streams: see `streaming.merge`."""
+        """Return the state of both streams; see `streaming.merge`."""
         if (self.scale, self.bins) != (other.scale, other.bins):
-            shown = [f"{s.bins} bins on the scale {s.scale!r}" for s in (self, other)]
-            raise InputError(f"`a` and `b` must have the same bins; got {shown[0]} and {shown[1]}")
+            raise InputError(
+                f"`a` and `b` must have the same bins; got {self.bins} bins on the scale "
+                f"{self.scale!r} and {other.bins} bins on the scale {other.scale!r}"
+            )
         return Histogram(
             self.scale,
             self.count + other.count,
             self.weight + other.weight,
             self.loss + other.loss,
-            np.minimum(self.least, other.least),
-            np.maximum(self.most, other.most),
+            np.minimum(self.min_confidence, other.min_confidence),
+            np.maximum(self.max_confidence, other.max_confidence),
             max(self.largest_loss, other.largest_loss),
             self.binary and other.binary,
             max(self.precision, other.precision),
@@ -134,36 +141,37 @@ class Histogram:
 
 
 def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram:
-    """Make the state of an empty stream.
+    """Create an empty histogram.
 
-    Answers: what do I start from, before the first sample?
+    Answers: how do I begin a stream in bounded memory?
 
     Parameters
     ----------
     bins : int, default=65536
-        A power of two from 256 to 2^24; 40 bytes each.
+        Number of bins, a power of two from 256 to 2^24. Each bin takes 40 bytes.
     scale : {"probability", "log-odds", "real"}, default="probability"
-        How confidences become bins. "probability": for [0, 1]; half of the bins are even, half
-        follow the log-odds (32 octaves of p below 1/2 and of 1 - p above), so that they are
-        fine both where the failures are and where confident probabilities crowd. "log-odds":
-        even steps from -64 to 64. "real": any number, 64 octaves on either side of 0.
+        How confidences are mapped to bins. "probability": for values in [0, 1]. Half of the bins
+        have equal width, and half resolve 32 octaves of p below 1/2 and of 1 - p above, because
+        failures have moderate probabilities and most successes have probabilities near 1.
+        "log-odds": bins of equal width from -64 to 64. "real": any number, with 64 octaves on each
+        side of 0.
 
     Returns
     -------
     Histogram
-        With no samples.
+        A state without samples.
 
     Raises
     ------
     InputError
-        If `bins` is no such power of two, or `scale` is not one of the three names.
+        If `bins` is not a power of two in this range, or there is no such scale.
 
     Notes
     -----
-    0 has its own bin on the scales "probability" and "real", and so has 1 on "probability", down
-    to 1 - 2^-33. With 65536 bins every bfloat16 probability from 2^-33 up and every float16 one
-    from 1/32 up has its own bin, so nothing is lost for them at all. Confidences beyond the
-    outermost octaves share the last bins: the bounds get wider, never wrong.
+    On the scales "probability" and "real", 0 has a separate bin. On "probability", values above
+    1 - 2^-33 share the bin of 1. With 65,536 bins, every bfloat16 probability from 2^-33 up and
+    every float16 probability from 1/32 up has a separate bin, so metrics are exact. Confidences
+    outside the outermost octaves share the outermost bins: the limits become wider but still hold.
 
     Examples
     --------
@@ -171,74 +179,77 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
     >>> streaming.init(scale="real").bins
     65536
     """
-    count, name = checked_bins(bins), checked_scale(scale)
-    nothing = np.zeros(count)
+    count, name = check_bins(bins), check_scale(scale)
+    zeros = np.zeros(count)
     return Histogram(
         name,
         np.zeros(count, dtype=np.int64),
-        nothing,
-        nothing,
+        zeros,
+        zeros,
         np.full(count, np.inf),
         np.full(count, -np.inf),
     )
 
 
-def _of_batch(
+def _histogram_of_batch(
     state: Histogram, c: FloatArray, x: FloatArray, w: FloatArray | None, bits: int
 ) -> Histogram:
     index = bin_index(np, c, scale=state.scale, bins=state.bins)
-    least, most = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
-    np.minimum.at(least, index, c)
-    np.maximum.at(most, index, c)
+    min_confidence, max_confidence = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
+    np.minimum.at(min_confidence, index, c)
+    np.maximum.at(max_confidence, index, c)
     count = np.bincount(index, minlength=state.bins)
     return Histogram(
         state.scale,
         count,
-        _summed(index, w, state.bins) if w is not None else count.astype(np.float64),
-        _summed(index, x if w is None else x * w, state.bins),
-        least,
-        most,
+        _sum_by_bin(index, w, state.bins) if w is not None else count.astype(np.float64),
+        _sum_by_bin(index, x if w is None else x * w, state.bins),
+        min_confidence,
+        max_confidence,
         float(x.max()),
         bool(((x == 0) | (x == 1)).all()),
         bits,
     )
 
 
-def _of_sorted(state: Histogram, right: Array, wrong: Array, bits: int) -> Histogram:
-    """Count successes and failures, which are sorted in their place."""
-    first = lowest(state.scale, state.bins, right.dtype)
-    right.sort()
-    wrong.sort()
-    good, bad = filled(right, first), filled(wrong, first)
-    count = good.count + bad.count
+def _histogram_of_sorted_batch(
+    state: Histogram, successes: Array, failures: Array, bits: int
+) -> Histogram:
+    """Count the confidences of successes and failures; both arrays are sorted in place."""
+    starts = bin_starts(state.scale, state.bins, successes.dtype)
+    successes.sort()
+    failures.sort()
+    success_counts = count_sorted_values(successes, starts)
+    failure_counts = count_sorted_values(failures, starts)
+    count = success_counts.count + failure_counts.count
     return Histogram(
         state.scale,
         count,
         count.astype(np.float64),
-        bad.count.astype(np.float64),
-        np.minimum(good.least, bad.least),
-        np.maximum(good.most, bad.most),
-        float(wrong.size > 0),
+        failure_counts.count.astype(np.float64),
+        np.minimum(success_counts.min_value, failure_counts.min_value),
+        np.maximum(success_counts.max_value, failure_counts.max_value),
+        float(failures.size > 0),
         precision=bits,
     )
 
 
-def _summed(index: IntArray, x: FloatArray, bins: int) -> FloatArray:
-    out: Array = np.bincount(index, weights=x, minlength=bins)
-    return out
+def _sum_by_bin(index: IntArray, values: FloatArray, bins: int) -> FloatArray:
+    sums: Array = np.bincount(index, weights=values, minlength=bins)
+    return sums
 
 
-def blocks_of(state: Histogram) -> FilledBins:
-    """Return the bins that hold samples, most confident first."""
-    held = np.flatnonzero(state.count)[::-1]
+def nonempty_bins(state: Histogram) -> NonemptyBins:
+    """Return the bins that contain samples, most confident first."""
+    indices = np.flatnonzero(state.count)[::-1]
     scale = weight_scale(float(state.weight.sum()), state.n)
-    return FilledBins(
-        state.least[held],
-        state.most[held],
-        state.weight[held] * scale,
-        state.loss[held] * scale,
-        state.count[held],
-        state.spread[held],
+    return NonemptyBins(
+        state.min_confidence[indices],
+        state.max_confidence[indices],
+        state.weight[indices] * scale,
+        state.loss[indices] * scale,
+        state.count[indices],
+        state.has_several_confidences[indices],
         state.largest_loss,
         state.precision,
     )

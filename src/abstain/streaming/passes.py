@@ -1,4 +1,8 @@
-"""Exact in two passes: the confidences of the failures first, counts at and between them second."""
+"""Exact state in two passes over a stream.
+
+The first pass collects the confidences of the failures. The second pass counts the successes at and
+between these confidences.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,31 +16,31 @@ from abstain._foundation.counts import scored_from_merged_groups
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, UncountedError
-from abstain.streaming.groups import Binary
-from abstain.streaming.tally import (
-    WAITING,
-    Tally,
-    are_many,
-    empty_tally,
-    neighbors,
-    passed,
-    with_one_more,
+from abstain.streaming.groups import BinaryBatch
+from abstain.streaming.value_counts import (
+    MIN_PENDING_BYTES,
+    ValueCounts,
+    append_pending,
+    count_at_most,
+    empty_value_counts,
+    exceeds_bytes,
+    next_floats,
 )
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class FailureCounts:
-    """What the first of two passes keeps: the distinct confidences of the failures, with counts.
+    """State of the first of two passes: counts of the distinct confidences of the failures.
 
-    Made by `first_pass`, `update` and `merge`; `second_pass` goes on from it.
+    Created by `first_pass`, `update` and `merge`; passed to `second_pass`.
 
     Attributes
     ----------
     n : int
-        Number of samples seen.
-    tally : Tally
-        The confidences of the failures.
+        Number of samples.
+    value_counts : ValueCounts
+        Counts of the confidences of the failures.
     precision : int
         Bits of the widest floating type of the confidences.
 
@@ -44,49 +48,49 @@ class FailureCounts:
     --------
     >>> from abstain import streaming
     >>> first = streaming.update(streaming.first_pass(), [0.9, 0.8, 0.7], [0, 1, 0])
-    >>> first.n, first.failures, first.confidence.tolist()
+    >>> first.n, first.n_failures, first.confidence.tolist()
     (3, 1, [0.8])
     """
 
     n: int
-    tally: Tally
+    value_counts: ValueCounts
     precision: int = 16
 
     @property
-    def failures(self) -> int:
+    def n_failures(self) -> int:
         """Number of failures."""
-        settled = self.tally.settled
+        settled = self.value_counts.finalized
         return int(settled.count.sum())
 
     @property
     def confidence(self) -> Array:
         """The distinct confidences of the failures, ascending."""
-        return self.tally.settled.value
+        return self.value_counts.finalized.value
 
     @property
     def count(self) -> IntArray:
-        """How many failures have each, shape as `confidence`."""
-        return self.tally.settled.count
+        """Number of failures at each confidence, shape as `confidence`."""
+        return self.value_counts.finalized.count
 
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "FailureCounts":
-        """Return the state with a batch too: see `streaming.update`."""
-        batch = Binary.of(confidence, loss, weight)
-        tally = self.tally.adding(batch.confidence[batch.failed])
+        """Return the state with a batch added; see `streaming.update`."""
+        batch = BinaryBatch.from_arrays(confidence, loss, weight)
+        tally = self.value_counts.added(batch.confidence[batch.is_failure])
         bits = max(self.precision, 8 * batch.confidence.dtype.itemsize)
-        return FailureCounts(self.n + batch.failed.size, tally, bits)
+        return FailureCounts(self.n + batch.is_failure.size, tally, bits)
 
     def merged(self, other: "FailureCounts") -> "FailureCounts":
-        """Return the state of both streams: see `streaming.merge`."""
+        """Return the state of both streams; see `streaming.merge`."""
         bits = max(self.precision, other.precision)
-        return FailureCounts(self.n + other.n, self.tally.joined(other.tally), bits)
+        return FailureCounts(self.n + other.n, self.value_counts.merged(other.value_counts), bits)
 
 
 def first_pass() -> FailureCounts:
-    """Make the state of the first of two passes over a stream, before its first sample.
+    """Create the empty state of the first of two passes over a stream.
 
-    Answers: how do I get exact numbers of more samples than fit in memory?
+    Answers: how do I compute exact metrics of more samples than fit in memory?
 
     Returns
     -------
@@ -95,8 +99,8 @@ def first_pass() -> FailureCounts:
 
     Notes
     -----
-    For a 0/1 loss without weights. A success is counted and forgotten; of a failure the confidence
-    is kept, 12 bytes for each that is distinct in float32, 16 in float64.
+    Requires a 0/1 loss without weights. The state contains the number of samples and the distinct
+    confidences of the failures. Memory: 12 bytes per distinct confidence in float32, 16 in float64.
 
     Examples
     --------
@@ -106,127 +110,146 @@ def first_pass() -> FailureCounts:
     >>> streaming.compute(second, "augrc").value
     0.1875
     """
-    return FailureCounts(0, empty_tally())
+    return FailureCounts(0, empty_value_counts())
 
 
 @dataclass(frozen=True, eq=False)
 class CutCounts:
-    """What the second of two passes keeps: how many successes lie at and between the cuts.
+    """State of the second of two passes: the number of successes at and between cuts.
 
-    Cuts are the confidences of the failures, and such as were asked for. Made by `second_pass`,
-    `update` and `merge`.
+    The cuts are the confidences of the failures and the thresholds that the caller adds. Created by
+    `second_pass`, `update` and `merge`.
 
     Attributes
     ----------
     first : FailureCounts
-        The first pass, over all samples.
-    cut : ndarray of shape (k,)
-        Ascending.
-    failed : ndarray of shape (k,)
-        Failures at each cut.
-    at : ndarray of shape (k,)
-        Successes at each cut, of those that are sorted in: see `settled`.
-    between : ndarray of shape (k + 1,)
-        Successes below the first cut, between each two, and above the last.
-    seen : int
-        Number of samples seen in this pass.
-    seen_failures : int
-        Failures among them.
+        The state of the first pass over all samples.
+    cuts : ndarray of shape (k,)
+        Confidences, ascending.
+    n_failures_at_cut : ndarray of shape (k,)
+        Number of failures at each cut.
+    n_successes_at_cut : ndarray of shape (k,)
+        Number of successes at each cut, without the buffered samples; see `finalized`.
+    n_successes_between_cuts : ndarray of shape (k + 1,)
+        Number of successes below the first cut, between neighboring cuts, and above the last cut.
+    n_seen : int
+        Number of samples in this pass.
+    n_failures_seen : int
+        Number of failures in this pass.
 
     Examples
     --------
     >>> from abstain import streaming
     >>> batch = [0.9, 0.8, 0.7], [0, 1, 0]
     >>> first = streaming.update(streaming.first_pass(), *batch)
-    >>> second = streaming.update(streaming.second_pass(first), *batch).settled
-    >>> second.cut.tolist(), second.at.tolist(), second.between.tolist()
-    ([0.8], [0], [1, 1])
+    >>> second = streaming.update(streaming.second_pass(first), *batch).finalized
+    >>> second.cuts.tolist(), second.n_successes_at_cut.tolist()
+    ([0.8], [0])
+    >>> second.n_successes_between_cuts.tolist()
+    [1, 1]
     """
 
     first: FailureCounts
-    cut: Array
-    failed: IntArray
-    at: IntArray
-    between: IntArray
-    seen: int = 0
-    seen_failures: int = 0
-    waiting: tuple[Array, ...] = ()
+    cuts: Array
+    n_failures_at_cut: IntArray
+    n_successes_at_cut: IntArray
+    n_successes_between_cuts: IntArray
+    n_seen: int = 0
+    n_failures_seen: int = 0
+    pending: tuple[Array, ...] = ()
 
     def __post_init__(self) -> None:
         """Seal the arrays: states share them."""
-        for name in ("cut", "failed", "at", "between"):
+        for name in (
+            "cuts",
+            "n_failures_at_cut",
+            "n_successes_at_cut",
+            "n_successes_between_cuts",
+        ):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @cached_property
-    def settled(self) -> "CutCounts":
-        """The same with all successes counted."""
-        if not self.waiting:
+    def finalized(self) -> "CutCounts":
+        """The state with all buffered successes counted."""
+        if not self.pending:
             return self
-        at, between = counted_by(self.cut, np.concatenate(self.waiting))
-        return replace(self, at=self.at + at, between=self.between + between, waiting=())
+        n_at_cut, n_between_cuts = count_at_and_between(self.cuts, np.concatenate(self.pending))
+        return replace(
+            self,
+            n_successes_at_cut=self.n_successes_at_cut + n_at_cut,
+            n_successes_between_cuts=self.n_successes_between_cuts + n_between_cuts,
+            pending=(),
+        )
 
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "CutCounts":
-        """Return the state with a batch too: see `streaming.update`."""
-        batch = Binary.of(confidence, loss, weight)
-        right = batch.confidence[~batch.failed]
-        failures = batch.failed.size - right.size
-        out = replace(
+        """Return the state with a batch added; see `streaming.update`."""
+        batch = BinaryBatch.from_arrays(confidence, loss, weight)
+        successes = batch.confidence[~batch.is_failure]
+        n_failures = batch.is_failure.size - successes.size
+        state = replace(
             self,
-            seen=self.seen + batch.failed.size,
-            seen_failures=self.seen_failures + failures,
-            waiting=with_one_more(self.waiting, right) if right.size else self.waiting,
+            n_seen=self.n_seen + batch.is_failure.size,
+            n_failures_seen=self.n_failures_seen + n_failures,
+            pending=append_pending(self.pending, successes) if successes.size else self.pending,
         )
-        return out.settled if are_many(out.waiting, max(WAITING, 4 * self.cut.nbytes)) else out
+        if exceeds_bytes(state.pending, max(MIN_PENDING_BYTES, 4 * self.cuts.nbytes)):
+            return state.finalized
+        return state
 
     def merged(self, other: "CutCounts") -> "CutCounts":
-        """Return the state of both streams: see `streaming.merge`."""
-        one, two = self.settled, other.settled
-        same = np.array_equal(one.cut, two.cut) and np.array_equal(one.failed, two.failed)
-        if not same or one.first.n != two.first.n:
+        """Return the state of both streams; see `streaming.merge`."""
+        one, two = self.finalized, other.finalized
+        have_same_cuts = np.array_equal(one.cuts, two.cuts) and np.array_equal(
+            one.n_failures_at_cut, two.n_failures_at_cut
+        )
+        if not have_same_cuts or one.first.n != two.first.n:
             raise InputError(
-                "`a` and `b` must go on from one first pass, over all samples, with the same cuts; "
-                f"got one of {one.first.n} samples with {one.cut.size} cuts and one of "
-                f"{two.first.n} with {two.cut.size}"
+                "`a` and `b` must continue the same first pass over all samples and have the same "
+                f"cuts; got {one.first.n} samples with {one.cuts.size} cuts, and {two.first.n} "
+                f"samples with {two.cuts.size} cuts"
             )
         return replace(
             one,
-            at=one.at + two.at,
-            between=one.between + two.between,
-            seen=one.seen + two.seen,
-            seen_failures=one.seen_failures + two.seen_failures,
+            n_successes_at_cut=one.n_successes_at_cut + two.n_successes_at_cut,
+            n_successes_between_cuts=one.n_successes_between_cuts + two.n_successes_between_cuts,
+            n_seen=one.n_seen + two.n_seen,
+            n_failures_seen=one.n_failures_seen + two.n_failures_seen,
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
-        """Return how many samples reach a threshold that is a cut, and how many of them fail."""
-        kind = self.cut.dtype.type
-        place = int(np.searchsorted(self.cut, kind(threshold)))
-        if place == self.cut.size or self.cut[place] != kind(threshold):
+        """Return the number of samples, and of failures, at or above a threshold that is a cut."""
+        dtype = self.cuts.dtype.type
+        index = int(np.searchsorted(self.cuts, dtype(threshold)))
+        if index == self.cuts.size or self.cuts[index] != dtype(threshold):
             raise UncountedError(
-                "`threshold` must be a cut, where counts are kept; got "
+                "`threshold` must be a cut, because samples are counted only at cuts; got "
                 f"{threshold!r}. Pass it to `streaming.second_pass(first, cuts=[...])`"
             )
         self._check_both_passes_match()
-        counts = self.settled
-        n_failures = int(counts.failed[place:].sum())
-        n_successes = int(counts.at[place:].sum() + counts.between[place + 1 :].sum())
+        counts = self.finalized
+        n_failures = int(counts.n_failures_at_cut[index:].sum())
+        n_successes = int(
+            counts.n_successes_at_cut[index:].sum()
+            + counts.n_successes_between_cuts[index + 1 :].sum()
+        )
         return n_failures + n_successes, n_failures
 
     @cached_property
     def scored(self) -> Scored:
-        """The counts by confidence, as metrics take them: see `streaming.scored`."""
+        """The counts by confidence, as metrics require them; see `streaming.scored`."""
         self._check_both_passes_match()
-        counts = self.settled
-        # The groups from the most confident on: above the last cut, at it, below it, and so on.
+        counts = self.finalized
+        # Groups from the most confident: above the last cut, at the last cut, below it, and so on.
         at_cuts = slice(1, None, 2)
         between_cuts = slice(0, None, 2)
-        n_groups = 2 * counts.cut.size + 1
+        n_groups = 2 * counts.cuts.size + 1
         n_successes = np.empty(n_groups)
-        n_successes[at_cuts] = counts.at[::-1]
-        n_successes[between_cuts] = counts.between[::-1]
+        n_successes[at_cuts] = counts.n_successes_at_cut[::-1]
+        n_successes[between_cuts] = counts.n_successes_between_cuts[::-1]
         n_failures = np.zeros(n_groups)
-        n_failures[at_cuts] = counts.failed[::-1]
+        n_failures[at_cuts] = counts.n_failures_at_cut[::-1]
         is_between_cuts = np.ones(n_groups, np.bool_)
         is_between_cuts[at_cuts] = False
         n_samples = n_successes + n_failures
@@ -242,37 +265,39 @@ class CutCounts:
         )
 
     def _check_both_passes_match(self) -> None:
-        first, second = (self.first.n, self.first.failures), (self.seen, self.seen_failures)
+        first, second = (self.first.n, self.first.n_failures), (self.n_seen, self.n_failures_seen)
         if first != second:
             raise InputError(
-                "`state` must have seen in its second pass what the first had seen, "
-                f"{first[0]} samples of which {first[1]} fail; got {second[0]}, of which "
-                f"{second[1]} fail. Pass the same files to both"
+                "`state` must contain the same samples in both passes; got "
+                f"{first[0]} samples with {first[1]} failures in the first pass, and {second[0]} "
+                f"samples with {second[1]} failures in the second. Pass the same files to both"
             )
 
 
 def _group_confidences(state: CutCounts) -> Array:
-    """Return each cut, and between two the lowest threshold that accepts what lies there."""
-    kind = np.dtype(f"f{state.first.precision // 8}")
-    cut = state.cut[::-1].astype(kind)
-    values = np.empty(2 * cut.size + 1, kind)
-    values[1::2] = cut
-    values[:-1:2] = neighbors(cut, np.inf)
-    values[-1] = np.finfo(kind).min
+    """Return each cut, and the lowest threshold that accepts the samples between two cuts."""
+    dtype = np.dtype(f"f{state.first.precision // 8}")
+    cuts = state.cuts[::-1].astype(dtype)
+    values = np.empty(2 * cuts.size + 1, dtype)
+    values[1::2] = cuts
+    values[:-1:2] = next_floats(cuts, np.inf)
+    values[-1] = np.finfo(dtype).min
     return values
 
 
 def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()) -> CutCounts:
-    """Make the state of the second of two passes, before its first sample.
+    """Create the empty state of the second of two passes.
 
-    Answers: how do I go on, once the confidences of all failures are known?
+    Answers: how do I continue when the first pass is finished?
 
     Parameters
     ----------
     first : FailureCounts
-        Of all samples: where several processes read parts, their states merged.
+        The state of the first pass over all samples. If several processes read the data, merge
+        their states first.
     cuts : array of shape (c,), optional
-        Further thresholds at which counts are kept, compared in the precision of the confidences.
+        Additional thresholds at which samples are counted, compared in the precision of the
+        confidences.
 
     Returns
     -------
@@ -282,18 +307,19 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     Raises
     ------
     ShapeError, DomainError
-        If `cuts` has other than one axis or holds NaN or infinities.
+        If `cuts` is not one-dimensional or contains NaN or infinities.
 
     Notes
     -----
-    Exact for every metric that needs no confidence of single successes: AUGRC, the AURC that
-    averages over ties, SELE, failure AUROC, working points at a coverage or a risk, and the
-    analytic intervals of the first four. Keeps 28 bytes a cut in float32, whatever n.
+    Exact for every metric that does not need the confidences of individual successes: AUGRC, the
+    AURC estimators that average over ties, SELE, failure AUROC, working points at a coverage or a
+    risk, and the analytic intervals of the first four. Memory: 28 bytes per cut in float32,
+    independent of the number of samples.
 
     References
     ----------
-    .. [1] Ours: over successes the accepted failures are constant, so that all that depends on
-       order has a closed form there (`docs/design.md`).
+    .. [1] This method is from abstain: the number of accepted failures is constant between two
+       cuts, so rank metrics have a closed form there (`docs/design.md`).
 
     Examples
     --------
@@ -303,28 +329,33 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
     >>> streaming.compute(second, "failure_auroc").value
     1.0
     """
-    kind = np.dtype(f"f{first.precision // 8}")
-    tally = first.tally.at(kind)
-    cut, failed = tally.value, tally.count
+    dtype = np.dtype(f"f{first.precision // 8}")
+    failures = first.value_counts.as_type(dtype)
+    all_cuts, n_failures = failures.value, failures.count
     if len(cuts):
-        asked = checks.finite(checks.vector(cuts, "cuts"), "cuts").astype(kind)
-        new = np.setdiff1d(asked, cut)
-        cut = np.concatenate((cut, new))
-        order = np.argsort(cut, kind="stable")
-        cut = cut[order]
-        failed = np.concatenate((failed, np.zeros(new.size, np.int64)))[order]
-    settled = replace(first, tally=tally)
-    nothing = np.zeros(cut.size, np.int64)
-    return CutCounts(settled, cut, failed, nothing, np.zeros(cut.size + 1, np.int64))
+        thresholds = checks.finite(checks.vector(cuts, "cuts"), "cuts").astype(dtype)
+        new_cuts = np.setdiff1d(thresholds, all_cuts)
+        all_cuts = np.concatenate((all_cuts, new_cuts))
+        order = np.argsort(all_cuts, kind="stable")
+        all_cuts = all_cuts[order]
+        n_failures = np.concatenate((n_failures, np.zeros(new_cuts.size, np.int64)))[order]
+    return CutCounts(
+        replace(first, value_counts=failures),
+        all_cuts,
+        n_failures,
+        np.zeros(all_cuts.size, np.int64),
+        np.zeros(all_cuts.size + 1, np.int64),
+    )
 
 
-def counted_by(cut: Array, values: Array) -> tuple[IntArray, IntArray]:
-    """Return how many values are at each of the cuts, (k,), and between them, (k + 1,).
+def count_at_and_between(cuts: Array, values: Array) -> tuple[IntArray, IntArray]:
+    """Return the number of values at each cut, shape (k,), and between cuts, shape (k + 1,).
 
-    The values are sorted in their place.
+    The values are sorted in place.
     """
     values.sort()
-    high = passed(cut, values)
-    low = passed(neighbors(cut, -np.inf), values)
-    begin, end = np.append(0, high), np.append(low, values.size)
-    return high - low, end - begin
+    n_up_to_cut = count_at_most(cuts, values)
+    n_below_cut = count_at_most(next_floats(cuts, -np.inf), values)
+    n_at_cut = n_up_to_cut - n_below_cut
+    n_between_cuts = np.append(n_below_cut, values.size) - np.append(0, n_up_to_cut)
+    return n_at_cut, n_between_cuts

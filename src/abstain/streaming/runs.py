@@ -1,4 +1,4 @@
-"""Exact in one pass with little memory: sorted runs on disk."""
+"""Exact state in one pass with bounded memory: sorted runs on disk."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,39 +13,47 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError, UncountedError
-from abstain.streaming.blocks import BLOCK, RunRows, SortedRun, in_order, joined, merged, rows_of
-from abstain.streaming.tally import Tally, are_many, with_one_more
+from abstain.streaming.run_files import (
+    BLOCK,
+    RunRows,
+    SortedRun,
+    concat_rows,
+    make_rows,
+    merge_runs,
+    sort_rows,
+)
+from abstain.streaming.value_counts import ValueCounts, append_pending, exceeds_bytes
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: What becomes of a row of a run takes so many bytes, all arrays of an interval together.
-_ROW = 128
+#: Memory per row of a run, with all arrays that an interval needs.
+_BYTES_PER_ROW = 128
 
 
 @dataclass(frozen=True, eq=False)
 class SortedRuns:
-    """What is kept of a stream in one pass on disk: all of it, in files that are sorted.
+    """All samples of a stream, from one pass, in sorted files on disk.
 
-    Made by `sorted_runs`, `update` and `merge`. A state of before stays what it was: files are
-    written once and never changed.
+    Created by `sorted_runs`, `update` and `merge`. Files are written once and never changed, so
+    earlier states remain valid.
 
     Attributes
     ----------
     folder : Path
-        Where new runs are written.
+        Folder for new run files.
     memory : int
-        Bytes that arrays may take.
+        Maximum memory of arrays in bytes.
     runs : tuple of SortedRun
-        The files, and how many rows each has.
+        The run files and their numbers of rows.
     n : int
-        Number of samples, those of weight 0 left out.
+        Number of samples, without those of weight 0.
     total : float
-        Sum of the weights; the number of samples without any.
+        Sum of the weights; the number of samples if there are no weights.
     weighted : bool or None
-        Whether samples have weights; None before the first.
+        Whether samples have weights; None if no sample was added.
     binary : bool
         Whether every loss is 0 or 1.
     precision : int
-        Bits of the widest floating type of the confidences.
+        Bits of the widest floating-point type of the confidences.
 
     Examples
     --------
@@ -60,7 +68,7 @@ class SortedRuns:
     folder: Path
     memory: int
     runs: tuple[SortedRun, ...] = ()
-    waiting: tuple[Array, ...] = ()
+    pending: tuple[Array, ...] = ()
     n: int = 0
     total: float = 0.0
     weighted: bool | None = None
@@ -70,159 +78,168 @@ class SortedRuns:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "SortedRuns":
-        """Return the state with a batch too: see `streaming.update`."""
+        """Return the state with a batch added; see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size, is_batch=True)
-        self._refuse_mixed(weighted=w is not None)
+        self._check_weighting(weighted=w is not None)
         bits = 8 * c.dtype.itemsize
         if w is not None:
             checks.finite_weighted_sum(x, w)
-            kept = w > 0
-            c, x, w = c[kept], x[kept], w[kept]
+            has_weight = w > 0
+            c, x, w = c[has_weight], x[has_weight], w[has_weight]
         checks.reject_swapped_arguments(c, x, is_batch=True)
         return replace(
             self,
-            waiting=with_one_more(self.waiting, rows_of(c, x, w)),
+            pending=append_pending(self.pending, make_rows(c, x, w)),
             n=self.n + c.size,
             total=self.total + (c.size if w is None else float(w.sum())),
             weighted=w is not None,
             binary=self.binary and bool(((x == 0) | (x == 1)).all()),
             precision=max(self.precision, bits),
-        ).eased
+        ).flushed_if_large
 
-    def of_counts(self, right: Tally, wrong: Tally, precision: int) -> "SortedRuns":
-        """Return the state with successes and failures too that are counted, of weight 1."""
-        self._refuse_mixed(weighted=False)
-        n = int(right.settled.count.sum() + wrong.settled.count.sum())
+    def with_counts(
+        self, successes: ValueCounts, failures: ValueCounts, precision: int
+    ) -> "SortedRuns":
+        """Return the state with counted successes and failures of weight 1 added."""
+        self._check_weighting(weighted=False)
+        n = int(successes.finalized.count.sum() + failures.finalized.count.sum())
         if not n:
             return self
-        waiting = self.waiting
-        for loss, tally in enumerate((right.settled, wrong.settled)):
-            rows = rows_of(tally.value, np.full(tally.value.size, float(loss)), None)
-            rows["times"] = tally.count
-            waiting = with_one_more(waiting, rows) if rows.size else waiting
-        out = replace(self, waiting=waiting, n=self.n + n, total=self.total + n, weighted=False)
-        return replace(out, precision=max(self.precision, precision)).eased
+        pending = self.pending
+        for loss, counts in ((0.0, successes.finalized), (1.0, failures.finalized)):
+            if counts.value.size:
+                rows = make_rows(counts.value, np.full(counts.value.size, loss), None)
+                rows["times"] = counts.count
+                pending = append_pending(pending, rows)
+        return replace(
+            self,
+            pending=pending,
+            n=self.n + n,
+            total=self.total + n,
+            weighted=False,
+            precision=max(self.precision, precision),
+        ).flushed_if_large
 
     def merged(self, other: "SortedRuns") -> "SortedRuns":
-        """Return the state of both streams: see `streaming.merge`."""
+        """Return the state of both streams; see `streaming.merge`."""
         if other.weighted is not None:
-            self._refuse_mixed(weighted=other.weighted)
+            self._check_weighting(weighted=other.weighted)
         return replace(
             self,
             runs=self.runs + other.runs,
-            waiting=self.waiting + other.waiting,
+            pending=self.pending + other.pending,
             n=self.n + other.n,
             total=self.total + other.total,
             weighted=self.weighted if other.weighted is None else other.weighted,
             binary=self.binary and other.binary,
             precision=max(self.precision, other.precision),
-        ).eased
+        ).flushed_if_large
 
     @property
     def flushed(self) -> "SortedRuns":
-        """The same with all samples on disk."""
-        if not self.waiting:
+        """The state with all buffered samples written to disk."""
+        if not self.pending:
             return self
-        run = SortedRun.written(self.folder, in_order(joined(self.waiting)))
-        return replace(self, runs=(*self.runs, run), waiting=())
+        run = SortedRun.write(self.folder, sort_rows(concat_rows(self.pending)))
+        return replace(self, runs=(*self.runs, run), pending=())
 
     @property
-    def eased(self) -> "SortedRuns":
-        """The same with all samples on disk if they fill a quarter of the memory."""
-        return self.flushed if are_many(self.waiting, self.memory // 4) else self
+    def flushed_if_large(self) -> "SortedRuns":
+        """The state with buffered samples written to disk if they fill a quarter of the memory."""
+        return self.flushed if exceeds_bytes(self.pending, self.memory // 4) else self
 
     def blocks(self) -> Iterator[Array]:
-        """Yield all rows, most confident first, in blocks that part no tie group."""
-        runs: list[Array | RunRows] = [run.opened() for run in self.runs]
-        if self.waiting:
-            runs.append(in_order(joined(self.waiting)))
-        for rows in merged(runs, self.memory // _ROW):
+        """Yield all rows, most confident first, in blocks that do not split tie groups."""
+        runs: list[Array | RunRows] = [run.open() for run in self.runs]
+        if self.pending:
+            runs.append(sort_rows(concat_rows(self.pending)))
+        for rows in merge_runs(runs, self.memory // _BYTES_PER_ROW):
             if self._scale != 1.0:
                 rows["weight"] *= self._scale
             yield rows
 
     @property
     def _scale(self) -> float:
-        """What the weights are multiplied by: those of one batch say nothing about their total."""
+        """The factor that rescales extreme weights; it depends on their total over all batches."""
         return weight_scale(self.total, self.n)
 
     @property
     def groups(self) -> Iterator[TieGroups]:
-        """Yield the tie groups, most confident first, so many at once whatever the files are."""
-        return _of_one_size(map(_groups_of, self.blocks()))
+        """Yield the tie groups, most confident first, in chunks that do not depend on the files."""
+        return _rechunk_groups(map(_tie_groups_of_rows, self.blocks()))
 
     @property
-    def fits(self) -> bool:
-        """Whether what metrics take of the samples is no more than the memory."""
-        return self._rows * _ROW <= self.memory
+    def fits_in_memory(self) -> bool:
+        """Whether the arrays that metrics require fit in the memory."""
+        return self._n_rows * _BYTES_PER_ROW <= self.memory
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as metrics take them: see `streaming.scored`."""
-        if not self.fits:
+        """The samples, as metrics require them; see `streaming.scored`."""
+        if not self.fits_in_memory:
             raise UncountedError(
-                f"needs {self._rows * _ROW >> 20:,} MB for {self._rows:,} rows, and `memory` is "
-                f"{self.memory >> 20:,} MB; give `sorted_runs` more, or ask for an area that ranks "
-                "weigh, such as 'augrc' or 'aurc', which is added up block by block"
+                f"needs {self._n_rows * _BYTES_PER_ROW >> 20:,} MB for {self._n_rows:,} rows, but "
+                f"`memory` is {self.memory >> 20:,} MB; pass more `memory` to `sorted_runs`, or "
+                "choose a rank-weighted area such as 'augrc' or 'aurc', summed in blocks"
             )
         if self.binary and not self.weighted:
-            kind = np.dtype(f"f{self.precision // 8}")
-            nothing = np.zeros(0)
-            none = TieGroups(nothing.astype(kind), nothing, nothing, nothing.astype(np.int64))
-            groups = _joined([none, *map(_groups_of, self.blocks())])
-            # Each sample weighs 1, so that the weight is their number.
+            dtype = np.dtype(f"f{self.precision // 8}")
+            empty = np.zeros(0)
+            no_groups = TieGroups(empty.astype(dtype), empty, empty, empty.astype(np.int64))
+            groups = _concat_groups([no_groups, *map(_tie_groups_of_rows, self.blocks())])
+            # Each sample has weight 1, so the weight of a group is its number of samples.
             return scored_from_groups(replace(groups, unweighted_count=None))
-        rows = joined(list(self.blocks()))
-        # One order whatever the files are, so that sums have the same bits.
+        rows = concat_rows(list(self.blocks()))
+        # Sort ties too, so that sums do not depend on the files to the last bit.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
         rows = rows.repeat(rows["times"])
         c, x, w = (np.ascontiguousarray(rows[name]) for name in ("confidence", "loss", "weight"))
         return Scored(c, x, w if self.weighted else None, probability=c)
 
     @property
-    def _rows(self) -> int:
-        return sum(run.rows for run in self.runs) + sum(part.size for part in self.waiting)
+    def _n_rows(self) -> int:
+        return sum(run.n_rows for run in self.runs) + sum(part.size for part in self.pending)
 
-    def _refuse_mixed(self, *, weighted: bool) -> None:
+    def _check_weighting(self, *, weighted: bool) -> None:
         if self.weighted is not None and weighted != self.weighted:
             raise InputError(
-                "`weight` must be given for all samples of a stream or for none; got some without. "
-                "Pass ones for those that have none"
+                "`weight` must be passed for all samples of a stream or for none. Pass ones for "
+                "samples without a weight"
             )
 
 
 def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
-    """Make the state of an exact stream on disk, before its first sample.
+    """Create the empty state of an exact stream on disk.
 
-    Answers: how do I get exact numbers of graded losses or weights that do not fit in memory?
+    Answers: how do I compute exact metrics of graded losses or weights that do not fit in memory?
 
     Parameters
     ----------
     folder : str or Path
-        Of yours, where sorted files are written; it is made where it is not there. Nothing in it
-        is ever changed or taken away, so take it away yourself when you are done.
+        Folder for the sorted files; created if it does not exist. Files are never changed or
+        deleted: delete the folder when you no longer need the state.
     memory : int, default=2**30
-        Bytes that arrays may take, of at least 2^16.
+        Maximum memory of arrays in bytes, at least 2^16.
 
     Returns
     -------
     SortedRuns
-        With no samples.
+        A state without samples.
 
     Raises
     ------
     InputError
-        If `memory` is no such whole number.
+        If `memory` is not an integer of at least 2^16.
 
     Notes
     -----
-    Samples wait until they fill a quarter of the memory, are sorted and become a file that
-    appears whole or not at all. At the end the files are merged block by block. Where what metrics
-    take fits in memory, every metric and interval is what it is of the samples at once; else the
-    areas that ranks weigh are added up by blocks, and others are refused. A row on disk has 28
-    bytes in float32, 32 in float64; equal confidences with a loss of 0 or 1 share one.
+    Samples are buffered until they fill a quarter of the memory; then they are sorted and written
+    atomically to a file. Reading merges the files in blocks. If the arrays that metrics require fit
+    in memory, every metric and interval equals that of the samples in memory. Otherwise
+    rank-weighted areas are summed in blocks, and other metrics raise an error. A row on disk takes
+    28 bytes in float32, 32 in float64; samples with equal confidence and a 0/1 loss share a row.
 
     Examples
     --------
@@ -240,56 +257,58 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
     return SortedRuns(Path(folder), size)
 
 
-def _groups_of(rows: Array) -> TieGroups:
-    """Return the tie groups of rows that are in order; the same bits whatever the files were."""
-    value = rows["confidence"]
-    if (value[1:] == value[:-1]).any():
-        rows = _alike(rows)
-        value = rows["confidence"]
-    first = np.flatnonzero(np.append(True, value[1:] != value[:-1]))
+def _tie_groups_of_rows(rows: Array) -> TieGroups:
+    """Return the tie groups of sorted rows; sums are independent of the files to the last bit."""
+    confidence = rows["confidence"]
+    if (confidence[1:] == confidence[:-1]).any():
+        rows = _merge_equal_rows(rows)
+        confidence = rows["confidence"]
+    first = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
     times = rows["times"].astype(np.float64)
     weight = rows["weight"] * times
     sums: list[FloatArray] = [
         np.add.reduceat(x, first) for x in (weight, weight * rows["loss"], times)
     ]
-    return TieGroups(value[first], sums[0], sums[1], sums[2].astype(np.int64))
+    return TieGroups(confidence[first], sums[0], sums[1], sums[2].astype(np.int64))
 
 
-def _alike(rows: Array) -> Array:
-    """Return a row for all that are equal; within ties in the order of losses, then weights."""
+def _merge_equal_rows(rows: Array) -> Array:
+    """Merge equal rows into one; sort ties by loss, then by weight."""
     rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
-    other = np.zeros(rows.size - 1, np.bool_)
+    differs_from_previous = np.zeros(rows.size - 1, np.bool_)
     for name in ("confidence", "loss", "weight"):
-        other |= rows[name][1:] != rows[name][:-1]
-    first = np.flatnonzero(np.append(True, other))
-    out = rows[first]
-    out["times"] = np.add.reduceat(rows["times"], first)
-    return out
+        differs_from_previous |= rows[name][1:] != rows[name][:-1]
+    first = np.flatnonzero(np.append(True, differs_from_previous))
+    merged = rows[first]
+    merged["times"] = np.add.reduceat(rows["times"], first)
+    return merged
 
 
-def _of_one_size(parts: Iterator[TieGroups]) -> Iterator[TieGroups]:
-    """Yield the groups of parts, so many at once: sums over them do not hang on the parts."""
-    held: list[TieGroups] = []
-    for part in parts:
-        held.append(part)
-        if sum(x.weight.size for x in held) < BLOCK:
+def _rechunk_groups(chunks: Iterator[TieGroups]) -> Iterator[TieGroups]:
+    """Yield the groups in chunks of `BLOCK`, so that sums do not depend on the input chunks."""
+    buffer: list[TieGroups] = []
+    for chunk in chunks:
+        buffer.append(chunk)
+        if sum(groups.weight.size for groups in buffer) < BLOCK:
             continue
-        groups = _joined(held)
-        full = groups.weight.size // BLOCK * BLOCK
-        yield from (_taken(groups, slice(i, i + BLOCK)) for i in range(0, full, BLOCK))
-        held = [_taken(groups, slice(full, None))]
-    if any(x.weight.size for x in held):
-        yield _joined(held)
+        groups = _concat_groups(buffer)
+        n_full = groups.weight.size // BLOCK * BLOCK
+        for start in range(0, n_full, BLOCK):
+            yield _slice_groups(groups, slice(start, start + BLOCK))
+        buffer = [_slice_groups(groups, slice(n_full, None))]
+    if any(groups.weight.size for groups in buffer):
+        yield _concat_groups(buffer)
 
 
-def _taken(groups: TieGroups, some: slice) -> TieGroups:
-    number = None if groups.unweighted_count is None else groups.unweighted_count[some]
-    return TieGroups(groups.confidence[some], groups.weight[some], groups.loss[some], number)
+def _slice_groups(groups: TieGroups, rows: slice) -> TieGroups:
+    number = None if groups.unweighted_count is None else groups.unweighted_count[rows]
+    return TieGroups(groups.confidence[rows], groups.weight[rows], groups.loss[rows], number)
 
 
-def _joined(parts: list[TieGroups]) -> TieGroups:
-    names = ("confidence", "weight", "loss", "unweighted_count")
-    confidence, weight, loss, number = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in names
+def _concat_groups(chunks: list[TieGroups]) -> TieGroups:
+    return TieGroups(
+        np.concatenate([groups.confidence for groups in chunks]),
+        np.concatenate([groups.weight for groups in chunks]),
+        np.concatenate([groups.loss for groups in chunks]),
+        np.concatenate([groups.count for groups in chunks]),
     )
-    return TieGroups(confidence, weight, loss, number)

@@ -1,4 +1,4 @@
-"""What every state does: take a batch, join another, and end as what metrics take."""
+"""Operations on the states of streams: update, merge, and conversion to samples for metrics."""
 
 from typing import Protocol, Self, TypeAlias, TypeVar
 
@@ -11,10 +11,10 @@ from abstain.typing import AnyArray
 
 
 class State(Protocol):
-    """What is kept of a stream; frozen."""
+    """Immutable summary of a stream."""
 
     def updated(self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Self:
-        """Return the state with a batch too."""
+        """Return the state with a batch added."""
         ...
 
     def merged(self, other: Self) -> Self:
@@ -24,31 +24,33 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 
-#: What loses nothing; a first pass is not at its end.
+#: States whose metrics are exact. `FailureCounts` needs a second pass first.
 Exact: TypeAlias = GroupCounts | FailureCounts | CutCounts | SortedRuns
 
 
 def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> S:
-    """Add samples to a state.
+    """Add a batch of samples to a state.
 
-    Answers: what do I keep after these samples too?
+    Answers: how do I process the next batch of a stream?
 
     Parameters
     ----------
     state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        Stays as it is.
+        The state; it is not modified.
     confidence : array of shape (n,)
         Higher means more trusted; within [0, 1] for a histogram on the scale "probability".
     loss : array of shape (n,)
-        Finite and non-negative; 1 for an error under 0/1 loss, which states that count need.
+        Finite and non-negative; 1 for an error under 0/1 loss. GroupCounts, FailureCounts and
+        CutCounts require a 0/1 loss.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times. Rows with weight 0
-        are ignored; a batch may have no other. None for states that need a 0/1 loss.
+        are ignored, and a batch may consist of such rows. States that require a 0/1 loss do not
+        support weights.
 
     Returns
     -------
     Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        A new state, of the same kind.
+        A new state of the same type.
 
     Raises
     ------
@@ -56,16 +58,18 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
         If the lengths differ or an array is empty.
     DomainError
         If a value is NaN or infinite, a loss or weight is negative, a confidence is outside
-        [0, 1] on the scale "probability", or a loss is neither 0 nor 1 for a state that needs it.
+        [0, 1] on the scale "probability", or a loss is not 0 or 1 and the state requires a 0/1
+        loss.
     InputError
-        If there are weights for such a state.
+        If weights are passed to a state that requires a 0/1 loss.
 
     Notes
     -----
-    Order and batches do not matter: for 0/1 losses and integer weights not at all (up to 2^53),
-    for others up to the rounding of sums in float64. Cost: one pass over the samples, and for a
-    histogram one over the bins, so give samples by the thousand; exact states sort and count what
-    has come when it is as much as what they hold.
+    The result does not depend on the order of samples and batches: exactly for 0/1 losses and
+    integer weights (up to 2^53), up to the rounding of float64 sums otherwise. Cost: one pass over
+    the samples, and for a histogram one pass over the bins, so pass batches of thousands of
+    samples. Exact states buffer new samples and sort them when the buffer is as large as the
+    counts.
 
     Examples
     --------
@@ -78,15 +82,15 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
 
 
 def merge(a: S, b: S) -> S:
-    """Join the states of two streams.
+    """Merge the states of two streams.
 
-    Answers: what would one process keep that had seen both streams?
+    Answers: how do I combine the results of two processes?
 
     Parameters
     ----------
     a, b : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
-        Of the same kind: histograms of the same scale and number of bins, second passes that go on
-        from the same first one. They stay as they are.
+        States of the same type: histograms with the same scale and number of bins, or second passes
+        that continue the same first pass. They are not modified.
 
     Returns
     -------
@@ -96,12 +100,12 @@ def merge(a: S, b: S) -> S:
     Raises
     ------
     InputError
-        If they are not of the same kind.
+        If the states are of different types or cannot be merged.
 
     Notes
     -----
-    Associative and commutative, exactly for 0/1 losses and integer weights, else up to the
-    rounding of sums. Cost: one pass over what is kept.
+    Merging is associative and commutative: exactly for 0/1 losses and integer weights, up to the
+    rounding of sums otherwise. Cost: one pass over the states.
 
     Examples
     --------
@@ -113,37 +117,37 @@ def merge(a: S, b: S) -> S:
     """
     if type(a) is not type(b):
         raise InputError(
-            f"`a` and `b` must be states of one kind; got {type(a).__name__} and {type(b).__name__}"
+            "`a` and `b` must be states of the same type; got "
+            f"{type(a).__name__} and {type(b).__name__}"
         )
     return a.merged(b)
 
 
 def scored(state: Exact) -> Scored:
-    """Return the samples of an exact state as all metrics and intervals take them.
+    """Return the samples of an exact state in the form that metrics and intervals require.
 
-    Answers: how do I compute anything else of a stream than `compute` gives?
+    Answers: how do I compute an interval, or another statistic that `compute` does not return?
 
     Parameters
     ----------
     state : GroupCounts, CutCounts or SortedRuns
-        After its last sample.
+        The state after the last sample.
 
     Returns
     -------
     Scored
-        Its rows stand for many samples each. A metric that needs what the state does not keep
-        raises an `UncountedError` that names the state that does.
+        Each row represents several samples. A metric that needs data which the state does not have
+        raises an `UncountedError` that names a suitable state.
 
     Raises
     ------
     InputError
-        If the state is not at its end: a first pass, or a second one that has not seen the samples
-        of the first.
+        If the state is a first pass, or a second pass with other samples than the first.
 
     Notes
     -----
-    Cost: a few arrays as long as there are distinct confidences, or cuts, and for sorted runs one
-    merge of the files.
+    Memory: a few arrays with one entry per distinct confidence or cut. For sorted runs, the files
+    are merged once.
 
     Examples
     --------
@@ -159,7 +163,7 @@ def scored(state: Exact) -> Scored:
     """
     if isinstance(state, FailureCounts):
         raise InputError(
-            "`state` must be that of a second pass; got a first one, which knows no successes. Go "
-            "on with `streaming.second_pass(state)` over the same samples"
+            "`state` must be a second pass; got a first pass, which does not count successes. "
+            "Continue with `streaming.second_pass(state)` over the same samples"
         )
     return state.scored

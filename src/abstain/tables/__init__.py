@@ -1,4 +1,4 @@
-"""Files and dataframes in, tidy results out; readers of other tools' formats."""
+"""Read files and dataframes, write tidy results, and read formats of other tools."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Chosen columns to one validated `Predictions`, its splits, and what is remarkable about them."""
+"""Build `Predictions` by split from the selected columns, with notes and warnings on the data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,359 +11,416 @@ from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
-from abstain.tables._choice import ChosenColumns
-from abstain.tables._classes import Builder, answers
+from abstain.tables._classes import PredictionsBuilder, add_labels_and_answers
+from abstain.tables._column_selection import ColumnSelection
+from abstain.tables._conversion import correctness
 from abstain.tables._reading import Reading, ReadingOptions
-from abstain.tables._roles import correctness
-from abstain.tables.column import DataColumn, Missing, count
+from abstain.tables.column import DataColumn, MissingEntries, count_rows
 from abstain.tables.number_formats import look_like_percentages
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
-#: Columns that, by their name, set apart what belongs to different numbers.
-APART = ("split", "study", "fold", "model")
+#: Names of columns whose values are usually evaluated separately.
+USUAL_SPLIT_COLUMNS = ("split", "study", "fold", "model")
 
-#: More splits than this are a mistake in `by` (a column of ids), not a question.
-_MOST_SPLITS = 10_000
+#: More splits are not useful: `by` probably names a column of ids.
+_MAX_SPLITS = 10_000
+#: Above this number, splits must have two samples on average.
+_MAX_SMALL_SPLITS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
-    """What became of the chosen columns of a table."""
+class _ConvertedTable:
+    """All rows of the selected columns as one record."""
 
-    b: Builder
-    whole: Predictions
-    kept: Array | None
+    builder: PredictionsBuilder
+    predictions: Predictions
+    #: Rows of the table that were not dropped; None for all.
+    retained_rows: Array | None
 
     @property
     def notes(self) -> list[Note]:
-        """What was decided row by row."""
-        of_predictions = [Note(READING, text) for text in self.whole.notes]
-        return [*self.b.missing.notes, *self.b.notes, *of_predictions]
+        """Notes that count rows."""
+        of_predictions = [Note(READING, text) for text in self.predictions.notes]
+        return [
+            *self.builder.missing.notes,
+            *self.builder.notes,
+            *of_predictions,
+        ]
+
+    def retained(self, column: DataColumn) -> DataColumn:
+        """Return the rows of a column that were not dropped."""
+        return column if self.retained_rows is None else column.rows(self.retained_rows)
 
 
-def build(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
-    """Read the chosen columns and return the predictions of each split, with notes."""
-    read = _read(table, chosen, asked)
-    b, whole, kept = read.b, read.whole, read.kept
-    notes = [*table.notes, *chosen.notes, *read.notes]
-    notes += [*_never_predicted(whole), *_rowwise(whole), *float16_notes(whole)]
-    notes += _compared(b, whole, kept)
-    splits = _split(b, whole, kept)
-    warnings = [*_mixed(b, kept), *doubtful(splits, chosen.id)]
+def build_reading(table: DataTable, selection: ColumnSelection, options: ReadingOptions) -> Reading:
+    """Return the predictions of each split, with notes and warnings."""
+    converted = _convert(table, selection, options)
+    predictions = converted.predictions
+    notes = [*table.notes, *selection.notes, *converted.notes]
+    notes += _notes_on_never_predicted_labels(predictions)
+    notes += _notes_on_rows(predictions)
+    notes += float16_notes(predictions)
+    notes += _notes_on_correctness(converted)
+    splits = _split(converted)
+    warnings = [*_warnings_on_pooled_columns(converted), *warnings_on_data(splits, selection.id)]
     notes += [Note.warning(READING, text) for text in warnings]
     return Reading(splits, tuple(notes), table.source)
 
 
-def build_part(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
-    """Do the same for a part of a file, with those notes alone that count rows.
+def build_chunk_reading(
+    table: DataTable, selection: ColumnSelection, options: ReadingOptions
+) -> Reading:
+    """Return the predictions of each split of a chunk of a file, with notes that count rows.
 
-    What only all rows can say, such as that a class is never predicted, is not said.
+    Notes that require all rows, such as on classes that are never predicted, are omitted.
     """
-    read = _read(table, chosen, asked, partial=True)
-    notes = [*read.notes, *_rowwise(read.whole), *_compared(read.b, read.whole, read.kept)]
-    return Reading(_split(read.b, read.whole, read.kept), tuple(notes), table.source)
+    converted = _convert(table, selection, options, is_chunk=True)
+    notes = [
+        *converted.notes,
+        *_notes_on_rows(converted.predictions),
+        *_notes_on_correctness(converted),
+    ]
+    return Reading(_split(converted), tuple(notes), table.source)
 
 
-def _read(
-    table: DataTable, chosen: ChosenColumns, asked: ReadingOptions, *, partial: bool = False
-) -> _Read:
-    columns = table.load(chosen.names())
+def _convert(
+    table: DataTable,
+    selection: ColumnSelection,
+    options: ReadingOptions,
+    *,
+    is_chunk: bool = False,
+) -> _ConvertedTable:
+    columns = table.load(selection.names())
     check_lengths(table, columns)
-    missing = Missing(asked.missing, table.source, table.height, partial)
-    b = Builder(table, chosen, asked, columns, missing)
+    missing = MissingEntries(options.missing, table.source, table.n_rows, is_chunk)
+    builder = PredictionsBuilder(table, selection, options, columns, missing)
     try:
-        _numbers(b)
-        answers(b)
-        _others(b)
-        kept = b.missing.kept
-        fields = b.fields if kept is None else _rows(b.fields, kept)
-        whole = Predictions(
-            **fields,
-            renormalize=asked.renormalize,
-            masked=asked.masked,
-            unlabeled=asked.unlabeled,
+        _add_numbers(builder)
+        add_labels_and_answers(builder)
+        _add_arrays_groups_ids(builder)
+        retained_rows = missing.retained_rows
+        arguments = builder.arguments
+        if retained_rows is not None:
+            arguments = _select_rows(arguments, retained_rows)
+        predictions = Predictions(
+            **arguments,
+            renormalize=options.renormalize,
+            masked=options.masked,
+            unlabeled=options.unlabeled,
         )
     except InputError as error:
         if str(error).startswith(table.source):
             raise
         raise type(error)(f"{table.source}: {error}") from None
-    return _Read(b, whole, kept)
+    return _ConvertedTable(builder, predictions, retained_rows)
 
 
 def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
-    """Refuse a table in which a column has another number of rows, as an archive may have."""
+    """Raise an error if the number of rows of a column differs, as is possible in an archive."""
     for name, column in columns.items():
-        if column.values.shape[:1] != (table.height,):
-            raise ShapeError(_other_rows(table, name, column.values.shape, columns))
+        if column.values.shape[:1] != (table.n_rows,):
+            raise ShapeError(_wrong_length_message(table, name, column.values.shape, columns))
 
 
-def _other_rows(
-    table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, Any]
+def _wrong_length_message(
+    table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, DataColumn]
 ) -> str:
-    """Say that an array has another number of rows, and where samples may have come first."""
-    said = f"{table.source}: {name!r} must have {table.height} rows; got shape {shape}"
-    for other, column in columns.items():
-        found = column.values.shape
-        if len(found) == 3 and found[0] == table.height and found[1] == shape[0]:
-            said += (
-                f". {other!r} is {found}, and samples must be (n, S, K), the samples of each row "
-                "second: swap its first two axes"
+    """Describe a wrong length, and point to samples of class scores with swapped axes."""
+    message = f"{table.source}: {name!r} must have {table.n_rows} rows; got shape {shape}"
+    for other_name, column in columns.items():
+        samples_shape = column.values.shape
+        if len(samples_shape) == 3 and samples_shape[:2] == (table.n_rows, shape[0]):
+            message += (
+                f". {other_name!r} has shape {samples_shape}, but samples must have shape "
+                "(n, S, K), with the S samples of each row on the second axis: swap the first "
+                "two axes"
             )
-    return said
+    return message
 
 
-def _rows(fields: dict[str, Any], kept: Array) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in fields.items():
-        if isinstance(value, np.ndarray | CodedNames):
-            out[name] = value[kept]
+def _select_rows(arguments: dict[str, Any], rows: Array) -> dict[str, Any]:
+    selected: dict[str, Any] = {}
+    for name, argument in arguments.items():
+        if isinstance(argument, np.ndarray | CodedNames):
+            selected[name] = argument[rows]
         elif name == "confidence":
-            out[name] = {k: v[kept] for k, v in value.items()}
+            selected[name] = {column: values[rows] for column, values in argument.items()}
         else:
-            out[name] = value
-    return out
+            selected[name] = argument
+    return selected
 
 
-def _numbers(b: Builder) -> None:
-    """Fill in the loss, confidences and the weights."""
-    if b.chosen.correct is not None:
-        right = correctness(b.columns[b.chosen.correct], b.table.source, typeless=b.table.typeless)
-        may_lack = b.table.may_lack_grades
-        b.fields["loss"] = 1.0 - b.missing.required(right, "correct", may_lack=may_lack).values
-    elif b.chosen.loss is not None:
-        b.fields["loss"] = b.missing.required(b.number(b.chosen.loss, "loss"), "loss").values
-    confidence = dict(_confidence(b, name) for name in b.chosen.confidence)
-    if confidence:
-        b.fields["confidence"] = confidence
-    if b.chosen.weight is not None:
-        weight = b.missing.required(b.number(b.chosen.weight, "weight"), "weight")
-        b.fields["weight"] = weight.values
-
-
-def _confidence(b: Builder, name: str) -> tuple[str, Array]:
-    """Return the name and the values of a confidence, higher is safer."""
-    column, title = b.number(name, "confidence"), name
-    if name in b.chosen.percentages:
-        if not b.missing.partial and not (column.values > 1).any():
-            text = (
-                f"no value of {name!r} is above 1, so it seems to hold fractions already, as texts "
-                f"such as '90%' are read; if it does, leave out {format_option('percent', name)}"
-            )
-            b.notes.append(Note(READING, text))
-        column = _fractions(column, b.table.source)
-    elif not b.missing.partial and look_like_percentages(column.values):
-        text = (
-            f"{name!r} lies between 0 and 100; if it is a percentage, pass "
-            f"{format_option('percent', name)} to divide it by 100, as ECE and CWSA require"
+def _add_numbers(builder: PredictionsBuilder) -> None:
+    """Add loss, confidences and weight to the arguments."""
+    selection, table, missing = builder.selection, builder.table, builder.missing
+    if selection.correct is not None:
+        grades = correctness(
+            builder.columns[selection.correct], table.source, is_untyped=table.is_untyped
         )
-        b.notes.append(Note(READING, text))
-    if name in b.chosen.turned:
-        # Before missing entries are filled in: an abstention has the lowest confidence.
-        column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
-    return title, b.missing.confidence(column).values
+        grades = missing.handle_required(grades, "correct", may_lack=table.may_lack_grades)
+        builder.arguments["loss"] = 1.0 - grades.values
+    elif selection.loss is not None:
+        loss = missing.handle_required(builder.numeric_column(selection.loss, "loss"), "loss")
+        builder.arguments["loss"] = loss.values
+    confidence = dict(_confidence(builder, name) for name in selection.confidence)
+    if confidence:
+        builder.arguments["confidence"] = confidence
+    if selection.weight is not None:
+        weight = builder.numeric_column(selection.weight, "weight")
+        builder.arguments["weight"] = missing.handle_required(weight, "weight").values
 
 
-def _fractions(column: DataColumn, source: str) -> DataColumn:
-    """Return percentages as fractions."""
+def _confidence(builder: PredictionsBuilder, name: str) -> tuple[str, Array]:
+    """Return the name and the values of a confidence, negated if it is an uncertainty."""
+    column = builder.numeric_column(name, "confidence")
+    if name in builder.selection.percentages:
+        if not builder.missing.is_chunk and not (column.values > 1).any():
+            builder.add_note(
+                f"no value of {name!r} exceeds 1, so the column seems to contain fractions (texts "
+                "such as '90%' are read as fractions); if so, omit "
+                f"{format_option('percent', name)}"
+            )
+        column = _to_fractions(column, builder.table.source)
+    elif not builder.missing.is_chunk and look_like_percentages(column.values):
+        builder.add_note(
+            f"{name!r} has values from 0 to 100; if it is a percentage, pass "
+            f"{format_option('percent', name)} to divide it by 100, because ECE and CWSA "
+            "require fractions"
+        )
+    confidence_name = name
+    if name in builder.selection.negated:
+        # Negated before missing entries are filled, so that they get the lowest confidence.
+        column = replace(column, values=-column.values.astype(np.float64))
+        confidence_name = f"-{name}"
+    return confidence_name, builder.missing.fill_confidence(column).values
+
+
+def _to_fractions(column: DataColumn, source: str) -> DataColumn:
+    """Convert percentages to fractions."""
     values = column.values.astype(np.float64)
-    is_outside = (values < 0) | (values > 100)  # NaN is neither
+    is_outside = (values < 0) | (values > 100)  # False for NaN
     if is_outside.any():
         row = int(np.flatnonzero(is_outside)[0])
         raise DomainError(
-            f"{source}: column {column.name!r} must hold percentages from 0 to 100 (asked for by "
-            f"{format_option('percent')}); got {column.shown(row)} in row {row}, counted from 0"
+            f"{source}: column {column.name!r} must contain percentages from 0 to 100, because of "
+            f"{format_option('percent')}; got {column.format_entry(row)} in row {row}, counted "
+            "from 0"
         )
     return replace(column, values=values / 100)
 
 
-def _others(b: Builder) -> None:
-    """Fill in samples, features, groups and ids."""
-    for role, name in b.chosen.keyed.items():
-        b.fields[role] = b.columns[name].values
-    if b.chosen.group is not None:
-        codes, names = b.columns[b.chosen.group].distinct()
-        b.fields["group"] = np.array(names, dtype=object)[codes]
-    if b.chosen.id is not None:
-        column = b.columns[b.chosen.id]
-        b.fields["ids"] = column.strings() if column.is_text else column.values
-    elif b.asked.by or b.missing.dropped is not None or b.table.first is not None:
-        # So that a sample can be found again: the row of the file, counted from 0.
-        b.fields["ids"] = np.arange(b.table.height) + (b.table.first or 0)
-
-
-def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[Note]:
-    """Say where the file's own verdict differs from label == prediction."""
-    if b.chosen.checked is None or not whole.has_labels:
-        return []
-    try:
-        verdict = correctness(
-            b.columns[b.chosen.checked], b.table.source, typeless=b.table.typeless
-        )
-    except InputError:
-        return []  # a column that merely has the name
-    values = verdict.values if kept is None else verdict.values[kept]
-    differ = whole.correct != (values == 1)
-    if not differ.any():
-        return []
-    text = (
-        f"have a {verdict.name!r} that disagrees with {b.chosen.label!r} == "
-        f"{b.chosen.prediction!r}; pass {format_option('correct', verdict.name)} to go by the "
-        "column"
-    )
-    return [Note(READING, text, rows=count(differ))]
-
-
-def _mixed(b: Builder, kept: Array | None) -> list[str]:
-    """Warn of columns that by their name set rows apart, where they are mixed."""
-    said = []
-    for usual in APART:
-        name = b.table.find(usual)
-        if name is None or name in b.chosen.names() or b.table.kinds[name] == "block":
-            continue
-        column = b.table.load((name,))[name]
-        column = column if kept is None else column.rows(kept)
-        values = column.distinct()[1]
-        if len(values) > 1:
-            shown = ", ".join(map(str, values[:4])) + (", ..." if len(values) > 4 else "")
-            said.append(
-                f"column {name!r} has {len(values):,} values ({shown}) and every number here mixes "
-                f"them; pass {format_option('by', name)} to take them apart"
-            )
-    return said
+def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
+    """Add samples of class scores, features, groups and ids to the arguments."""
+    selection, table = builder.selection, builder.table
+    for role, key in selection.array_keys.items():
+        builder.arguments[role] = builder.columns[key].values
+    if selection.group is not None:
+        codes, names = builder.columns[selection.group].distinct()
+        builder.arguments["group"] = np.array(names, dtype=object)[codes]
+    has_dropped_rows = builder.missing.is_dropped is not None
+    if selection.id is not None:
+        column = builder.columns[selection.id]
+        builder.arguments["ids"] = column.to_strings() if column.is_text else column.values
+    elif builder.options.by or has_dropped_rows or table.first_row is not None:
+        # By default, a sample is identified by its row in the file, counted from 0.
+        builder.arguments["ids"] = np.arange(table.n_rows) + (table.first_row or 0)
 
 
 # ------------------------------------------------------------------------------------ splits
-def _split(b: Builder, whole: Predictions, kept: Array | None) -> dict[Split, Predictions]:
-    by = b.chosen.by
+def _split(converted: _ConvertedTable) -> dict[Split, Predictions]:
+    builder, predictions = converted.builder, converted.predictions
+    by = builder.selection.by
     if not by:
-        return {(): whole}
-    codes = np.zeros(whole.n, dtype=np.int64)
-    values: list[list[str]] = []
+        return {(): predictions}
+    # The code of a row is a number whose digits are the codes of its values.
+    row_codes = np.zeros(predictions.n, dtype=np.int64)
+    values_by_column: list[list[str]] = []
     for name in by:
-        column = b.columns[name] if kept is None else b.columns[name].rows(kept)
-        own, names = column.distinct()
-        codes = codes * len(names) + own
-        values.append([str(v) for v in names])
-    found, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    part = b.table.first is not None
-    if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n and not part):
+        codes, values = converted.retained(builder.columns[name]).distinct()
+        row_codes = row_codes * len(values) + codes
+        values_by_column.append(list(map(str, values)))
+    split_codes, first_rows, split_index = np.unique(
+        row_codes, return_index=True, return_inverse=True
+    )
+    _check_number_of_splits(builder, split_codes.size, predictions.n)
+    split_sizes = np.bincount(split_index)
+    rows_by_split = np.split(np.argsort(split_index, kind="stable"), np.cumsum(split_sizes)[:-1])
+    splits = {}
+    for i in np.argsort(first_rows):
+        split = _decode_split(int(split_codes[i]), by, values_by_column)
+        splits[split] = predictions.subset(rows_by_split[i])
+    return splits
+
+
+def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: int) -> None:
+    is_chunk = builder.table.first_row is not None
+    has_small_splits = n_splits > _MAX_SMALL_SPLITS and 2 * n_splits > n_rows and not is_chunk
+    if n_splits > _MAX_SPLITS or has_small_splits:
         raise InputError(
-            f"{b.table.source}: {format_option('by')} = {', '.join(by)} makes {found.size:,} "
-            f"splits of {whole.n:,} rows; name columns with few values"
+            f"{builder.table.source}: {format_option('by')} = {', '.join(builder.selection.by)} "
+            f"makes {n_splits:,} splits of {n_rows:,} rows; name columns with few values"
         )
-    rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
-    out = {}
-    for i in np.argsort(first):
-        out[_decode(int(found[i]), by, values)] = whole.subset(rows[i])
-    return out
 
 
-def _decode(code: int, by: tuple[str, ...], values: list[list[str]]) -> Split:
+def _decode_split(code: int, by: tuple[str, ...], values_by_column: list[list[str]]) -> Split:
     pairs = []
-    for name, names in zip(reversed(by), reversed(values), strict=True):
-        code, own = divmod(code, len(names))
-        pairs.append((name, names[own]))
+    for name, values in zip(reversed(by), reversed(values_by_column), strict=True):
+        code, value_code = divmod(code, len(values))
+        pairs.append((name, values[value_code]))
     return tuple(reversed(pairs))
 
 
-#: Labels without a prediction that a note names one by one.
-_MOST_NAMED = 20
-#: Labels that nothing ever predicts are worth a note when this share of the rows has one.
-_NOTABLE = 0.005
+# ------------------------------------------------------------------------------------ notes
+#: Maximum number of labels that a note lists.
+_MAX_LISTED_LABELS = 20
+#: A note reports labels that are never predicted if at least this share of the rows has one.
+_MIN_REPORTED_SHARE = 0.005
 
 
-def _rowwise(p: Predictions) -> list[Note]:
-    """Return notes on empty predictions and on confidences of 0."""
+def _notes_on_correctness(converted: _ConvertedTable) -> list[Note]:
+    """Report rows in which a column of correctness disagrees with label == prediction."""
+    builder, predictions = converted.builder, converted.predictions
+    name = builder.selection.correct_to_verify
+    if name is None or not predictions.has_labels:
+        return []
+    try:
+        column = correctness(
+            builder.columns[name], builder.table.source, is_untyped=builder.table.is_untyped
+        )
+    except InputError:
+        return []  # The column has the name, but contains no grades.
+    differs = predictions.correct != (converted.retained(column).values == 1)
+    if not differs.any():
+        return []
+    text = (
+        f"have a {name!r} that disagrees with {builder.selection.label!r} == "
+        f"{builder.selection.prediction!r}; pass {format_option('correct', name)} to use the column"
+    )
+    return [Note(READING, text, rows=count_rows(differs))]
+
+
+def _notes_on_rows(predictions: Predictions) -> list[Note]:
+    """Report empty predictions and confidences of 0."""
     notes = []
-    if p.prediction is not None and "" in p.class_names:
-        is_empty: BoolArray = p.prediction_codes == p.class_names.index("")
-        text = "have an empty prediction: the model gave no answer, always wrong"
-        notes += [Note(READING, text, rows=count(is_empty))] if is_empty.any() else []
-    for name, values in (p.confidence or {}).items():
+    if predictions.prediction is not None and "" in predictions.class_names:
+        is_empty: BoolArray = predictions.prediction_codes == predictions.class_names.index("")
+        if is_empty.any():
+            text = "have an empty prediction: the model gave no answer, which is always wrong"
+            notes.append(Note(READING, text, rows=count_rows(is_empty)))
+    for name, values in (predictions.confidence or {}).items():
         is_zero = values == 0
         if is_zero.sum() > 1 and not (values < 0).any():
-            text = f"have {name!r} exactly 0: abstentions, or all tied last"
-            notes.append(Note(READING, text, rows=count(is_zero)))
+            text = f"have a {name!r} of exactly 0: abstentions, or ties at the lowest confidence"
+            notes.append(Note(READING, text, rows=count_rows(is_zero)))
     return notes
 
 
-def doubtful(splits: Mapping[Split, Predictions], id_column: str | None) -> list[str]:
-    """Return warnings about data that are most likely not what was meant."""
-    return [*_one_class(splits.values()), *_repeated(splits.values(), id_column)]
-
-
-def _one_class(parts: Iterable[Predictions]) -> list[str]:
-    """Warn where all labels of a known class are the same one."""
-    have = [p for p in parts if p.has_labels]
-    codes = {int(code) for p in have for code in np.flatnonzero(_of_classes(p))}
-    if len(codes) != 1 or sum(p.n for p in have) < 2 or have[0].n_classes < 2:
+def _notes_on_never_predicted_labels(predictions: Predictions) -> list[Note]:
+    if predictions.prediction is None or not predictions.has_labels:
         return []
-    name = have[0].class_names[codes.pop()]
-    return [f"every label is {name!r}: of the other classes these data say nothing"]
-
-
-def _of_classes(p: Predictions) -> IntArray:
-    """Return how many samples have each class as their label."""
-    labels = p.label_codes
-    known = labels if labels.min() >= 0 else labels[labels >= 0]
-    return np.bincount(known, minlength=p.n_classes)
-
-
-def _repeated(parts: Iterable[Predictions], id_column: str | None) -> list[str]:
-    """Warn where one name stands for several samples of a split."""
-    if id_column is None:
+    n_labels = _count_labels(predictions)
+    n_predicted = np.bincount(predictions.prediction_codes, minlength=predictions.n_classes)
+    names = predictions.class_names
+    codes = np.flatnonzero((n_labels > 0) & (n_predicted == 0))
+    if codes.size == 0:
         return []
-    rows = total = 0
-    for p in parts:
-        names = np.asarray(p.ids)
-        total += p.n
-        # Most names are unique, which a set tells sooner than a sort of texts.
-        if names.dtype.kind != "O" or len(set(names.tolist())) < p.n:
-            _, counts = np.unique(names.astype(str), return_counts=True)
-            rows += int(counts[counts > 1].sum())
-    if rows == 0:
+    codes = codes[np.argsort(-n_labels[codes], kind="stable")]
+    has_negative_label = any(str(names[code]).startswith("-") for code in codes)
+    is_rare = n_labels[codes].sum() < _MIN_REPORTED_SHARE * predictions.n
+    if is_rare and not has_negative_label:
         return []
-    warning = (
-        f"{rows:,} of {total:,} rows share their name in {id_column!r} with another row. Repeated "
-        "rows count twice; several rows of one subject are not independent: name the subject with "
-        f"{format_option('group', id_column)} and ask for clustered intervals"
+    listed = [names[code] for code in codes[:_MAX_LISTED_LABELS]]
+    label_list = ", ".join(map(repr, listed))
+    if codes.size > len(listed):
+        label_list += f" and {codes.size - len(listed)} more"
+    rows = count_rows(np.isin(predictions.label_codes, codes))
+    condition, unknown_label = (
+        ("it marks", listed[0]) if codes.size == 1 else ("some of them mark", listed)
     )
-    return [warning]
-
-
-def _never_predicted(p: Predictions) -> list[Note]:
-    """Return a note on labels that are never predicted."""
-    if p.prediction is None or not p.has_labels:
-        return []
-    have = _of_classes(p)
-    given = np.bincount(p.prediction_codes, minlength=p.n_classes)
-    names = p.class_names
-    never = np.flatnonzero((have > 0) & (given == 0))
-    never = never[np.argsort(-have[never], kind="stable")]
-    marked = any(str(names[i]).startswith("-") for i in never)
-    if have[never].sum() < _NOTABLE * p.n and not marked:
-        return []
-    if never.size == 0:
-        return []
-    named = [names[i] for i in never[:_MOST_NAMED]]
-    n_others = never.size - len(named)
-    shown = ", ".join(map(repr, named)) + (f" and {n_others} more" if n_others else "")
-    rows = np.isin(p.label_codes, never)
-    marks, value = ("it marks", named[0]) if never.size == 1 else ("some mark", named)
     text = (
-        f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if {marks} "
-        f"samples of no known class, pass {format_option('unknown_label', value)}"
+        f"labels that are never predicted, so always wrong: {label_list}, {rows}; if {condition} "
+        f"samples of unknown classes, pass {format_option('unknown_label', unknown_label)}"
     )
     return [Note(READING, text)]
 
 
-def float16_notes(p: Predictions) -> list[Note]:
+def float16_notes(predictions: Predictions) -> list[Note]:
     """Return a note on arrays that are stored as float16."""
     fields = ("logits", "probabilities", "logit_samples", "probability_samples", "features")
-    arrays = {name: getattr(p, name) for name in fields if getattr(p, name) is not None}
-    arrays |= {f"confidence {name!r}": values for name, values in (p.confidence or {}).items()}
-    narrow = [name for name, values in arrays.items() if values.dtype == np.float16]
-    if not narrow:
+    arrays = {name: getattr(predictions, name) for name in fields}
+    for name, values in (predictions.confidence or {}).items():
+        arrays[f"confidence {name!r}"] = values
+    names = [
+        name for name, array in arrays.items() if array is not None and array.dtype == np.float16
+    ]
+    if not names:
         return []
-    return [Note(READING, f"stored as float16 (about 3 digits, many ties): {', '.join(narrow)}")]
+    return [Note(READING, f"stored as float16 (about 3 digits, many ties): {', '.join(names)}")]
+
+
+# ------------------------------------------------------------------------------------ warnings
+def _warnings_on_pooled_columns(converted: _ConvertedTable) -> list[str]:
+    """Warn of columns such as `study` whose values are pooled."""
+    builder = converted.builder
+    table = builder.table
+    warnings = []
+    for usual_name in USUAL_SPLIT_COLUMNS:
+        name = table.find(usual_name)
+        if name is None or name in builder.selection.names():
+            continue
+        if table.kind_by_column[name] == "block":
+            continue
+        values = converted.retained(table.load((name,))[name]).distinct()[1]
+        if len(values) > 1:
+            value_list = ", ".join(map(str, values[:4])) + (", ..." if len(values) > 4 else "")
+            warnings.append(
+                f"column {name!r} has {len(values):,} values ({value_list}), which are evaluated "
+                f"together; pass {format_option('by', name)} to evaluate them separately"
+            )
+    return warnings
+
+
+def warnings_on_data(splits: Mapping[Split, Predictions], id_column: str | None) -> list[str]:
+    """Return warnings about data that are probably not intended."""
+    return [*_warn_of_single_class(splits.values()), *_warn_of_repeated_ids(splits, id_column)]
+
+
+def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:
+    """Warn if all labels of known classes are equal."""
+    labeled = [p for p in predictions if p.has_labels]
+    codes = {int(code) for p in labeled for code in np.flatnonzero(_count_labels(p))}
+    if len(codes) != 1 or sum(p.n for p in labeled) < 2 or labeled[0].n_classes < 2:
+        return []
+    name = labeled[0].class_names[codes.pop()]
+    return [f"every label is {name!r}, so the results do not describe the other classes"]
+
+
+def _count_labels(predictions: Predictions) -> IntArray:
+    """Return the number of samples with each class as their label."""
+    codes = predictions.label_codes
+    known_codes = codes if codes.min() >= 0 else codes[codes >= 0]
+    return np.bincount(known_codes, minlength=predictions.n_classes)
+
+
+def _warn_of_repeated_ids(splits: Mapping[Split, Predictions], id_column: str | None) -> list[str]:
+    """Warn if several samples of a split have the same id."""
+    if id_column is None:
+        return []
+    n_repeated = n_rows = 0
+    for predictions in splits.values():
+        ids = np.asarray(predictions.ids)
+        n_rows += predictions.n
+        # Most ids are unique; a set finds this faster than sorting texts.
+        if ids.dtype.kind == "O" and len(set(ids.tolist())) == predictions.n:
+            continue
+        _, counts = np.unique(ids.astype(str), return_counts=True)
+        n_repeated += int(counts[counts > 1].sum())
+    if n_repeated == 0:
+        return []
+    warning = (
+        f"{n_repeated:,} of {n_rows:,} rows have the same {id_column!r} as another row. Repeated "
+        "rows count twice, and several rows of one subject are not independent: name the subject "
+        f"with {format_option('group', id_column)} and use clustered intervals"
+    )
+    return [warning]

@@ -1,4 +1,4 @@
-"""Labels, predictions and class scores of a table, brought to one set of classes."""
+"""Labels, predictions and class scores of a table, with one set of classes."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -11,266 +11,291 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_format import format_option
 from abstain.errors import InputError
 from abstain.predictions.classes import CodedNames
-from abstain.tables import _roles
-from abstain.tables._choice import ChosenColumns
+from abstain.tables import _conversion
+from abstain.tables._column_selection import ColumnSelection
+from abstain.tables._conversion import as_numbers
 from abstain.tables._reading import ReadingOptions
-from abstain.tables._roles import as_numbers
-from abstain.tables.column import DataColumn, Missing, count
+from abstain.tables.column import DataColumn, MissingEntries, count_rows
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
+#: Value of `unknown_label` for all labels without a column of class scores.
+ALL_OTHER_LABELS = "*"
+
 
 @dataclass
-class Builder:
-    """What is read, and the arguments of `Predictions` that came of it so far."""
+class PredictionsBuilder:
+    """Collects the arguments of `Predictions` while the selected columns are converted."""
 
-    #: What is read, which columns, and how.
     table: DataTable
-    chosen: ChosenColumns
-    asked: ReadingOptions
+    selection: ColumnSelection
+    options: ReadingOptions
     #: The loaded columns.
     columns: dict[str, DataColumn]
-    #: What was done about missing entries.
-    missing: Missing
-    #: Arguments for `Predictions`, all rows.
-    fields: dict[str, Any] = field(default_factory=dict)
-    #: What was decided on the way.
+    #: The treatment of missing entries.
+    missing: MissingEntries
+    #: Arguments of `Predictions`, with all rows.
+    arguments: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
-    def number(self, name: str, what: str) -> DataColumn:
-        """Return a loaded column as numbers, or refuse it."""
-        return as_numbers(self.columns[name], what, self.table.source, typeless=self.table.typeless)
+    def numeric_column(self, name: str, role: str) -> DataColumn:
+        """Return a loaded column as numbers; raise an error if it has text."""
+        return as_numbers(
+            self.columns[name], role, self.table.source, is_untyped=self.table.is_untyped
+        )
 
-    def forget(self, names: Sequence[str]) -> None:
-        """Let columns go, the most of a file, where nothing else is made of them."""
-        used = Counter(self.chosen.names())
+    def release_columns(self, names: Sequence[str]) -> None:
+        """Free the memory of columns that have a single role, after their conversion."""
+        n_roles = Counter(self.selection.names())
         for name in names:
-            if used[name] == 1:
+            if n_roles[name] == 1:
                 del self.columns[name]
 
+    def add_note(self, text: str) -> None:
+        """Add a note on the whole table."""
+        self.notes.append(Note(READING, text))
 
-#: As `unknown_label`: every label that no column of the class scores stands for.
-REST = "*"
 
-
-def answers(b: Builder) -> None:
-    """Fill in labels, prediction, class scores and classes."""
+def add_labels_and_answers(builder: PredictionsBuilder) -> None:
+    """Add labels, prediction, class scores and classes to the arguments."""
     label = None
-    if b.chosen.label is not None:
-        label = b.missing.required(_roles.plain(b.columns[b.chosen.label]), "label")
-    if b.chosen.scores:
-        _scores(b, label)
+    if builder.selection.label is not None:
+        label = _conversion.class_column(builder.columns[builder.selection.label])
+        label = builder.missing.handle_required(label, "label")
+    if builder.selection.class_scores:
+        _add_class_scores(builder, label)
         return
     prediction = None
-    if b.chosen.prediction is not None:
-        prediction = _roles.plain(b.columns[b.chosen.prediction])
+    if builder.selection.prediction is not None:
+        prediction = _conversion.class_column(builder.columns[builder.selection.prediction])
     if label is not None and prediction is not None:
-        label, prediction = _as_written(b, label, prediction)
-        label, prediction, note = _roles.alike(label, prediction)
-        b.notes += [Note(READING, note)] if note else []
+        label, prediction = _reread_as_text(builder, label, prediction)
+        label, prediction, note = _conversion.to_common_type(label, prediction)
+        if note:
+            builder.add_note(note)
     if label is not None:
-        b.fields["labels"] = _labels(b, label, _marks(b, label))
+        unknown_labels = _unknown_labels(builder, label)
+        builder.arguments["labels"] = _merge_unknown_labels(builder, label, unknown_labels)
     if prediction is not None:
-        b.fields["prediction"] = _prediction(b, prediction)
+        builder.arguments["prediction"] = _prediction(builder, prediction)
 
 
-def _as_written(
-    b: Builder, label: DataColumn, prediction: DataColumn
+def _reread_as_text(
+    builder: PredictionsBuilder, label: DataColumn, prediction: DataColumn
 ) -> tuple[DataColumn, DataColumn]:
-    """Read both anew as text where a format without types would make 007 and 7 one class."""
-    if b.table.as_written is None or (label.is_text and prediction.is_text):
+    """Read label and prediction as text if 007 and 7 in an untyped file would become one class."""
+    load_as_text = builder.table.load_as_text
+    if load_as_text is None or (label.is_text and prediction.is_text):
         return label, prediction
-    written = b.table.as_written(label.name), b.table.as_written(prediction.name)
+    texts = load_as_text(label.name), load_as_text(prediction.name)
     if not (label.is_text or prediction.is_text):
-        if all(_roles.canonical(column) for column in written):
+        if all(_conversion.has_canonical_integers(column) for column in texts):
             return label, prediction
-        b.notes.append(
-            Note(
-                READING,
-                f"{label.name!r} and {prediction.name!r} write the same number in several ways "
-                "(such as 07 and 7): compared as text",
-            )
+        builder.add_note(
+            f"{label.name!r} and {prediction.name!r} write the same number in several ways "
+            "(such as 07 and 7): compared as text"
         )
-    return written
+    return texts
 
 
-def _prediction(b: Builder, prediction: DataColumn) -> Array | CodedNames:
-    values = _roles.class_values(prediction)
-    if prediction.missing is None:
+def _prediction(builder: PredictionsBuilder, prediction: DataColumn) -> Array | CodedNames:
+    values = _conversion.class_values(prediction)
+    if prediction.is_missing is None:
         return values
-    b.missing.answers(prediction.missing, prediction.name, "prediction")
-    # The empty text is a class that no label has: never right, and shown as what it is.
-    out: Array = np.where(prediction.missing, "", np.asarray(values).astype(object))
-    return out
+    builder.missing.handle_answers(prediction.is_missing, prediction.name, "prediction")
+    # No label is the empty text, so an abstention is always wrong.
+    names: Array = np.where(prediction.is_missing, "", np.asarray(values).astype(object))
+    return names
 
 
 # ------------------------------------------------------------------------------------ labels
-def _marks(b: Builder, label: DataColumn) -> list[Hashable]:
-    """Return the labels of no known class, in the type of the column."""
-    return [_like(mark, label) for mark in b.asked.unknown_label]
+def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hashable]:
+    """Return the labels of unknown classes, in the type of the column."""
+    return [_convert_unknown_label(name, label) for name in builder.options.unknown_label]
 
 
-def _like(mark: Hashable, label: DataColumn) -> Hashable:
-    """Give a label from a command line the type of the column."""
+def _convert_unknown_label(unknown_label: Hashable, label: DataColumn) -> Hashable:
+    """Convert a label, which is text on a command line, to the type of the column."""
     if label.is_text:
-        return str(mark)
+        return str(unknown_label)
     try:
-        return int(str(mark))
+        return int(str(unknown_label))
     except ValueError:
         raise InputError(
-            f"{format_option('unknown_label')} must be a number, as column {label.name!r} holds "
-            f"numbers; got {mark!r}"
+            f"{format_option('unknown_label')} must be a number, because column {label.name!r} "
+            f"contains numbers; got {unknown_label!r}"
         ) from None
 
 
-def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array | CodedNames:
-    """Return the labels, with all values that mark unknown classes made one."""
-    values = _roles.class_values(label)
-    if not marks:
+def _merge_unknown_labels(
+    builder: PredictionsBuilder, label: DataColumn, unknown_labels: list[Hashable]
+) -> Array | CodedNames:
+    """Return the labels; replace all labels of unknown classes by the first of these."""
+    values = _conversion.class_values(label)
+    if not unknown_labels:
         return values
-    found = _is_in(label, marks)
-    b.fields["unknown_label"] = marks[0]
-    if not found.any():
-        shown = ", ".join(map(repr, marks))
-        b.notes.append(
-            Note(READING, f"no sample has the label {shown}, given as of no known class")
-        )
+    is_unknown = _is_in(label, unknown_labels)
+    builder.arguments["unknown_label"] = unknown_labels[0]
+    if not is_unknown.any():
+        names = ", ".join(map(repr, unknown_labels))
+        builder.add_note(f"no sample has the label {names} (from {format_option('unknown_label')})")
         return values
-    b.notes.append(Note(READING, "are of no known class: always wrong", rows=count(found)))
-    if len(marks) == 1:
+    text = "have a label of an unknown class, so their predictions are always wrong"
+    builder.notes.append(Note(READING, text, rows=count_rows(is_unknown)))
+    if len(unknown_labels) == 1:
         return values
-    out: Array = np.where(found, np.array(marks[0], values.dtype), np.asarray(values))
-    return out
+    replacement = np.array(unknown_labels[0], values.dtype)
+    merged: Array = np.where(is_unknown, replacement, np.asarray(values))
+    return merged
 
 
-def _is_in(label: DataColumn, marks: list[Hashable]) -> BoolArray:
-    out: BoolArray
+def _is_in(label: DataColumn, names: list[Hashable]) -> BoolArray:
     if label.texts is None:
-        out = np.isin(label.values, np.array(marks))
-    else:
-        hit = np.array([*(t in marks for t in label.texts), False])
-        out = hit[label.values]
-    return out
+        return np.asarray(np.isin(label.values, np.array(names)))
+    # Missing entries have the code -1.
+    is_in_by_code: BoolArray = np.array([*(text in names for text in label.texts), False])
+    is_in: BoolArray = is_in_by_code[label.values]
+    return is_in
 
 
-# ------------------------------------------------------------------------------------ scores
-def _scores(b: Builder, label: DataColumn | None) -> None:
-    kind, names = b.chosen.scores_kind, b.chosen.scores
-    columns = [b.columns[n] if b.columns[n].values.ndim > 1 else b.number(n, kind) for n in names]
-    block = _roles.scores_block(columns, kind, b.table.source)
-    b.forget(names)
+# ------------------------------------------------------------------------------------ class scores
+def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> None:
+    kind = builder.selection.class_scores_kind
+    names = builder.selection.class_scores
+    pattern = builder.selection.class_scores_pattern
+    columns = [_score_column(builder, name, kind) for name in names]
+    class_scores = _conversion.stack_class_scores(columns, kind, builder.table.source)
+    builder.release_columns(names)
     if len(columns) == 1 and columns[0].values.ndim == 1:
-        b.notes.append(
-            Note(READING, f"{names[0]!r} is taken for the {kind} of the second of two classes")
-        )
-    nothing = _roles.empty_answers(block)
+        builder.add_note(f"{names[0]!r} is read as the {kind} of the second of two classes")
+    has_no_scores = _conversion.rows_all_nan(class_scores)
     if kind == "probabilities":
-        nothing |= _roles.zero_rows(block)
-    what = f"{kind} (missing throughout, or all of them 0)"
-    b.missing.answers(nothing, b.chosen.pattern or names[0], what)
-    if b.missing.abstained is not None:
-        block = block.copy()
-        # Equal scores are the lowest confidence that class scores can express.
-        block[nothing] = 1 / block.shape[1] if kind == "probabilities" else 0
-    b.fields[kind] = block
-    classes: tuple[Hashable, ...] = tuple(range(block.shape[-1]))
+        has_no_scores |= _conversion.rows_all_zero(class_scores)
+    builder.missing.handle_answers(has_no_scores, pattern or names[0], f"{kind} (all missing or 0)")
+    if builder.missing.is_abstention is not None:
+        class_scores = class_scores.copy()
+        # Equal scores give the lowest confidence that class scores can express.
+        n_classes = class_scores.shape[1]
+        class_scores[has_no_scores] = 1 / n_classes if kind == "probabilities" else 0
+    builder.arguments[kind] = class_scores
+    classes: tuple[Hashable, ...] = tuple(range(class_scores.shape[-1]))
     if len(columns) > 1:
-        named = _roles.class_names(names, b.chosen.pattern, label)
-        classes = b.fields["classes"] = _roles.typed_names(named, label)
+        class_names = _conversion.class_names(names, pattern, label)
+        classes = _conversion.convert_class_names(class_names, label)
+        builder.arguments["classes"] = classes
     if label is not None:
-        classes = _scored_labels(b, label, classes)
-    _scored_prediction(b, classes)
+        classes = _add_labels_of_scored_classes(builder, label, classes)
+    _add_prediction(builder, classes)
 
 
-def _scored_labels(
-    b: Builder, label: DataColumn, classes: tuple[Hashable, ...]
+def _score_column(builder: PredictionsBuilder, name: str, kind: str) -> DataColumn:
+    column = builder.columns[name]
+    return column if column.values.ndim > 1 else builder.numeric_column(name, kind)
+
+
+def _add_labels_of_scored_classes(
+    builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Fill in the labels beside class scores; return the classes."""
+    """Add the labels of samples with class scores; return the classes."""
     if label.is_text != isinstance(classes[0], str):
-        classes = _reconcile(b, label, classes)
-    present = label if label.missing is None else label.rows(np.flatnonzero(~label.missing))
-    values = present.distinct()[1]
-    foreign = [v for v in values if v not in classes]
-    if b.asked.unknown_label == (REST,) and REST not in values:
-        marks: list[Hashable] = list(foreign)
+        classes = _match_class_names(builder, label, classes)
+    present = label
+    if label.is_missing is not None:
+        present = label.rows(np.flatnonzero(~label.is_missing))
+    labels = present.distinct()[1]
+    without_class = [name for name in labels if name not in classes]
+    requests_all = builder.options.unknown_label == (ALL_OTHER_LABELS,)
+    if requests_all and ALL_OTHER_LABELS not in labels:
+        unknown_labels: list[Hashable] = list(without_class)
     else:
-        marks = _marks(b, label)
-    foreign = [v for v in foreign if v not in marks]
-    if foreign:
-        raise InputError(_foreign_refusal(b, label, foreign, classes))
-    b.fields["labels"] = _labels(b, label, marks)
+        unknown_labels = _unknown_labels(builder, label)
+    unexpected = [name for name in without_class if name not in unknown_labels]
+    if unexpected:
+        raise InputError(_unknown_labels_message(builder, label, unexpected, classes))
+    builder.arguments["labels"] = _merge_unknown_labels(builder, label, unknown_labels)
     return classes
 
 
-def _reconcile(
-    b: Builder, label: DataColumn, classes: tuple[Hashable, ...]
+def _match_class_names(
+    builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
-    """Name the classes where the labels are text and the scores are not, or the reverse."""
+    """Return the classes in the type of the labels if one of both is text and the other is not."""
     if not label.is_text:
-        b.notes.append(
-            Note(READING, "labels are numbers, class scores are named: counted as columns from 0")
+        builder.add_note(
+            "labels are numbers and class scores have names: labels are column numbers from 0"
         )
-        b.fields["classes"] = tuple(range(len(classes)))
-        return tuple(range(len(classes)))
-    texts = [str(t) for t in (label.texts if label.texts is not None else ())]
-    texts = [t for t in texts if t not in map(str, b.asked.unknown_label)]
-    if len(b.chosen.scores) == 1 and len(texts) == len(classes):
-        # A block has no names: sorted texts are the columns, the convention of scikit-learn.
-        b.notes.append(
-            Note(READING, "class scores have no names: columns are the labels in sorted order")
-        )
-        b.fields["classes"] = tuple(texts)
-        return tuple(texts)
-    named = tuple(str(c) for c in classes)
-    b.fields["classes"] = named
-    return named
+        classes = tuple(range(len(classes)))
+        builder.arguments["classes"] = classes
+        return classes
+    texts = [] if label.texts is None else list(map(str, label.texts))
+    unknown_labels = set(map(str, builder.options.unknown_label))
+    texts = [text for text in texts if text not in unknown_labels]
+    if len(builder.selection.class_scores) == 1 and len(texts) == len(classes):
+        # As in scikit-learn, the columns of an array are the sorted labels.
+        builder.add_note("class scores have no names: columns are the labels in sorted order")
+        classes = tuple(texts)
+    else:
+        classes = tuple(map(str, classes))
+    builder.arguments["classes"] = classes
+    return classes
 
 
-def _foreign_refusal(
-    b: Builder, label: DataColumn, foreign: list[Hashable], classes: tuple[Hashable, ...]
+def _unknown_labels_message(
+    builder: PredictionsBuilder,
+    label: DataColumn,
+    unexpected: list[Hashable],
+    classes: tuple[Hashable, ...],
 ) -> str:
-    """Say which labels no column of the class scores stands for."""
-    shown = ", ".join(map(repr, foreign[:20])) + (", ..." if len(foreign) > 20 else "")
-    some = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
-    single = len(foreign) == 1
-    what = "1 value" if single else f"{len(foreign)} values"
-    verb = "stands" if single else "stand"
-    every = foreign[0] if single else REST
+    labels = ", ".join(map(repr, unexpected[:20])) + (", ..." if len(unexpected) > 20 else "")
+    class_list = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    is_single = len(unexpected) == 1
+    values = "1 value" if is_single else f"{len(unexpected)} values"
+    verb = "has" if is_single else "have"
+    unknown_label = unexpected[0] if is_single else ALL_OTHER_LABELS
     return (
-        f"{b.table.source}: {what} of {label.name!r} {verb} for no column of the class scores: "
-        f"{shown}. The classes are {some}. If the model lacks these classes, pass "
-        f"{format_option('unknown_label', every)}: their samples count as always wrong"
+        f"{builder.table.source}: {values} of {label.name!r} {verb} no column of class scores: "
+        f"{labels}. The classes are {class_list}. If the model lacks these classes, pass "
+        f"{format_option('unknown_label', unknown_label)}: their samples count as always wrong"
     )
 
 
-def _scored_prediction(b: Builder, classes: tuple[Hashable, ...]) -> None:
-    """Fill in the prediction column, or what stands for it in abstentions."""
-    given = None
-    if b.chosen.prediction is not None:
-        prediction = _roles.plain(b.columns[b.chosen.prediction])
+def _add_prediction(builder: PredictionsBuilder, classes: tuple[Hashable, ...]) -> None:
+    """Add the column of predictions, and wrong predictions for abstentions."""
+    values = None
+    if builder.selection.prediction is not None:
+        prediction = _conversion.class_column(builder.columns[builder.selection.prediction])
         if isinstance(classes[0], str):
             prediction = prediction.as_text()
-        given = np.asarray(_roles.class_values(prediction))
-        nothing = np.zeros(given.size, dtype=np.bool_)
-        if prediction.missing is not None:
-            nothing |= prediction.missing
+        values = np.asarray(_conversion.class_values(prediction))
+        is_missing = np.zeros(values.size, dtype=np.bool_)
+        if prediction.is_missing is not None:
+            is_missing |= prediction.is_missing
         if prediction.is_text and "" not in classes:
-            nothing |= given == ""
-        b.missing.answers(nothing, prediction.name, "prediction")
-        if b.missing.policy == "drop":
-            given = np.where(nothing, np.array(classes, dtype=object)[0], given)
-        b.fields["prediction"] = given
-    if b.missing.abstained is not None and "labels" in b.fields:
-        b.fields["prediction"] = _wrong(b, classes, given, b.missing.abstained)
+            is_missing |= values == ""
+        builder.missing.handle_answers(is_missing, prediction.name, "prediction")
+        if builder.missing.policy == "drop":
+            # These rows are dropped later; until then, they need a valid class.
+            values = np.where(is_missing, np.array(classes, dtype=object)[0], values)
+        builder.arguments["prediction"] = values
+    is_abstention = builder.missing.is_abstention
+    if is_abstention is not None and "labels" in builder.arguments:
+        builder.arguments["prediction"] = _with_wrong_abstentions(
+            builder, classes, values, is_abstention
+        )
 
 
-def _wrong(
-    b: Builder, classes: tuple[Hashable, ...], given: Array | None, abstained: BoolArray
+def _with_wrong_abstentions(
+    builder: PredictionsBuilder,
+    classes: tuple[Hashable, ...],
+    prediction: Array | None,
+    is_abstention: BoolArray,
 ) -> Array:
-    """Return predictions in which abstentions have a class that is not their label."""
+    """Return predictions in which each abstention has a class that differs from its label."""
     names = np.array(classes, dtype=object)
-    if given is None:
-        given = names[b.fields[b.chosen.scores_kind].argmax(axis=1)]
-    other = names[(names[0] == np.asarray(b.fields["labels"]).astype(object)).astype(np.int64)]
-    out: Array = np.where(abstained, other, given)
-    return out
+    if prediction is None:
+        class_scores = builder.arguments[builder.selection.class_scores_kind]
+        prediction = names[class_scores.argmax(axis=1)]
+    labels = np.asarray(builder.arguments["labels"]).astype(object)
+    wrong_class = names[np.where(labels == names[0], 1, 0)]
+    corrected: Array = np.where(is_abstention, wrong_class, prediction)
+    return corrected

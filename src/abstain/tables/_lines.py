@@ -1,6 +1,6 @@
-"""The lines of text files, looked at before polars reads them: headers, keys, and what is plain.
+"""Inspect text files before polars reads them: encoding, headers, separators and repeated keys.
 
-polars keeps the first of two equal keys, and renames the second of two equal columns.
+polars silently keeps the first of two equal keys, and renames the second of two equal columns.
 """
 
 import csv
@@ -21,172 +21,185 @@ from abstain.typing import Array
 if TYPE_CHECKING:
     import polars as pl
 
-#: What stands in quotes, and a quote that this line does not close.
+#: Text in quotes, or from a quote to the end of the line if the quote is not closed.
 _QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
-#: No name of a column has more lines.
-_MOST_LINES = 100
-_BLOCK = 1 << 20
-#: How a text in UTF-16 begins.
+#: Maximum number of lines of a header.
+_MAX_HEADER_LINES = 100
+_BLOCK_BYTES = 1 << 20
+#: First bytes of a text in UTF-16.
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def lines_of(file: IO[bytes], source: str, most: int | None = MAX_HEADER_BYTES) -> Iterator[str]:
-    """Yield the lines of a text; refuse to read more than `most` bytes of it, if there is a most.
+def read_lines(
+    file: IO[bytes], source: str, max_bytes: int | None = MAX_HEADER_BYTES
+) -> Iterator[str]:
+    """Yield the lines of a text; raise an error after `max_bytes` bytes unless it is None.
 
-    Lines end where JSON and CSV say so, not at U+2028 and its like.
+    As in JSON and CSV, characters such as U+2028 do not end a line.
     """
-    read = line_number = 0
-    while line := file.readline(-1 if most is None else most + 1 - read):
-        start, read, line_number = read, read + len(line), line_number + 1
-        if start == 0 and line.startswith(_UTF16_MARKS):
-            raise FileFormatError(_encoding_error(source, 1, line[0], "UTF-16"))
-        if most is not None and read > most:
+    n_bytes = line_number = 0
+    while line := file.readline(-1 if max_bytes is None else max_bytes + 1 - n_bytes):
+        is_first_line = n_bytes == 0
+        n_bytes += len(line)
+        line_number += 1
+        if is_first_line and line.startswith(_UTF16_MARKS):
+            raise FileFormatError(_encoding_message(source, 1, line[0], "UTF-16"))
+        if max_bytes is not None and n_bytes > max_bytes:
             raise FileFormatError(
-                f"{source} cannot be read: its first line, or a quote in it, has no end within "
-                f"{most >> 20} MB"
+                f"{source} cannot be read: its first line, or a quote in it, does not end within "
+                f"{max_bytes >> 20} MB"
             )
         if b"\x00" in line:
-            ending = source.rpartition(".")[2]
-            raise FileFormatError(f"{source} is not a text file, though it ends in '.{ending}'")
+            suffix = source.rpartition(".")[2]
+            raise FileFormatError(
+                f"{source} is not a text file, although its suffix is '.{suffix}'"
+            )
         try:
-            yield line.decode("utf-8" if start else "utf-8-sig")
+            yield line.decode("utf-8-sig" if is_first_line else "utf-8")
         except UnicodeDecodeError as error:
-            # Every other byte has a meaning in the encodings of Western Europe.
+            # Windows-1252 is the most frequent encoding in which all bytes are valid.
             byte = line[error.start]
             raise FileFormatError(
-                _encoding_error(source, line_number, byte, "WINDOWS-1252", "Latin-1")
+                _encoding_message(source, line_number, byte, "WINDOWS-1252", "Latin-1")
             ) from error
 
 
-def refuse_other_encoding(path: Path) -> None:
+def check_encoding(path: Path) -> None:
     """Raise an error that names the probable encoding of a text file that is not UTF-8."""
     with open_regular_file(path) as file:
-        for _ in lines_of(file, path.name, None):
+        for _ in read_lines(file, path.name, None):
             pass
 
 
-def _encoding_error(
+def _encoding_message(
     source: str, line_number: int, byte: int, encoding: str, common_name: str = ""
 ) -> str:
-    named = f"{common_name} ({encoding})" if common_name else encoding
+    name = f"{common_name} ({encoding})" if common_name else encoding
     return (
         f"{source} is not text in UTF-8 (byte 0x{byte:02x} in line {line_number:,}); it is "
-        f"probably {named}. Save it as UTF-8, or convert it: iconv -f {encoding} -t UTF-8 OLD > NEW"
+        f"probably {name}. Save it as UTF-8, or convert it: iconv -f {encoding} -t UTF-8 OLD > NEW"
     )
 
 
 # ------------------------------------------------------------------------------------ CSV
 def read_header(path: Path) -> tuple[list[str], str, str]:
-    """Return the names of the columns, their separator, and what is to say about it.
+    """Return the column names, the separator, and a note on an unusual separator.
 
-    The header is one record: a name in quotes may hold separators, quotes and line ends.
+    The header is one record: a quoted name may contain separators, quotes and line ends.
     """
     with open_regular_file(path) as file:
-        lines = lines_of(file, path.name)
-        first = _first_record(lines)
-        separator, note = _separator("".join(first), path)
+        lines = read_lines(file, path.name)
+        header_lines = _read_first_record(lines)
+        separator, note = _find_separator("".join(header_lines), path)
         try:
-            names = next(csv.reader(chain(first, lines), delimiter=separator), [])
+            names = next(csv.reader(chain(header_lines, lines), delimiter=separator), [])
         except csv.Error as error:
             raise FileFormatError(
-                f"the header of {path.name} cannot be read ({error}): is a quote opened and not "
-                "closed?"
+                f"the header of {path.name} cannot be read ({error}); check that each quote is "
+                "closed"
             ) from error
     return names, separator, note
 
 
-def _first_record(lines: Iterator[str]) -> list[str]:
-    """Return the first line that is not blank, and those after it until every quote is closed."""
-    found = [line for line in [next((x for x in lines if x.strip()), "")] if line]
-    while "".join(found).count('"') % 2 and len(found) < _MOST_LINES:
-        more = next(lines, None)
-        if more is None:
+def _read_first_record(lines: Iterator[str]) -> list[str]:
+    """Return the first line that is not blank, and further lines until every quote is closed."""
+    first_line = next((line for line in lines if line.strip()), None)
+    if first_line is None:
+        return []
+    record = [first_line]
+    while "".join(record).count('"') % 2 and len(record) < _MAX_HEADER_LINES:
+        next_line = next(lines, None)
+        if next_line is None:
             break
-        found.append(more)
-    return found
+        record.append(next_line)
+    return record
 
 
-def _separator(record: str, path: Path) -> tuple[str, str]:
+def _find_separator(header: str, path: Path) -> tuple[str, str]:
     if path.suffix.lower() == ".tsv":
         return "\t", ""
-    plain = _QUOTED.sub("", record)
-    if "," not in plain:
-        for other, word in ((";", "semicolons"), ("\t", "tabs")):
-            if other in plain:
-                return other, f"the columns of {path.name} are separated by {word}"
+    unquoted = _QUOTED.sub("", header)
+    if "," not in unquoted:
+        for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+            if separator in unquoted:
+                return separator, f"the columns of {path.name} are separated by {name}"
     return ",", ""
 
 
 #: Bytes that are searched for line ends at a time.
-_CHUNK = 1 << 22
+_SEARCH_BYTES = 1 << 22
 
 
-def plain_rows(path: Path, columns: int, separator: str) -> int | None:
-    """Return how many rows a CSV file has below its header, where it is plain; None elsewhere.
+def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
+    """Count the rows of a simple CSV file without its header; return None for other files.
 
-    Plain is a file without quotes, with nothing but rows of values: none of them blank, none of
-    more fields than there are columns. Then each column can be read by itself, and means what it
-    does beside all others.
+    A simple file has no quotes, no blank lines, and no row with more fields than columns. Each of
+    its columns can then be read alone with the same result as together with the others.
     """
-    rows, rest = -1, b""
+    n_rows = -1  # The header is not a row.
+    remainder = b""
     with open_regular_file(path) as file:
-        while block := file.read(_CHUNK):
-            whole, end, rest = (rest + block).rpartition(b"\n")
-            found = _plain_lines(whole + end, columns, separator)
-            if found is None:
+        while block := file.read(_SEARCH_BYTES):
+            lines, line_end, remainder = (remainder + block).rpartition(b"\n")
+            n_lines = _count_simple_lines(lines + line_end, n_columns, separator)
+            if n_lines is None:
                 return None
-            rows += found
-    last = 0 if not rest else _plain_lines(rest + b"\n", columns, separator)
-    return None if last is None or rows < 0 else rows + last
+            n_rows += n_lines
+    n_last_lines: int | None = 0
+    if remainder:
+        n_last_lines = _count_simple_lines(remainder + b"\n", n_columns, separator)
+    if n_last_lines is None or n_rows < 0:
+        return None
+    return n_rows + n_last_lines
 
 
-def _plain_lines(text: bytes, columns: int, separator: str) -> int | None:
-    """Count whole lines; None where one of them is not plain."""
+def _count_simple_lines(text: bytes, n_columns: int, separator: str) -> int | None:
+    """Count complete lines; return None if one of them is not simple."""
     text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
     if b'"' in text or b"\r" in text:
         return None
-    marks: Array = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(marks == ord("\n"))
-    between = np.flatnonzero(marks == ord(separator))
-    fields = np.diff(np.searchsorted(between, ends), prepend=0)
-    length = np.diff(ends, prepend=-1) - 1
-    plain = bool(((fields < columns) & (length > fields)).all())
-    return ends.size if plain else None
+    characters: Array = np.frombuffer(text, np.uint8)
+    line_ends = np.flatnonzero(characters == ord("\n"))
+    separators = np.flatnonzero(characters == ord(separator))
+    n_separators = np.diff(np.searchsorted(separators, line_ends), prepend=0)
+    line_lengths = np.diff(line_ends, prepend=-1) - 1
+    is_simple = (n_separators < n_columns) & (line_lengths > n_separators)
+    return line_ends.size if is_simple.all() else None
 
 
 # ------------------------------------------------------------------------------------ JSON lines
 def first_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys of the first line; none if it is no JSON, which its reader will say."""
+    """Return the keys of the first line; empty if it is not JSON, which raises an error later."""
     with open_regular_file(path) as file:
-        line = next((x for x in lines_of(file, path.name) if x.strip()), "")
+        line = next((line for line in read_lines(file, path.name) if line.strip()), "")
     try:
-        found = json.loads(line)
+        row = json.loads(line)
     except (ValueError, RecursionError):
         return ()
-    return tuple(found) if isinstance(found, dict) else ()
+    return tuple(row) if isinstance(row, dict) else ()
 
 
 def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
-    """Tell whether a line may hold a key twice; a no is proven by counting.
+    """Return False if counting proves that no line contains a key twice.
 
-    Where no key has a blank behind it, '":' comes at least once for each key of the file; where it
-    comes as often as the table has values, no key is left over.
+    If no key is followed by a blank, the file contains '":' at least once per key. If the number
+    of occurrences equals the number of values in the table, no key is repeated.
     """
-    found = held = 0
-    last = b""
-    while block := file.read(_BLOCK):
-        block = last + block
+    n_keys = n_values = 0
+    last_byte = b""
+    while block := file.read(_BLOCK_BYTES):
+        block = last_byte + block
         if b" :" in block or b"\t:" in block or b"\r:" in block:
             return True
-        found += block.count(b'":') - last.count(b'":')
-        last = block[-1:]
+        n_keys += block.count(b'":')
+        last_byte = block[-1:]
     for column in frame.iter_columns():
-        held += len(column) - column.null_count()
-    return found != held
+        n_values += len(column) - column.null_count()
+    return n_keys != n_values
 
 
 def has_lone_surrogates(file: IO[bytes]) -> bool:
-    """Return whether a text escapes half of a surrogate pair, of which polars makes a NUL."""
+    """Return whether a text contains half of a surrogate pair, which polars replaces by NUL."""
     for line in file:
         if b"\\ud" in line or b"\\uD" in line:
             text = line.decode(errors="replace")
@@ -196,16 +209,13 @@ def has_lone_surrogates(file: IO[bytes]) -> bool:
 
 
 def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file with one in each line; NaN and infinities are numbers here."""
-    for number, line in enumerate(lines_of(file, source, None), start=1):
-        if line.strip():
-            yield _row(line, f"{source}: line {number}")
-
-
-def _row(line: str, where: str) -> dict[str, Any]:
-    try:
-        return parse_object(line, finite=False)
-    except InputError as error:
-        raise FileFormatError(
-            f"{where} is not a JSON object such as {{'label': 1}}: {error}"
-        ) from error
+    """Yield the objects of a file with one object per line; NaN and infinities are allowed."""
+    for line_number, line in enumerate(read_lines(file, source, None), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield parse_object(line, finite=False)
+        except InputError as error:
+            raise FileFormatError(
+                f"{source}: line {line_number} is not a JSON object such as {{'label': 1}}: {error}"
+            ) from error

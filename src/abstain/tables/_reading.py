@@ -1,4 +1,4 @@
-"""What is asked of a source, normalized once, and what comes back: predictions by split."""
+"""Options of the readers, and their result: predictions by split."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,13 +14,16 @@ from abstain.typing import Split
 
 ColumnNames = str | Iterable[str]
 
-#: As `lower_is_safer` and `percent`: every column of confidence.
-ALL = ("*",)
+#: Value of `lower_is_safer` and `percent` for all confidences.
+ALL_CONFIDENCES = ("*",)
+
+_COLUMN_LISTS = ("confidence", "logits", "probabilities", "by", "lower_is_safer", "percent")
+_COLUMNS = ("label", "prediction", "correct", "loss", "group", "weight", "id", "long")
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The options of `read_predictions`; names of columns, not yet looked up."""
+    """The options of `read_predictions`, normalized. Names of columns are not resolved yet."""
 
     label: str | None = None
     prediction: str | None = None
@@ -44,60 +47,70 @@ class ReadingOptions:
     unlabeled: bool = False
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The options that differ from their default."""
+    def non_default(self) -> tuple[str, ...]:
+        """Names of the options that differ from their defaults."""
         return tuple(f.name for f in fields(self) if getattr(self, f.name) != f.default)
 
 
-def options(**given: Any) -> ReadingOptions:
-    """Normalize and check the options."""
-    one_of(given["missing"], "missing", ("error", "drop", "reject"))
-    one_of(given.get("decimal", "."), "decimal", (".", ","))
-    for name in ("confidence", "logits", "probabilities", "by", "lower_is_safer", "percent"):
-        given[name] = _several(given.get(name), name)
-    for name in ("label", "prediction", "correct", "loss", "group", "weight", "id", "long"):
-        if given.get(name) is not None and not isinstance(given[name], str):
-            raise InputError(
-                f"{format_option(name)} must be the name of a column; got {given[name]!r}"
-            )
-    unknown = given["unknown_label"]
-    several = isinstance(unknown, list | tuple | set | frozenset)
-    given["unknown_label"] = () if unknown is None else tuple(unknown) if several else (unknown,)
-    if given["logits"] and given["probabilities"]:
-        either = f"{format_option('logits')} or {format_option('probabilities')}"
-        raise InputError(f"give either {either}, not both; the other follows from the one")
-    if given["correct"] and given["loss"]:
-        either = f"{format_option('correct')} or {format_option('loss')}"
-        raise InputError(f"give either {either}, not both: the loss is 1 - correct")
-    return ReadingOptions(**given)
+def make_options(**values: Any) -> ReadingOptions:
+    """Validate and normalize the options."""
+    one_of(values["missing"], "missing", ("error", "drop", "reject"))
+    one_of(values.get("decimal", "."), "decimal", (".", ","))
+    for name in _COLUMN_LISTS:
+        values[name] = _column_names(values.get(name), name)
+    for name in _COLUMNS:
+        column = values.get(name)
+        if column is not None and not isinstance(column, str):
+            raise InputError(f"{format_option(name)} must be the name of a column; got {column!r}")
+    values["unknown_label"] = _as_tuple(values["unknown_label"])
+    if values["logits"] and values["probabilities"]:
+        raise InputError(
+            f"{format_option('logits')} and {format_option('probabilities')} exclude each "
+            "other: probabilities are computed from logits"
+        )
+    if values["correct"] and values["loss"]:
+        raise InputError(
+            f"{format_option('correct')} and {format_option('loss')} exclude each other: the "
+            "loss is 1 - correct"
+        )
+    return ReadingOptions(**values)
 
 
-def _several(x: ColumnNames | bool | None, name: str) -> tuple[str, ...]:
-    if x is None:
+def _as_tuple(labels: Any) -> tuple[Hashable, ...]:
+    if labels is None:
         return ()
-    if isinstance(x, bool) and name in {"lower_is_safer", "percent"}:
-        return ALL if x else ()
-    entries: tuple[Any, ...] = (x,) if isinstance(x, str | bool) else tuple(x)
+    return tuple(labels) if isinstance(labels, list | tuple | set | frozenset) else (labels,)
+
+
+def _column_names(names: ColumnNames | bool | None, option_name: str) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if isinstance(names, bool) and option_name in {"lower_is_safer", "percent"}:
+        return ALL_CONFIDENCES if names else ()
+    entries: tuple[Any, ...] = (names,) if isinstance(names, str | bool) else tuple(names)
     for entry in entries:
         if not isinstance(entry, str):
-            raise InputError(f"{format_option(name)} must hold names of columns; got {entry!r}")
+            raise InputError(
+                f"{format_option(option_name)} must be names of columns; got {entry!r}"
+            )
     return tuple(dict.fromkeys(entries))
 
 
 @dataclass(frozen=True, eq=False)
 class Reading(Mapping[Split, Predictions]):
-    """The predictions of a source, one record for each split; a mapping over the splits.
+    """Predictions by split: a mapping from each split of a source to its `Predictions`.
 
     Parameters
     ----------
     splits : mapping from split to Predictions
-        In order of first appearance. Splits of one file share their classes.
+        Predictions of each split, in order of first appearance. Splits of one file share their
+        classes.
     notes : tuple of Note
-        What was met and decided: the columns that are read, rows dropped, labels that are never
-        predicted, the precision of the storage. Warnings come last: a column that sets rows apart
-        and was not asked for, names that repeat, labels of one class only.
+        Remarks on the source: the selected columns, dropped rows, labels that are never predicted,
+        the precision of stored numbers. Warnings come last: a column such as `study` whose values
+        are pooled, repeated ids, labels of a single class.
     source : str
-        The name of the file, the files or the object that was read.
+        Name of the file, the files or the object.
 
     Examples
     --------
@@ -114,7 +127,7 @@ class Reading(Mapping[Split, Predictions]):
 
     @property
     def warnings(self) -> tuple[Note, ...]:
-        """The notes that are warnings."""
+        """Notes that are warnings."""
         return tuple(note for note in self.notes if note.level == "warning")
 
     def __getitem__(self, split: Split) -> Predictions:
@@ -122,9 +135,9 @@ class Reading(Mapping[Split, Predictions]):
         try:
             return self.splits[split]
         except KeyError:
-            known = "; ".join(split_name(s) for s in list(self.splits)[:12])
+            names = "; ".join(split_name(s) for s in list(self.splits)[:12])
             raise UnknownNameError(
-                f"there is no split {split!r} in {self.source}; it has: {known}"
+                f"{self.source} has no split {split!r}; its splits: {names}"
             ) from None
 
     def __iter__(self) -> Iterator[Split]:
@@ -136,21 +149,21 @@ class Reading(Mapping[Split, Predictions]):
         return len(self.splits)
 
     def only(self) -> Predictions:
-        """Return the predictions of a source with a single split.
+        """Return the predictions of the only split.
 
         Returns
         -------
         Predictions
-            The record.
+            The predictions of the only split.
 
         Raises
         ------
         InputError
-            There are several splits.
+            If there are several splits.
         """
         if len(self.splits) != 1:
             names = "; ".join(split_name(s) for s in list(self.splits)[:8])
             raise InputError(
-                f"{self.source} has {len(self.splits)} splits ({names}); choose one by its key"
+                f"{self.source} has {len(self.splits)} splits ({names}); select one by its key"
             )
         return next(iter(self.splits.values()))

@@ -1,4 +1,4 @@
-"""Arrays in files of their own (.npy): those of one set of predictions make one table."""
+"""Read predictions from .npy files, each with one array."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,34 +12,32 @@ SUFFIX: Final = ".npy"
 
 
 def open_array(path: Path) -> DataTable:
-    """Open one array, named by its file."""
+    """Open a file with one array as a table; the column has the name of the file."""
     return from_arrays({path.stem: read_npy(path)}, path.name)
 
 
 def are_arrays(paths: Sequence[Path]) -> bool:
-    """Tell whether several files hold an array each; refuse some that do among others."""
-    own = [path for path in paths if path.suffix.lower() == SUFFIX]
-    if own and len(own) < len(paths):
-        other = next(path for path in paths if path not in own)
+    """Return whether all files are arrays; raise an error if only some of them are."""
+    array_files = [path for path in paths if path.suffix.lower() == SUFFIX]
+    if array_files and len(array_files) < len(paths):
+        other_file = next(path for path in paths if path not in array_files)
         raise InputError(
-            f"{own[0].name} is one array of a set and {other.name} a set by itself: give arrays "
-            f"({SUFFIX}) with the others of their set alone"
+            f"{array_files[0].name} contains one array and {other_file.name} a complete table; "
+            f"arrays ({SUFFIX}) can only be combined with other arrays"
         )
-    return bool(own)
+    return bool(array_files)
 
 
-def joined(paths: Sequence[Path]) -> DataTable:
-    """Open the arrays of one set as one table."""
+def open_arrays(paths: Sequence[Path]) -> DataTable:
+    """Open several arrays as the columns of one table."""
     arrays = {}
     for path in paths:
         if path.stem in arrays:
-            raise InputError(
-                f"two arrays are named {path.stem!r}, by their files; names must differ"
-            )
+            raise InputError(f"two files contain an array named {path.stem!r}; names must differ")
         arrays[path.stem] = read_npy(path)
     source = ", ".join(path.name for path in paths)
     lengths = {name: array.shape[:1] for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise ShapeError(f"{source} must have a row for each sample; got the shapes {said}")
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ShapeError(f"{source} must have the same number of rows; got the shapes {shapes}")
     return from_arrays(arrays, source)

@@ -1,6 +1,7 @@
-"""One column of a table in NumPy: numbers, or text as codes, and what its missing entries mean.
+"""A column of a table in NumPy, as numbers or coded text, and the treatment of missing entries.
 
-Files and frames of every kind end here, so that what follows knows neither polars nor pandas.
+All files and dataframes are converted to this form, so later steps depend on neither polars nor
+pandas.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,126 +20,130 @@ from abstain.typing import Array, BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     import polars as pl
 
-#: Stands in for a missing value of a text or of a column that splits the rows.
+#: Name of the missing value of a column of text or of a column that splits the rows.
 MISSING = "(missing)"
 
 
 @dataclass(frozen=True, eq=False)
 class DataColumn:
-    """A column: numbers of shape (n,), a block (n, ...), or text as codes into `texts`."""
+    """A column: numbers of shape (n,), a block of shape (n, ...), or text as codes into `texts`."""
 
-    #: The column's name in the file.
+    #: Name in the file.
     name: str
-    #: Numbers or booleans; for text, the code of each entry, -1 where it is missing.
+    #: Numbers or booleans; for text, the code of each entry, or -1 if it is missing.
     values: Array
     #: The distinct texts in ascending order; None for numbers.
     texts: Array | None = None
-    #: Where the entry is null or NaN; None when nothing is missing.
-    missing: BoolArray | None = None
-    #: What the file calls the type, for messages.
-    origin: str = ""
+    #: Mask of null and NaN entries; None if no entry is missing.
+    is_missing: BoolArray | None = None
+    #: Name of the type in the file.
+    dtype_name: str = ""
 
     @property
     def is_text(self) -> bool:
-        """Whether the column holds text."""
+        """Whether the column contains text."""
         return self.texts is not None
 
     @cached_property
-    def whole(self) -> bool:
-        """Whether every number present is a whole number (or the column holds booleans)."""
+    def has_only_integers(self) -> bool:
+        """Whether all present numbers are integers. Booleans are integers."""
         if self.values.dtype.kind != "f":
             return True
-        present = self.values if self.missing is None else self.values[~self.missing]
+        present = self.values if self.is_missing is None else self.values[~self.is_missing]
         return bool(np.isfinite(present).all() and (np.floor(present) == present).all())
 
-    def rows(self, keep: Array) -> "DataColumn":
-        """Return the column at some rows."""
-        missing = None if self.missing is None else self.missing[keep]
-        if missing is not None and not missing.any():
-            missing = None
-        values, texts = self.values[keep], self.texts
+    def rows(self, rows: Array) -> "DataColumn":
+        """Return the selected rows, without texts that do not occur in them."""
+        is_missing = None if self.is_missing is None else self.is_missing[rows]
+        if is_missing is not None and not is_missing.any():
+            is_missing = None
+        values, texts = self.values[rows], self.texts
         if texts is not None:
-            # A text that none of these rows has is none of their column's.
-            used = np.zeros(texts.size + 1, np.bool_)
-            used[values] = True
-            used[-1] = False
-            values = np.append(np.cumsum(used[:-1]) - 1, -1)[values]
-            texts = texts[used[:-1]]
-        return replace(self, values=values, texts=texts, missing=missing)
+            # Missing entries have the code -1, so the last entries of these tables are theirs.
+            is_used_by_code = np.zeros(texts.size + 1, np.bool_)
+            is_used_by_code[values] = True
+            is_used = is_used_by_code[:-1]
+            new_code_by_code = np.append(np.cumsum(is_used) - 1, -1)
+            values = new_code_by_code[values]
+            texts = texts[is_used]
+        return replace(self, values=values, texts=texts, is_missing=is_missing)
 
-    def shown(self, row: int) -> str:
-        """Return one entry as messages print it."""
-        if self.missing is not None and self.missing[row]:
+    def format_entry(self, row: int) -> str:
+        """Format one entry for a message."""
+        if self.is_missing is not None and self.is_missing[row]:
             return MISSING
         if self.texts is not None:
             return repr(str(self.texts[self.values[row]]))
         return str(self.values[row])
 
     def distinct(self) -> tuple[IntArray, list[Any]]:
-        """Return a code for each row and the distinct values, ascending, missing ones last.
+        """Return a code for each row, and the distinct values in ascending order.
 
-        What stands in a missing entry is no value.
+        If entries are missing, their value is `MISSING`, and it comes last.
         """
         if self.values.ndim != 1:
             raise ShapeError(
-                f"column {self.name!r} must hold one number or text a row; got shape "
+                f"column {self.name!r} must have one number or text per row; got shape "
                 f"{self.values.shape}"
             )
-        there = slice(None) if self.missing is None else ~self.missing
-        found, own = np.unique(self.values[there], return_inverse=True)
-        names = found.tolist() if self.texts is None else [str(t) for t in self.texts[found]]
+        is_present = slice(None) if self.is_missing is None else ~self.is_missing
+        values, present_codes = np.unique(self.values[is_present], return_inverse=True)
+        names = values.tolist() if self.texts is None else list(map(str, self.texts[values]))
         codes = np.full(self.values.size, len(names))
-        codes[there] = own
-        return codes, names if self.missing is None else [*names, MISSING]
+        codes[is_present] = present_codes
+        return codes, names if self.is_missing is None else [*names, MISSING]
 
     def as_text(self) -> "DataColumn":
-        """Return numbers as text: whole numbers without a decimal point."""
+        """Return numbers as text; integers have no decimal point."""
         if self.is_text:
             return self
         values = self.values
-        if self.whole and values.dtype.kind == "f":
+        if self.has_only_integers and values.dtype.kind == "f":
             values = np.where(np.isfinite(values), values, 0).astype(np.int64)
         codes, names = replace(self, values=values).distinct()
-        present = names if self.missing is None else names[:-1]
-        texts = np.array([str(v) for v in present], dtype=object)
+        present = names if self.is_missing is None else names[:-1]
+        texts = np.array([str(value) for value in present], dtype=object)
         order = np.argsort(texts, kind="stable")
-        place = np.empty(order.size, dtype=np.int64)
-        place[order] = np.arange(order.size)
-        # The code of a missing entry is behind all others.
-        return replace(self, values=np.append(place, -1)[codes], texts=texts[order])
+        text_code = np.empty(order.size, dtype=np.int64)
+        text_code[order] = np.arange(order.size)
+        # The last entry of this table is for missing entries, which `distinct` puts last.
+        text_code_by_code = np.append(text_code, -1)
+        return replace(self, values=text_code_by_code[codes], texts=texts[order])
 
-    def strings(self) -> Array:
-        """Return a text column as an object array of str, None where missing."""
-        texts = np.array([*(() if self.texts is None else self.texts), None], dtype=object)
-        out: Array = texts[self.values]
-        return out
+    def to_strings(self) -> Array:
+        """Return a text column as an object array of str, with None for missing entries."""
+        texts = [] if self.texts is None else list(self.texts)
+        # Missing entries have the code -1.
+        string_by_code = np.array([*texts, None], dtype=object)
+        strings: Array = string_by_code[self.values]
+        return strings
 
 
 def from_array(values: Array, name: str) -> DataColumn:
-    """Wrap a NumPy array: numbers stay as they are, everything else goes through polars."""
+    """Wrap a NumPy array of numbers; convert any other array by polars."""
     if values.dtype.kind == "c":
-        raise InputError(f"column {name!r} holds complex numbers; real numbers are needed")
+        raise InputError(f"column {name!r} contains complex numbers; only real numbers are read")
     if values.dtype.kind in "biuf":
-        missing = None
+        is_missing = None
         if values.dtype.kind == "f" and values.ndim == 1:
-            nan = np.isnan(values)
-            missing = nan if nan.any() else None
-        return DataColumn(name, values, None, missing, str(values.dtype))
+            is_nan = np.isnan(values)
+            is_missing = is_nan if is_nan.any() else None
+        return DataColumn(name, values, None, is_missing, str(values.dtype))
     import polars as pl
 
     if values.ndim != 1:
-        raise InputError(f"column {name!r} must have one axis when it holds {values.dtype}")
+        raise InputError(f"column {name!r} has type {values.dtype}, so it must have one axis")
     if values.dtype.kind == "V":
         raise InputError(
-            f"column {name!r} holds records or untyped bytes ({values.dtype}); save each field "
-            "as an array of its own"
+            f"column {name!r} contains records or untyped bytes ({values.dtype}); save each field "
+            "as a separate array"
         )
     try:
         entries = values.tolist() if values.dtype.kind != "M" else values
         series = pl.Series(name, entries, strict=False)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError(
-            f"column {name!r} mixes kinds of values that do not fit in one column"
+            f"column {name!r} mixes values of types that do not fit in one column"
         ) from error
     return from_series(series)
 
@@ -153,101 +158,95 @@ def from_series(series: "pl.Series") -> DataColumn:
     if dtype == pl.Boolean or dtype.is_numeric():
         return _from_numbers(series)
     if dtype == pl.Null:
-        nothing = np.ones(len(series), dtype=np.bool_)
-        return DataColumn(series.name, np.full(len(series), np.nan), None, nothing, "empty")
+        values = np.full(len(series), np.nan)
+        return DataColumn(series.name, values, None, np.ones(len(series), np.bool_), "empty")
     return _from_text(series)
 
 
 def _from_numbers(series: "pl.Series") -> DataColumn:
     import polars as pl
 
-    origin = str(series.dtype)
-    if origin in {"Int128", "UInt128"}:
-        # NumPy has no such integers; as floats, different labels would become one.
+    dtype_name = str(series.dtype)
+    if dtype_name in {"Int128", "UInt128"}:
+        # NumPy has no such integers; as floats, different labels could become equal.
         return _from_text(series)
     if series.dtype.is_decimal():
         series = series.cast(pl.Float64)
-    null = series.is_null().to_numpy() if series.null_count() else None
-    if null is not None:
+    is_missing = series.is_null().to_numpy() if series.null_count() else None
+    if is_missing is not None:
         zero = False if series.dtype == pl.Boolean else 0
         series = series.fill_null(float("nan") if series.dtype.is_float() else zero)
     values = series.to_numpy()
-    if values.dtype.kind == "f" and null is None:
-        null = np.isnan(values)
-        null = null if null.any() else None
-    elif values.dtype.kind == "f":
-        null = np.isnan(values)
-    return DataColumn(series.name, values, None, null, origin)
+    if values.dtype.kind == "f":
+        is_nan = np.isnan(values)
+        is_missing = is_nan if is_nan.any() else None
+    return DataColumn(series.name, values, None, is_missing, dtype_name)
 
 
 def _from_text(series: "pl.Series") -> DataColumn:
     import polars as pl
 
-    origin = str(series.dtype)
+    dtype_name = str(series.dtype)
     try:
         series = series.cast(pl.String)
     except pl.exceptions.PolarsError as error:
         raise InputError(
-            f"column {series.name!r} holds {origin} values, which cannot be read as text"
+            f"column {series.name!r} contains {dtype_name} values, which cannot be read as text"
         ) from error
     texts = series.drop_nulls().unique().sort()
-    codes = series.cast(pl.Enum(texts)).to_physical()
-    missing = series.is_null().to_numpy() if series.null_count() else None
-    values = codes.cast(pl.Int32).fill_null(-1).to_numpy()
-    return DataColumn(series.name, values, texts.to_numpy().astype(object), missing, origin)
+    enum_codes = series.cast(pl.Enum(texts)).to_physical()
+    is_missing = series.is_null().to_numpy() if series.null_count() else None
+    codes = enum_codes.cast(pl.Int32).fill_null(-1).to_numpy()
+    return DataColumn(series.name, codes, texts.to_numpy().astype(object), is_missing, dtype_name)
 
 
 def _from_lists(series: "pl.Series") -> DataColumn:
-    """Stack a column of equally long lists into a block (n, k)."""
+    """Stack a column of lists of length k into a block of shape (n, k)."""
     import polars as pl
 
     lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
     if series.null_count() or (lengths is not None and lengths.n_unique() > 1):
         raise InputError(
-            f"column {series.name!r} holds lists of differing length; they must be equally long"
+            f"column {series.name!r} contains lists of different lengths; they must be equal"
         )
-    inner = series.explode()
-    if not inner.dtype.is_numeric() or inner.null_count():
+    numbers = series.explode()
+    if not numbers.dtype.is_numeric() or numbers.null_count():
         raise InputError(
-            f"column {series.name!r} holds lists of {inner.dtype}; lists of numbers are needed"
+            f"column {series.name!r} contains lists of {numbers.dtype}; only lists of numbers are "
+            "read"
         )
-    return DataColumn(
-        series.name, inner.to_numpy().reshape(len(series), -1), None, None, str(series.dtype)
-    )
+    block = numbers.to_numpy().reshape(len(series), -1)
+    return DataColumn(series.name, block, None, None, str(series.dtype))
 
 
 def to_number(column: DataColumn) -> DataColumn:
-    """Read a text column of a text format (CSV) as numbers; what is no number stays text.
+    """Convert a text column of a text format (CSV) to numbers, or return it if that is impossible.
 
-    "NA", "N/A", "null" and "None" count as missing, as they do where such files are written.
-    Percentages such as "90%" become fractions.
+    "NA", "N/A", "null" and "None" are missing numbers. Percentages such as "90%" become fractions.
     """
     if column.texts is None:
         return column
-    words = [str(text).strip() for text in column.texts]
-    numbers = parse_numbers(words)
+    texts = [str(text).strip() for text in column.texts]
+    numbers = parse_numbers(texts)
     if numbers is None:
         return column
-    _refuse_tied(words, numbers, column.name)
+    _check_distinct_as_float64(texts, numbers, column.name)
     # Missing entries have the code -1.
     number_by_code = np.append(numbers, np.nan)
     return from_array(number_by_code[column.values], column.name)
 
 
-def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
-    """Refuse whole numbers that were written apart and would be one float64."""
-    large = [
-        i
-        for i in np.flatnonzero(np.abs(numbers) >= FIRST_INEXACT_INTEGER)
-        if words[i].lstrip("+-").isdigit()
-    ]
-    exact = np.array([int(words[i]) for i in large], dtype=object)
+def _check_distinct_as_float64(texts: list[str], numbers: FloatArray, name: str) -> None:
+    """Raise an error if different integers in a text file have the same value as float64."""
+    is_large = np.abs(numbers) >= FIRST_INEXACT_INTEGER
+    large = [i for i in np.flatnonzero(is_large) if texts[i].lstrip("+-").isdigit()]
+    exact = np.array([int(texts[i]) for i in large], dtype=object)
     reject_rounding_ties(exact, numbers[large], name)
 
 
 # --------------------------------------------------------------------------- missing entries
-class NoRowLeftError(DomainError):
-    """Every row of a table lacks a value; of a part of a larger one no more than its rows do."""
+class NoRowsLeftError(DomainError):
+    """Every row of a table, or of a chunk of a larger table, lacks a required value."""
 
     def __init__(self, message: str, notes: tuple[Note, ...] = (), n_rows: int = 0) -> None:
         super().__init__(message)
@@ -255,107 +254,121 @@ class NoRowLeftError(DomainError):
 
 
 @dataclass
-class Missing:
-    """How missing entries are treated while a table is read, and what came of it."""
+class MissingEntries:
+    """Treats the missing entries of a table by the policy of the reader, and records the result."""
 
     #: "error", "drop" or "reject".
     policy: str
-    #: Names the table in messages.
+    #: Name of the table in messages.
     source: str
-    #: Number of rows.
-    height: int
-    #: Whether these are some of the rows, of which nobody knows the lowest confidence of all.
-    partial: bool = False
-    #: Rows to leave out.
-    dropped: BoolArray | None = None
-    #: Rows whose prediction or class scores are missing: the model gave no answer.
-    abstained: BoolArray | None = None
+    n_rows: int
+    #: Whether the table is a chunk of a larger one, whose lowest confidence is not available.
+    is_chunk: bool = False
+    #: Mask of the rows to drop.
+    is_dropped: BoolArray | None = None
+    #: Mask of the rows without prediction or class scores: the model gave no answer.
+    is_abstention: BoolArray | None = None
     notes: list[Note] = field(default_factory=list)
 
-    def required(self, column: DataColumn, what: str, *, may_lack: bool = False) -> DataColumn:
-        """Treat a column without which a row means nothing: labels, losses, weights.
+    def handle_required(
+        self, column: DataColumn, role: str, *, may_lack: bool = False
+    ) -> DataColumn:
+        """Treat missing entries of a column that every row requires: label, loss or weight.
 
-        If `may_lack` is set, "reject" leaves such rows out too, since no grade can be given.
+        If `may_lack` is set, "reject" drops such rows too, because a missing grade has no
+        substitute.
         """
-        if column.missing is not None:
+        if column.is_missing is not None:
             is_dropped = self.policy == "drop" or (may_lack and self.policy == "reject")
             if not is_dropped:
-                raise DomainError(self._refusal(column.name, column.missing, what, reject=False))
-            self._drop(column.missing, f"{what} in {column.name!r}")
+                raise DomainError(
+                    self._message(column.name, column.is_missing, role, can_reject=False)
+                )
+            self._drop(column.is_missing, f"{role} in {column.name!r}")
         return column
 
-    def confidence(self, column: DataColumn) -> DataColumn:
-        """Treat a confidence: an abstention gets the lowest confidence of the column."""
-        # A log-probability of -inf is an answer that the model gave no chance at all.
-        lowest = column.values == -np.inf
-        missing = lowest if column.missing is None else lowest | column.missing
-        if not missing.any():
+    def fill_confidence(self, column: DataColumn) -> DataColumn:
+        """Treat missing confidences: "reject" replaces them by the lowest of the column."""
+        # A log-probability of -inf belongs to an answer that the model gave the probability 0.
+        is_missing = column.values == -np.inf
+        if column.is_missing is not None:
+            is_missing |= column.is_missing
+        if not is_missing.any():
             return column
         if self.policy == "error":
-            raise DomainError(self._refusal(column.name, missing, "confidence"))
+            raise DomainError(self._message(column.name, is_missing, "confidence"))
         if self.policy == "drop":
-            self._drop(missing, f"confidence in {column.name!r}")
+            self._drop(is_missing, f"confidence in {column.name!r}")
             return column
-        is_kept = np.ones(missing.size, np.bool_) if self.dropped is None else ~self.dropped
-        is_present = is_kept & ~missing
+        is_retained = np.ones(is_missing.size, np.bool_)
+        if self.is_dropped is not None:
+            is_retained = ~self.is_dropped
+        is_present = is_retained & ~is_missing
         if not is_present.any():
             raise DomainError(
                 f"{self.source}: {column.name!r} (confidence) has no value in any row"
             )
-        missing &= is_kept
-        if not missing.any():
+        is_missing &= is_retained
+        if not is_missing.any():
             return column
         values = column.values.copy()
-        values[missing] = values[is_present].min()
+        values[is_missing] = values[is_present].min()
         text = (
-            f"have no confidence in {column.name!r} and count as abstentions: "
-            f"they got the lowest confidence of the column, {values[missing][0]!s}"
+            f"have no confidence in {column.name!r} and count as abstentions with the lowest "
+            f"confidence of the column, {values[is_missing][0]!s}"
         )
-        self.notes.append(Note(READING, text, rows=count(missing)))
-        return DataColumn(column.name, values, None, None, column.origin)
+        self.notes.append(Note(READING, text, rows=count_rows(is_missing)))
+        return DataColumn(column.name, values, None, None, column.dtype_name)
 
-    def answers(self, missing: BoolArray, name: str, what: str) -> None:
-        """Treat rows in which the model gave no answer."""
-        if not missing.any():
+    def handle_answers(self, is_missing: BoolArray, name: str, role: str) -> None:
+        """Treat rows without prediction or class scores: the model gave no answer."""
+        if not is_missing.any():
             return
         if self.policy == "error":
-            raise DomainError(self._refusal(name, missing, what))
+            raise DomainError(self._message(name, is_missing, role))
         if self.policy == "drop":
-            self._drop(missing, f"{what} in {name!r}")
+            self._drop(is_missing, f"{role} in {name!r}")
             return
-        self.abstained = missing if self.abstained is None else self.abstained | missing
-        text = f"have no {what} in {name!r} and count as abstentions: always wrong"
-        self.notes.append(Note(READING, text, rows=count(missing)))
+        if self.is_abstention is None:
+            self.is_abstention = is_missing
+        else:
+            self.is_abstention = self.is_abstention | is_missing
+        text = f"have no {role} in {name!r} and count as abstentions, which are always wrong"
+        self.notes.append(Note(READING, text, rows=count_rows(is_missing)))
 
     @property
-    def kept(self) -> Array | None:
-        """The rows to keep; None for all."""
-        if self.dropped is None:
+    def retained_rows(self) -> Array | None:
+        """Indices of the rows that are not dropped; None for all rows."""
+        if self.is_dropped is None:
             return None
-        if self.dropped.all():
-            raise NoRowLeftError(
-                f"{self.source}: every row lacks a value that is needed; none is left",
+        if self.is_dropped.all():
+            raise NoRowsLeftError(
+                f"{self.source}: every row lacks a required value, so no row remains",
                 tuple(self.notes),
-                self.height,
+                self.n_rows,
             )
-        return np.flatnonzero(~self.dropped)
+        return np.flatnonzero(~self.is_dropped)
 
-    def _drop(self, missing: BoolArray, what: str) -> None:
-        self.dropped = missing if self.dropped is None else self.dropped | missing
-        self.notes.append(Note(DROPPED, f"no {what}", rows=count(missing)))
+    def _drop(self, is_missing: BoolArray, description: str) -> None:
+        self.is_dropped = is_missing if self.is_dropped is None else self.is_dropped | is_missing
+        self.notes.append(Note(DROPPED, f"no {description}", rows=count_rows(is_missing)))
 
-    def _refusal(self, name: str, missing: BoolArray, what: str, *, reject: bool = True) -> str:
-        first = int(np.flatnonzero(missing)[0])
-        ways = f"{format_option('missing', 'drop')} leaves these rows out"
-        if reject and not self.partial:
-            reject_them = format_option("missing", "reject")
-            ways += f"; {reject_them} counts them as abstentions with the lowest confidence"
+    def _message(
+        self, name: str, is_missing: BoolArray, role: str, *, can_reject: bool = True
+    ) -> str:
+        row = int(np.flatnonzero(is_missing)[0])
+        remedies = f"{format_option('missing', 'drop')} removes these rows"
+        if can_reject and not self.is_chunk:
+            remedies += (
+                f"; {format_option('missing', 'reject')} counts them as abstentions with the "
+                "lowest confidence"
+            )
         return (
-            f"{self.source}: {count(missing)} have no {what} in {name!r}, the first in row "
-            f"{first}, counted from 0. {ways}"
+            f"{self.source}: {count_rows(is_missing)} have no {role} in {name!r}, the first in row "
+            f"{row}, counted from 0. {remedies}"
         )
 
 
-def count(mask: BoolArray) -> RowCount:
+def count_rows(mask: BoolArray) -> RowCount:
     """Count the rows of a mask."""
     return RowCount(int(mask.sum()), mask.size)

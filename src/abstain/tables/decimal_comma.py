@@ -1,4 +1,4 @@
-"""Tables whose numbers are texts: with a decimal comma, or with a percent sign."""
+"""Convert columns of text with decimal commas or percent signs to numbers."""
 
 from dataclasses import replace
 
@@ -10,25 +10,25 @@ from abstain.tables.table import DataTable, Kind
 
 
 def with_decimal_mark(table: DataTable, decimal: str) -> DataTable:
-    """Return the table; if the mark is a comma, texts such as "0,9" are columns of numbers."""
+    """Return the table; if the decimal mark is a comma, convert texts such as "0,9" to numbers."""
     return with_numbers(table, decimal) if decimal == "," else table
 
 
 def with_numbers(table: DataTable, decimal: str) -> DataTable:
-    """Return the table with texts such as "90%", or "0,9" for a decimal comma, as numbers."""
-    texts = table.load([name for name, kind in table.kinds.items() if kind == "text"])
+    """Convert texts such as "90%", and "0,9" if the decimal mark is a comma, to numbers."""
+    texts = table.load([name for name, kind in table.kind_by_column.items() if kind == "text"])
     numbers: dict[str, DataColumn] = {}
     for name, column in texts.items():
         converted = _as_numbers(column, decimal)
         if converted is not None:
             numbers[name] = converted
-    kinds: dict[str, Kind] = dict(table.kinds) | dict.fromkeys(numbers, "number")
+    kinds: dict[str, Kind] = dict(table.kind_by_column) | dict.fromkeys(numbers, "number")
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
-        others = table.load([name for name in names if name not in numbers])
-        return {name: numbers[name] if name in numbers else others[name] for name in names}
+        unchanged = table.load([name for name in names if name not in numbers])
+        return {name: numbers[name] if name in numbers else unchanged[name] for name in names}
 
-    return replace(table, kinds=kinds, loader=load)
+    return replace(table, kind_by_column=kinds, loader=load)
 
 
 def _as_numbers(column: DataColumn, decimal: str) -> DataColumn | None:

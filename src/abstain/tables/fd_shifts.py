@@ -1,4 +1,4 @@
-"""Folders of FD-Shifts test results: raw_logits.npz and what lies beside it."""
+"""Read folders of FD-Shifts test results: raw_logits.npz and accompanying files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,291 +14,317 @@ from abstain.errors import FileFormatError, InputError, UnknownNameError, sugges
 from abstain.predictions import Predictions
 from abstain.tables._build import float16_notes
 from abstain.tables._reading import Reading, ReadingOptions
-from abstain.tables.column import Missing, count, from_array
+from abstain.tables.column import MissingEntries, count_rows, from_array
 from abstain.typing import Array, IntArray, Split
 
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}
 _SAMPLES = {"logits": "logit_samples", "probabilities": "probability_samples"}
-_LEFT_OUT = ("train_features.npz", "last_layer.npz", "attributions.csv")
-#: Stands in the rows of a data set that has no such confidence; never reaches anyone.
-_ABSENT = np.finfo(np.float64).min
+_IGNORED_FILES = ("train_features.npz", "last_layer.npz", "attributions.csv")
+#: Confidence of rows in data sets that have no such confidence; removed before the result.
+_NO_CONFIDENCE = np.finfo(np.float64).min
 
-_APPLICABLE = {"confidence", "missing", "by", "unknown_label"}
+_SUPPORTED_OPTIONS = {"confidence", "missing", "by", "unknown_label"}
 
-#: Corrupted images are stored as 15 corruptions x 5 levels x n, as the third test set.
-_NOISE, _NOISE_BLOCKS = 2, 75
-#: float16 holds every integer up to here.
-_EXACT = 2048
+#: Index of the data set with corrupted images: 15 corruptions x 5 severities x n.
+_NOISE_DATASET, _N_CORRUPTIONS = 2, 75
+#: float16 represents every integer up to this one.
+_MAX_EXACT_FLOAT16 = 2048
 
 
 @dataclass
-class _Raw:
-    """The arrays of a folder; rows of samples are matched by `place`, -1 for none."""
+class _Results:
+    """The arrays of a folder."""
 
+    #: "logits" or "probabilities".
     kind: str
-    scores: Array
+    class_scores: Array
     labels: IntArray
-    dataset: IntArray
+    dataset_index: IntArray
+    #: Samples of class scores of shape (n_rows_of_file, S, K).
     samples: Array | None = None
-    place: IntArray | None = None
+    #: The row of the file of samples for each row; -1 if unknown.
+    sample_rows: IntArray | None = None
     features: Array | None = None
     confidence: dict[str, Array] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
+    @property
+    def n_classes(self) -> int:
+        return int(self.class_scores.shape[1])
 
-def read_folder(path: Path, asked: ReadingOptions) -> Reading:
+    @property
+    def n_rows(self) -> int:
+        return self.dataset_index.size
+
+    def add_note(self, text: str) -> None:
+        self.notes.append(Note(READING, text))
+
+
+def read_folder(path: Path, options: ReadingOptions) -> Reading:
     """Read a folder of FD-Shifts test results; splits are its data sets by index."""
-    folder = _results_in(path)
-    _refuse_inapplicable(asked, path)
-    raw = _output(folder)
-    _mark_unknown(raw, asked)
-    _samples(raw, folder)
-    _features(raw, folder)
-    _confidences(raw, folder, asked)
-    raw.notes += [
-        Note(READING, f"not used: {name}") for name in _LEFT_OUT if (folder / name).is_file()
-    ]
-    missing = Missing(asked.missing, path.name, raw.labels.size)
-    for name, values in raw.confidence.items():
-        raw.confidence[name] = missing.confidence(from_array(values, name)).values
-    keep = np.ones(raw.labels.size, dtype=np.bool_)
-    if missing.kept is not None:
-        keep[:] = False
-        keep[missing.kept] = True
+    folder = _find_results_folder(path)
+    _check_options(options, path)
+    results = _read_class_scores(folder)
+    _merge_unknown_labels(results, options)
+    _add_samples(results, folder)
+    _add_features(results, folder)
+    _add_confidences(results, folder, options)
+    for name in _IGNORED_FILES:
+        if (folder / name).is_file():
+            results.add_note(f"not used: {name}")
+    missing = MissingEntries(options.missing, path.name, results.n_rows)
+    for name, values in results.confidence.items():
+        results.confidence[name] = missing.fill_confidence(from_array(values, name)).values
+    is_retained = np.ones(results.n_rows, dtype=np.bool_)
+    if missing.retained_rows is not None:
+        is_retained[:] = False
+        is_retained[missing.retained_rows] = True
     splits: dict[Split, Predictions] = {}
-    notes: list[Note] = []
-    for index in dict.fromkeys(raw.dataset[keep].tolist()):
-        rows = np.flatnonzero(keep & (raw.dataset == index))
-        part = _predictions(raw, rows, path.name)
-        splits[("dataset", str(index)),] = part
-        notes += float16_notes(part)
-    return Reading(splits, tuple(dict.fromkeys([*raw.notes, *missing.notes, *notes])), path.name)
+    notes = [*results.notes, *missing.notes]
+    for index in dict.fromkeys(results.dataset_index[is_retained].tolist()):
+        rows = np.flatnonzero(is_retained & (results.dataset_index == index))
+        predictions = _make_predictions(results, rows, path.name)
+        splits[("dataset", str(index)),] = predictions
+        notes += float16_notes(predictions)
+    return Reading(splits, tuple(dict.fromkeys(notes)), path.name)
 
 
-def _results_in(path: Path) -> Path:
+def _find_results_folder(path: Path) -> Path:
     for folder in (path, path / "test_results"):
         if any((folder / f"{name}.npz").is_file() for name in _OUTPUTS.values()):
             return folder
-    inside = sorted(p.name for p in path.iterdir())
-    shown = f"it holds {', '.join(inside[:10])}" if inside else "it is empty"
+    names = sorted(file.name for file in path.iterdir())
+    contents = f"it contains {', '.join(names[:10])}" if names else "it is empty"
     raise FileFormatError(
-        f"the folder {str(path)!r} is no folder of FD-Shifts results, which hold raw_logits.npz "
-        f"or raw_output.npz ({shown}); to read several files, name the files"
+        f"the folder {str(path)!r} has no FD-Shifts results, that is, neither raw_logits.npz nor "
+        f"raw_output.npz ({contents}); to read several files, name the files"
     )
 
 
-def _refuse_inapplicable(asked: ReadingOptions, path: Path) -> None:
-    surplus = [name for name in asked.given if name not in _APPLICABLE]
-    if surplus:
-        what = format_option(surplus[0])
+def _check_options(options: ReadingOptions, path: Path) -> None:
+    unsupported = [name for name in options.non_default if name not in _SUPPORTED_OPTIONS]
+    if unsupported:
         raise InputError(
-            f"{what} does not apply to {path.name}: FD-Shifts files have no named columns"
+            f"{format_option(unsupported[0])} does not apply to {path.name}: FD-Shifts files "
+            "have no named columns"
         )
-    if asked.by not in {(), ("dataset",)}:
+    if options.by not in {(), ("dataset",)}:
         raise InputError(
-            f"{format_option('by')} can only be 'dataset' for FD-Shifts results; got "
-            f"{', '.join(asked.by)}"
+            f"{format_option('by')} can only be 'dataset' for FD-Shifts results; "
+            f"got {', '.join(options.by)}"
         )
 
 
 # ------------------------------------------------------------------------------------ files
-def _array(folder: Path, name: str, axes: int) -> Array | None:
-    """Load `arr_0` of a file of the folder; None when there is no such file."""
+def _load_array(folder: Path, name: str, ndim: int) -> Array | None:
+    """Load `arr_0` of a file of the folder; return None if there is no such file."""
     path = folder / f"{name}.npz"
     if not path.exists():
         return None
     values: Array | None = Archive(path).get("arr_0")
-    if values is None or values.ndim != axes or values.dtype.kind not in "fiu":
+    if values is None or values.ndim != ndim or values.dtype.kind not in "fiu":
         got = "no such key" if values is None else f"{values.dtype} of shape {values.shape}"
         raise FileFormatError(
-            f"{path.name} must hold numbers with {axes} axes under the key 'arr_0'; got {got}"
+            f"{path.name} must contain numbers with {ndim} axes under the key 'arr_0'; got {got}"
         )
     return values
 
 
-def _output(folder: Path) -> _Raw:
-    kind, values = "logits", _array(folder, _OUTPUTS["logits"], 2)
-    both = (folder / "raw_output.npz").is_file()
+def _read_class_scores(folder: Path) -> _Results:
+    kind = "logits"
+    values = _load_array(folder, _OUTPUTS[kind], 2)
+    has_unused_probabilities = values is not None and (folder / "raw_output.npz").is_file()
     if values is None:
-        kind, values, both = "probabilities", _array(folder, _OUTPUTS["probabilities"], 2), False
+        kind = "probabilities"
+        values = _load_array(folder, _OUTPUTS[kind], 2)
+    name = f"{_OUTPUTS[kind]}.npz"
     if values is None or values.shape[0] == 0 or values.shape[1] < 4:
         raise FileFormatError(
-            f"{_OUTPUTS[kind]}.npz must hold rows of at least two classes, a label and an index"
+            f"{name} must contain rows with at least two class scores, a label and an index"
         )
-    name = f"{_OUTPUTS[kind]}.npz"
     text = (
-        f"took {kind} of {values.shape[1] - 2} classes; the last two columns are the label "
+        f"read {kind} of {values.shape[1] - 2} classes; the last two columns are the label "
         "and the data set index (with val_tuning: 0 validation, 1 iid test, then noise, "
         "in-class and new-class sets in the order of hydra/config.yaml). Labels of a new-class "
         "set are the labels of that set: FD-Shifts counts all of them as failures"
     )
     notes = [Note(COLUMNS, text, source=name)]
-    if both:
-        text = "raw_output.npz is not used: raw_logits.npz has the logits behind it"
+    if has_unused_probabilities:
+        text = "raw_output.npz is not used, because raw_logits.npz has its logits"
         notes.append(Note(READING, text))
-    labels = _integers(values[:, -2], name, "labels")
-    inexact = labels > _EXACT
-    if values.dtype == np.float16 and inexact.any():
+    labels = _to_integers(values[:, -2], name, "labels")
+    is_inexact = labels > _MAX_EXACT_FLOAT16
+    if values.dtype == np.float16 and is_inexact.any():
         text = (
-            f"have labels above {_EXACT}, where float16 skips integers: they may be off by one or "
-            "more"
+            f"have labels above {_MAX_EXACT_FLOAT16}, which may differ from the true label by one "
+            "or more, because float16 does not represent all integers there"
         )
-        notes.append(Note(READING, text, rows=count(inexact)))
-    dataset = _integers(values[:, -1], name, "data set indexes")
-    return _Raw(kind, values[:, :-2], labels, dataset, notes=notes)
+        notes.append(Note(READING, text, rows=count_rows(is_inexact)))
+    dataset_index = _to_integers(values[:, -1], name, "data set indexes")
+    return _Results(kind, values[:, :-2], labels, dataset_index, notes=notes)
 
 
-def _integers(values: Array, name: str, what: str) -> IntArray:
-    wide = values.astype(np.float64)
-    bad = ~np.isfinite(wide) | (np.floor(wide) != wide)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
+def _to_integers(values: Array, file_name: str, description: str) -> IntArray:
+    numbers = values.astype(np.float64)
+    is_invalid = ~np.isfinite(numbers) | (np.floor(numbers) != numbers)
+    if is_invalid.any():
+        row = int(np.flatnonzero(is_invalid)[0])
         raise FileFormatError(
-            f"{name}: {what} must be whole numbers; got {values[row]} in row {row}"
+            f"{file_name}: {description} must be whole numbers; got {values[row]} in row {row}"
         )
-    return wide.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
-def _mark_unknown(raw: _Raw, asked: ReadingOptions) -> None:
-    """Labels without a class of the model become -1: no prediction can be right for them."""
-    foreign = (raw.labels < 0) | (raw.labels >= raw.scores.shape[1])
-    if foreign.any():
-        text = "have labels beyond the classes of the model: always wrong"
-        raw.notes.append(Note(READING, text, rows=count(foreign)))
-    marks = [str(mark) for mark in asked.unknown_label]
-    foreign |= np.isin(raw.labels.astype(str), marks)
-    raw.labels[foreign] = -1
+def _merge_unknown_labels(results: _Results, options: ReadingOptions) -> None:
+    """Replace labels of unknown classes by -1, for which no prediction is correct."""
+    is_unknown = (results.labels < 0) | (results.labels >= results.n_classes)
+    if is_unknown.any():
+        text = "have labels outside the classes of the model, so predictions are always wrong"
+        results.notes.append(Note(READING, text, rows=count_rows(is_unknown)))
+    unknown_labels = list(map(str, options.unknown_label))
+    is_unknown |= np.isin(results.labels.astype(str), unknown_labels)
+    results.labels[is_unknown] = -1
 
 
-def _samples(raw: _Raw, folder: Path) -> None:
-    name = f"{_OUTPUTS[raw.kind]}_dist"
-    values = _array(folder, name, 3)
+def _add_samples(results: _Results, folder: Path) -> None:
+    name = f"{_OUTPUTS[results.kind]}_dist"
+    values = _load_array(folder, name, 3)
     if values is None:
         return
-    if values.shape[1] != raw.scores.shape[1]:
+    if values.shape[1] != results.n_classes:
         raise FileFormatError(
-            f"{name}.npz must have shape (rows, {raw.scores.shape[1]} classes, samples); "
+            f"{name}.npz must have shape (rows, {results.n_classes} classes, samples); "
             f"got {values.shape}"
         )
-    if values.shape[2] < 2:
-        raw.notes.append(
-            Note(READING, f"{name}.npz is not used: it holds a single sample for each row")
-        )
+    n_samples = values.shape[2]
+    if n_samples < 2:
+        results.add_note(f"{name}.npz is not used: it has a single sample per row")
         return
-    raw.place = _match(raw, values.shape[0], name)
-    # Samples are the last axis in the file and the middle one here; a view, not a copy.
-    raw.samples = np.moveaxis(values, -1, 1)
-    raw.notes.append(
-        Note(COLUMNS, f"{_SAMPLES[raw.kind]} from {name}.npz ({values.shape[2]} a row)")
-    )
+    results.sample_rows = _match_rows(results, values.shape[0], name)
+    # A view in which samples are the middle axis; in the file, they are the last one.
+    results.samples = np.moveaxis(values, -1, 1)
+    text = f"{_SAMPLES[results.kind]} from {name}.npz ({n_samples} per row)"
+    results.notes.append(Note(COLUMNS, text))
 
 
-def _match(raw: _Raw, rows: int, name: str) -> IntArray:
-    """Return the row of the sample file for each row, -1 where it cannot be told.
+def _match_rows(results: _Results, n_file_rows: int, name: str) -> IntArray:
+    """Return the row of another file for each row of the class scores, or -1 if it is unknown.
 
-    FD-Shifts may keep the sample files of all corrupted images beside outputs of a tenth of
-    them. Its formula gives the rows of that tenth, and all other sets keep their order.
+    FD-Shifts may store all corrupted images in the other file, and a tenth of them with the class
+    scores. Its formula gives the rows of that tenth; other data sets keep their order.
     """
-    n, extra = raw.dataset.size, rows - raw.dataset.size
-    place = np.arange(n)
-    if extra == 0:
-        return place
-    noise = raw.dataset == _NOISE
-    few = int(noise.sum())
-    explained = (
-        extra > 0
-        and few > 0
-        and few % _NOISE_BLOCKS == 0
-        and (few + extra) % _NOISE_BLOCKS == 0
-        and bool((np.diff(raw.dataset) >= 0).all())
+    n_rows = results.n_rows
+    n_extra = n_file_rows - n_rows
+    matched_rows = np.arange(n_rows)
+    if n_extra == 0:
+        return matched_rows
+    is_noise = results.dataset_index == _NOISE_DATASET
+    n_noise = int(is_noise.sum())
+    n_noise_in_file = n_noise + n_extra
+    is_subsampled = (
+        n_extra > 0
+        and n_noise > 0
+        and n_noise % _N_CORRUPTIONS == 0
+        and n_noise_in_file % _N_CORRUPTIONS == 0
+        and bool((np.diff(results.dataset_index) >= 0).all())
     )
-    if not explained:
+    class_scores_file = f"{_OUTPUTS[results.kind]}.npz"
+    if not is_subsampled:
         raise FileFormatError(
-            f"{name}.npz has {rows:,} rows and {_OUTPUTS[raw.kind]}.npz has {n:,}; the rows "
-            f"cannot be matched. Move {name}.npz out of the folder to read the rest"
+            f"{name}.npz has {n_file_rows:,} rows and {class_scores_file} has {n_rows:,}; the rows "
+            f"cannot be matched. Move {name}.npz out of the folder to read the other files"
         )
-    place[raw.dataset > _NOISE] += extra
-    n_all, n_taken = (few + extra) // _NOISE_BLOCKS, few // _NOISE_BLOCKS
+    matched_rows[results.dataset_index > _NOISE_DATASET] += n_extra
+    n_images = n_noise_in_file // _N_CORRUPTIONS
+    n_selected = n_noise // _N_CORRUPTIONS
     note = (
-        f"{name}.npz has all {few + extra:,} corrupted images of data set {_NOISE}, of which "
-        f"{few:,} are in {_OUTPUTS[raw.kind]}.npz"
+        f"{name}.npz has all {n_noise_in_file:,} corrupted images of data set {_NOISE_DATASET}, of "
+        f"which {n_noise:,} are in {class_scores_file}"
     )
-    taken = subsampled_rows(n_all, raw.scores.shape[1], n_all // n_taken)
-    if taken.size != n_taken:
-        place[noise] = -1
-        note += (
-            f". They are not the {taken.size:,} of {n_all:,} that FD-Shifts takes from each "
-            f"corruption and severity, so data set {_NOISE} is read without it"
-        )
+    selected_images = subsampled_rows(n_images, results.n_classes, n_images // n_selected)
+    if selected_images.size == n_selected:
+        first_noise_row = np.flatnonzero(is_noise)[0]
+        first_images = n_images * np.arange(_N_CORRUPTIONS)
+        noise_rows = (first_images[:, None] + selected_images).ravel()
+        matched_rows[is_noise] = first_noise_row + noise_rows
+        note += ": the rows that FD-Shifts selects for each corruption and severity"
     else:
-        first = np.flatnonzero(noise)[0]
-        blocks = n_all * np.arange(_NOISE_BLOCKS)
-        place[noise] = first + (blocks[:, None] + taken).ravel()
-        note += ": the rows that FD-Shifts takes from each corruption and severity"
-    raw.notes.append(Note(READING, note))
-    return place
+        matched_rows[is_noise] = -1
+        note += (
+            f". FD-Shifts would select {selected_images.size:,} of {n_images:,} for each "
+            f"corruption and severity, so the rows of data set {_NOISE_DATASET} cannot be matched "
+            "and it is read without this file"
+        )
+    results.add_note(note)
+    return matched_rows
 
 
-def _features(raw: _Raw, folder: Path) -> None:
-    values = _array(folder, "encoded_output", 2)
+def _add_features(results: _Results, folder: Path) -> None:
+    values = _load_array(folder, "encoded_output", 2)
     if values is None:
         return
-    same = values.shape[0] == raw.dataset.size
-    if not same or values.shape[1] < 2 or not np.array_equal(values[:, -1], raw.dataset):
+    has_features = values.shape[0] == results.n_rows and values.shape[1] >= 2
+    if not has_features or not np.array_equal(values[:, -1], results.dataset_index):
         raise FileFormatError(
-            "encoded_output.npz does not belong to these outputs: its last column must be the "
-            f"data set index of each of the {raw.dataset.size:,} rows; got shape {values.shape}. "
-            "Move it out of the folder to read the rest"
+            "encoded_output.npz does not match the class scores: its last column must be the "
+            f"data set index of each of the {results.n_rows:,} rows; got shape {values.shape}. "
+            "Move it out of the folder to read the other files"
         )
-    raw.features = values[:, :-1]
-    raw.notes.append(Note(COLUMNS, "features from encoded_output.npz"))
+    results.features = values[:, :-1]
+    results.notes.append(Note(COLUMNS, "features from encoded_output.npz"))
 
 
-def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
-    values = _array(folder, "external_confids", 1)
+def _add_confidences(results: _Results, folder: Path, options: ReadingOptions) -> None:
+    values = _load_array(folder, "external_confids", 1)
     if values is not None:
-        if values.size != raw.dataset.size:
+        if values.size != results.n_rows:
             raise FileFormatError(
-                f"external_confids.npz must have {raw.dataset.size:,} rows; got {values.size:,}"
+                f"external_confids.npz must have {results.n_rows:,} rows; got {values.size:,}"
             )
-        raw.confidence["ext"] = values
-    values = _array(folder, "external_confids_dist", 2)
+        results.confidence["ext"] = values
+    values = _load_array(folder, "external_confids_dist", 2)
     if values is not None:
-        place = _match(raw, values.shape[0], "external_confids_dist")
+        file_rows = _match_rows(results, values.shape[0], "external_confids_dist")
+        has_match = file_rows >= 0
         mean = values.mean(axis=1, dtype=np.float64)
         deviation = values.std(axis=1, dtype=np.float64)
-        for own, of_rows in (("ext_mcd", mean), ("ext_waic", mean - deviation)):
-            # Rows without a match are taken out again where the splits are made.
-            raw.confidence[own] = np.where(place >= 0, of_rows[place], _ABSENT)
-    for name in asked.confidence:
-        if name not in raw.confidence:
-            known = ", ".join(raw.confidence) or "none"
+        for name, confidence in (("ext_mcd", mean), ("ext_waic", mean - deviation)):
+            results.confidence[name] = np.where(has_match, confidence[file_rows], _NO_CONFIDENCE)
+    for name in options.confidence:
+        if name not in results.confidence:
+            available = ", ".join(results.confidence) or "none"
             raise UnknownNameError(
-                f"{folder.name} has no confidence {name!r}.{suggest(name, raw.confidence)} "
-                f"It has: {known}"
+                f"{folder.name} has no confidence {name!r}."
+                f"{suggest(name, results.confidence)} Available: {available}"
             )
-    if asked.confidence:
-        raw.confidence = {name: raw.confidence[name] for name in asked.confidence}
-    raw.notes += [
+    if options.confidence:
+        results.confidence = {name: results.confidence[name] for name in options.confidence}
+    results.notes += [
         Note(EXTERNAL_CONFIDENCE, f"confidence {name!r} from the external confidences")
-        for name in raw.confidence
+        for name in results.confidence
     ]
 
 
 # ------------------------------------------------------------------------------------ splits
-def _predictions(raw: _Raw, rows: IntArray, source: str) -> Predictions:
-    fields: dict[str, Any] = {raw.kind: raw.scores[rows], "labels": raw.labels[rows]}
-    if (fields["labels"] == -1).any():
-        fields["unknown_label"] = -1
-    confidence = {name: values[rows] for name, values in raw.confidence.items()}
-    confidence = {n: v for n, v in confidence.items() if not (v == _ABSENT).all()}
+def _make_predictions(results: _Results, rows: IntArray, source: str) -> Predictions:
+    arguments: dict[str, Any] = {
+        results.kind: results.class_scores[rows],
+        "labels": results.labels[rows],
+    }
+    if (arguments["labels"] == -1).any():
+        arguments["unknown_label"] = -1
+    confidence = {name: values[rows] for name, values in results.confidence.items()}
+    confidence = {n: v for n, v in confidence.items() if not (v == _NO_CONFIDENCE).all()}
     if confidence:
-        fields["confidence"] = confidence
-    if raw.features is not None:
-        fields["features"] = raw.features[rows]
-    if raw.samples is not None and raw.place is not None and raw.place[rows[0]] >= 0:
-        fields[_SAMPLES[raw.kind]] = raw.samples[raw.place[rows]]
+        arguments["confidence"] = confidence
+    if results.features is not None:
+        arguments["features"] = results.features[rows]
+    if results.samples is not None and results.sample_rows is not None:
+        sample_rows = results.sample_rows[rows]
+        if sample_rows[0] >= 0:
+            arguments[_SAMPLES[results.kind]] = results.samples[sample_rows]
     try:
-        return Predictions(**fields)
+        return Predictions(**arguments)
     except InputError as error:
-        raise type(error)(f"{source}, data set {raw.dataset[rows[0]]}: {error}") from None
+        dataset_index = results.dataset_index[rows[0]]
+        raise type(error)(f"{source}, data set {dataset_index}: {error}") from None

@@ -1,4 +1,4 @@
-"""Files to tables: one opener for each suffix, and plain words when a file is not what it says."""
+"""Open files as tables, by their suffixes, and describe damaged files in error messages."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -22,13 +22,13 @@ from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
 from abstain.tables import array_files
 from abstain.tables._lines import (
+    check_encoding,
+    count_simple_rows,
     first_keys,
     has_lone_surrogates,
     json_rows,
     may_repeat_keys,
-    plain_rows,
     read_header,
-    refuse_other_encoding,
 )
 from abstain.tables.column import DataColumn, from_series
 from abstain.tables.logs import inspect_ai, lm_eval
@@ -36,10 +36,10 @@ from abstain.tables.model_outputs import open_json, open_torch
 from abstain.tables.parquet import check_pages, read_footer
 from abstain.tables.table import (
     DataTable,
+    check_unique_names,
     from_archive,
     from_polars,
     from_scan,
-    refuse_repeated,
 )
 
 if TYPE_CHECKING:
@@ -62,11 +62,13 @@ SUFFIXES = (
     array_files.SUFFIX,
 )
 
-#: From so many bytes on a CSV file is looked at by columns, whose types its first rows tell.
-_LARGE, _FIRST = 1 << 22, 1000
+#: Size in bytes from which the columns of a CSV file are read separately.
+_LARGE_CSV_BYTES = 1 << 22
+#: Number of rows from which the types of separately read columns are inferred.
+_INFERENCE_ROWS = 1000
 
-#: More columns than this take minutes and gigabytes.
-_MOST_COLUMNS = 200_000
+#: More columns take minutes and gigabytes.
+_MAX_COLUMNS = 200_000
 
 
 def open_table(path: Path) -> DataTable:
@@ -74,15 +76,15 @@ def open_table(path: Path) -> DataTable:
     check_exists(path)
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
-        raise FileFormatError(_suffix_refusal(path))
+        raise FileFormatError(_unknown_suffix_message(path))
     if file_size(path) == 0:
         raise FileFormatError(f"{path.name} is empty (0 bytes)")
     return opener(path)
 
 
-def _suffix_refusal(path: Path) -> str:
+def _unknown_suffix_message(path: Path) -> str:
     if path.suffix.lower() in {".pkl", ".pickle", ".joblib"}:
-        hint = " Save the arrays with `numpy.savez(file, labels=..., logits=...)` and read that."
+        hint = " Save the arrays with `numpy.savez(file, labels=..., logits=...)` instead."
     elif path.suffix.lower() in {".gz", ".zip", ".xz", ".zst", ".bz2"}:
         hint = " Unpack it first."
     elif path.suffix.lower() in {".xlsx", ".xls", ".ods"}:
@@ -90,139 +92,143 @@ def _suffix_refusal(path: Path) -> str:
     else:
         hint = ""
     return (
-        f"{path.name} ends in {path.suffix!r}, which is no format that abstain reads; "
-        f"it reads {', '.join(SUFFIXES)} and folders of FD-Shifts results.{hint}"
+        f"{path.name} has the suffix {path.suffix!r}, which abstain does not read. Supported: "
+        f"{', '.join(SUFFIXES)} and folders of FD-Shifts results.{hint}"
     )
 
 
 # ------------------------------------------------------------------------------------ text
 def _open_csv(path: Path) -> DataTable:
-
     names, separator, note = read_header(path)
-    _refuse_too_wide(len(names), path.name)
-    refuse_repeated(names, path.name)
+    _check_number_of_columns(len(names), path.name)
+    check_unique_names(names, path.name)
     check_fits_memory(file_size(path), path.name, "its text")
-    height = None if file_size(path) < _LARGE else plain_rows(path, len(names), separator)
-    table = None if height is None else _by_column(path, names, separator, height)
+    table = None
+    if file_size(path) >= _LARGE_CSV_BYTES:
+        n_rows = count_simple_rows(path, len(names), separator)
+        if n_rows is not None:
+            table = _open_columns(path, names, separator, n_rows)
     if table is None:
-        table = _whole(path, names, separator)
+        table = _read_all_columns(path, path, names, separator)
     return replace(table, notes=(Note(READING, note),) if note else ())
 
 
 @contextmanager
 def _csv_errors(path: Path) -> Iterator[None]:
-    """Raise a FileFormatError if polars cannot read a text; name its encoding if not UTF-8."""
+    """Raise FileFormatError if polars cannot read a text; name its encoding if it is not UTF-8."""
     try:
-        with plain_words(path.name, _format(path)):
+        with polars_errors_as_format_errors(path.name, _format(path)):
             yield
     except FileFormatError as error:
         if "utf-8" in str(error):
-            refuse_other_encoding(path)
+            check_encoding(path)
         raise
 
 
-def _by_column(path: Path, names: list[str], separator: str, height: int) -> DataTable | None:
-    """Open a plain file of which only the asked columns are read; None where that cannot be."""
+def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> DataTable | None:
+    """Open a simple CSV file from which only the requested columns are read.
+
+    Return None if the first rows do not determine the types of all columns.
+    """
     import polars as pl
 
-    def read(wanted: tuple[str, ...], **types: Any) -> "pl.DataFrame":
-        places = {name: i for i, name in enumerate(names)}
-        order = sorted(wanted, key=places.__getitem__)
+    def read(requested: tuple[str, ...], **options: Any) -> "pl.DataFrame":
+        position_by_name = {name: i for i, name in enumerate(names)}
+        in_file_order = sorted(requested, key=position_by_name.__getitem__)
         with _csv_errors(path):
             frame = pl.read_csv(
                 path,
-                columns=[places[name] for name in order],
+                columns=[position_by_name[name] for name in in_file_order],
                 separator=separator,
                 glob=False,
-                **types,
+                **options,
             )
-        frame.columns = order
+        frame.columns = in_file_order
         return frame
 
-    def typed(wanted: tuple[str, ...]) -> "pl.DataFrame":
-        if not wanted:
+    def read_typed(requested: tuple[str, ...]) -> "pl.DataFrame":
+        if not requested:
             return pl.DataFrame()
         try:
-            frame = read(wanted, infer_schema_length=_FIRST)
+            frame = read(requested, infer_schema_length=_INFERENCE_ROWS)
         except FileFormatError:
-            # What comes later has another type than the first rows, which all of them say.
-            return read(wanted, infer_schema_length=None)
-        return frame if _sure(frame) else read(wanted, infer_schema_length=None)
+            # A later row has another type, so types are inferred from all rows.
+            return read(requested, infer_schema_length=None)
+        if _has_inexact_integers(frame):
+            return read(requested, infer_schema_length=None)
+        return frame
 
-    with open_regular_file(path) as file, _csv_errors(path):
-        head = b"".join(islice(file, 1 + _FIRST))
-        first = pl.read_csv(head, separator=separator, infer_schema_length=None)
-        first.columns = names
-    if height < _FIRST or any(c.null_count() == len(c) for c in first.iter_columns()):
-        return None
-    table = from_scan(first.schema, height, typed, path.name)
-
-    def written(name: str) -> DataColumn:
+    def read_as_text(name: str) -> DataColumn:
         return from_series(read((name,), infer_schema=False)[name])
 
-    return replace(table, typeless=True, as_written=written)
+    with open_regular_file(path) as file, _csv_errors(path):
+        first_lines = b"".join(islice(file, 1 + _INFERENCE_ROWS))
+        first_rows = pl.read_csv(first_lines, separator=separator, infer_schema_length=None)
+        first_rows.columns = names
+    has_empty_column = any(c.null_count() == len(c) for c in first_rows.iter_columns())
+    if n_rows < _INFERENCE_ROWS or has_empty_column:
+        return None
+    table = from_scan(first_rows.schema, n_rows, read_typed, path.name)
+    return replace(table, is_untyped=True, load_as_text=read_as_text)
 
 
-def _sure(frame: "pl.DataFrame") -> bool:
-    """Tell whether the type of the first rows is that of all: no number is too large for it."""
+def _has_inexact_integers(frame: "pl.DataFrame") -> bool:
+    """Return whether a column of floats has numbers too large to be exact if they are integers."""
     floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
-    return not any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats)
+    return any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats)
 
 
-def _whole(path: Path, names: list[str], separator: str) -> DataTable:
-    """Read all columns: each type is known from every row, and a row may be blank."""
-    return _typed(path, path, names, separator)
-
-
-def text_table(path: Path, block: bytes, source: str) -> DataTable:
-    """Read a block of whole records of a CSV file, without its header."""
+def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
+    """Read a block of complete records of a CSV file, without its header."""
     names, separator, _ = read_header(path)
-    refuse_repeated(names, path.name)
-    return replace(_typed(path, block, names, separator), source=source)
+    check_unique_names(names, path.name)
+    return replace(_read_all_columns(path, block, names, separator), source=source)
 
 
-def _typed(path: Path, content: Path | bytes, names: list[str], separator: str) -> DataTable:
-    """Read all columns of a file, or of a block of one that has no header."""
+def _read_all_columns(
+    path: Path, content: Path | bytes, names: list[str], separator: str
+) -> DataTable:
+    """Read all columns of a CSV file or of a block of it; infer the types from all rows."""
     import polars as pl
 
-    def read(**how: Any) -> "pl.DataFrame":
+    def read(**options: Any) -> "pl.DataFrame":
         with _csv_errors(path):
             return pl.read_csv(
                 content,
                 separator=separator,
                 has_header=isinstance(content, Path),
                 glob=False,
-                **how,
+                **options,
             )
 
     frame = read(infer_schema_length=None)
     if frame.width != len(names):
         raise FileFormatError(
-            f"{path.name} has {frame.width} fields in a row, and its header names {len(names)}"
+            f"{path.name} has {frame.width} fields per row, but its header has {len(names)}"
         )
-    # polars leaves the quotes inside a name doubled.
+    # polars does not unescape doubled quotes in names.
     frame.columns = names
-    blank = _blank_rows(frame)
+    is_blank = _find_blank_rows(frame)
 
-    def as_written(name: str) -> DataColumn:
-        raw = read(columns=[names.index(name)], infer_schema=False)
-        raw.columns = [name]
-        return from_series((raw if blank is None else raw.filter(~blank))[name])
+    def read_as_text(name: str) -> DataColumn:
+        texts = read(columns=[names.index(name)], infer_schema=False)
+        texts.columns = [name]
+        return from_series((texts if is_blank is None else texts.filter(~is_blank))[name])
 
-    frame = frame if blank is None else frame.filter(~blank)
-    return replace(from_polars(frame, path.name, typeless=True), as_written=as_written)
+    frame = frame if is_blank is None else frame.filter(~is_blank)
+    return replace(from_polars(frame, path.name, is_untyped=True), load_as_text=read_as_text)
 
 
-def _blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
-    """Return which rows are empty throughout, None if none is: a blank last line is no sample."""
-    blank = None
+def _find_blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
+    """Return a mask of the rows in which all fields are empty; None if there is no such row."""
+    is_blank = None
     for column in frame.iter_columns():
-        empty = column.is_null()
-        blank = empty if blank is None else blank & empty
-        # Nearly always the first column says so, and there may be 100,000 of them.
-        if not blank.any():
+        is_empty = column.is_null()
+        is_blank = is_empty if is_blank is None else is_blank & is_empty
+        # Usually the first of possibly 100,000 columns has no empty field.
+        if not is_blank.any():
             return None
-    return blank
+    return is_blank
 
 
 def _format(path: Path) -> str:
@@ -230,41 +236,41 @@ def _format(path: Path) -> str:
 
 
 def _open_jsonl(path: Path) -> DataTable:
-    _refuse_too_wide(len(first_keys(path)), path.name)
+    _check_number_of_columns(len(first_keys(path)), path.name)
     check_fits_memory(file_size(path), path.name, "its text")
     with open_regular_file(path) as file:
         if is_log(path):
-            return lm_eval.table_of(json_rows(file, path.name), path.name)
-        return lines_table(file, path.name)
+            return lm_eval.make_table(json_rows(file, path.name), path.name)
+        return read_json_lines(file, path.name)
 
 
 def is_log(path: Path) -> bool:
-    """Tell whether a file of JSON lines holds the samples of lm-evaluation-harness."""
+    """Return whether a file of JSON lines contains samples of lm-evaluation-harness."""
     return set(first_keys(path)) >= lm_eval.SAMPLE_FIELDS
 
 
-def lines_table(file: IO[bytes], source: str) -> DataTable:
-    """Read objects of JSON, one in each line."""
+def read_json_lines(file: IO[bytes], source: str) -> DataTable:
+    """Read a file with one JSON object per line."""
     import polars as pl
 
-    frame, repeated = None, True
-    # polars makes a NUL of half of a surrogate pair.
+    frame, must_check_lines = None, True
+    # polars replaces half of a surrogate pair by NUL.
     if not has_lone_surrogates(file):
         file.seek(0)
         with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
             frame = pl.read_ndjson(file, infer_schema_length=None)
     if frame is not None:
         file.seek(0)
-        repeated = may_repeat_keys(file, frame)
-    if frame is None or repeated:
-        # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line, and
-        # a key that is there twice.
+        must_check_lines = may_repeat_keys(file, frame)
+    if frame is None or must_check_lines:
+        # This reader is slower, but accepts NaN, which Python writes. It raises an error that names
+        # the line of a syntax error or of a repeated key.
         file.seek(0)
         rows = list(json_rows(file, source))
         if frame is None:
-            with plain_words(source, source.rpartition(".")[2]):
+            with polars_errors_as_format_errors(source, source.rpartition(".")[2]):
                 frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
-    refuse_columnless(frame.width, source)
+    check_columns(frame.width, source)
     return from_polars(frame, source)
 
 
@@ -272,79 +278,78 @@ def lines_table(file: IO[bytes], source: str) -> DataTable:
 def _open_parquet(path: Path) -> DataTable:
     import polars as pl
 
-    # Before polars looks at the file, which a damaged footer can make wait forever.
+    # A damaged footer can make polars wait forever, so it is checked first.
     read_footer(path)
-    return _scanned(
+    return _open_scan(
         path,
         lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False),
         lambda columns: check_pages(path, columns, path.name),
     )
 
 
-def _scanned(
+def _open_scan(
     path: Path,
     scan: "Callable[[], pl.LazyFrame]",
     check: Callable[[tuple[str, ...]], None] = lambda _: None,
 ) -> DataTable:
-    """Read a file that knows its columns and rows, and of these the columns that are asked for.
+    """Open a file with a schema, from which only the requested columns are read.
 
-    `check` refuses columns on which the library would fail badly.
+    `check` raises an error for damaged columns that would crash the library.
     """
     import polars as pl
 
-    with plain_words(path.name, _format(path)):
-        lazy = scan()
-        schema = lazy.collect_schema()
-        height = int(lazy.select(pl.len()).collect().item())
-    refuse_columnless(len(schema), path.name)
+    with polars_errors_as_format_errors(path.name, _format(path)):
+        lazy_frame = scan()
+        schema = lazy_frame.collect_schema()
+        n_rows = int(lazy_frame.select(pl.len()).collect().item())
+    check_columns(len(schema), path.name)
 
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
-        size = sum(height * _width(schema[name]) for name in names)
-        check_fits_memory(size, path.name, f"{height:,} rows of what is needed")
+        n_bytes = sum(n_rows * _min_bytes_per_entry(schema[name]) for name in names)
+        check_fits_memory(n_bytes, path.name, f"a table of {n_rows:,} rows")
         check(names)
-        with plain_words(path.name, _format(path)):
-            return lazy.select(names).collect()
+        with polars_errors_as_format_errors(path.name, _format(path)):
+            return lazy_frame.select(names).collect()
 
-    return from_scan(schema, height, read, path.name)
+    return from_scan(schema, n_rows, read, path.name)
 
 
-def _width(dtype: "pl.DataType") -> int:
-    """Return the fewest bytes that an entry takes in memory."""
+def _min_bytes_per_entry(dtype: "pl.DataType") -> int:
     return np.dtype(dtype.to_python()).itemsize if dtype.is_numeric() else 1
 
 
-def refuse_columnless(count: int, source: str) -> None:
-    """Refuse a file without columns, or with more than can be meant."""
-    if count == 0:
+def check_columns(n_columns: int, source: str) -> None:
+    """Raise an error for a file without columns, or with more columns than can be read."""
+    if n_columns == 0:
         raise FileFormatError(f"{source} has no columns")
-    _refuse_too_wide(count, source)
+    _check_number_of_columns(n_columns, source)
 
 
-def _refuse_too_wide(count: int, source: str) -> None:
-    if count > _MOST_COLUMNS:
+def _check_number_of_columns(n_columns: int, source: str) -> None:
+    if n_columns > _MAX_COLUMNS:
         raise FileFormatError(
-            f"{source} has {count:,} columns; at most {_MOST_COLUMNS:,} are read. Keep those that "
-            "are needed, or save class scores as one array (n, K) with `numpy.savez`"
+            f"{source} has {n_columns:,} columns; at most {_MAX_COLUMNS:,} are read. Keep the "
+            "required ones, or save class scores as one array (n, K) with `numpy.savez`"
         )
 
 
 def _open_ipc(path: Path) -> DataTable:
     import polars as pl
 
-    # Two layouts share the suffix .arrow; only the one for files starts with its name.
+    # The suffix .arrow is used for two layouts, files and streams; only files begin with a mark.
     with open_regular_file(path) as file:
         if file.read(6) == b"ARROW1":
-            return _scanned(path, lambda: pl.scan_ipc(path, glob=False))
-    with open_regular_file(path) as file, plain_words(path.name, _format(path)):
+            return _open_scan(path, lambda: pl.scan_ipc(path, glob=False))
+    with open_regular_file(path) as file, polars_errors_as_format_errors(path.name, _format(path)):
         frame = pl.read_ipc_stream(file)
-    refuse_columnless(frame.width, path.name)
+    check_columns(frame.width, path.name)
     return from_polars(frame, path.name)
 
 
 def _open_npz(path: Path) -> DataTable:
     archive = Archive(path)
     if not archive:
-        raise FileFormatError(f"{path.name} holds no arrays")
+        raise FileFormatError(f"{path.name} contains no arrays")
     return from_archive(archive)
 
 
@@ -366,11 +371,11 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
 }
 
 
-def plain_words(source: str, format_name: str) -> AbstractContextManager[None]:
-    """Turn what polars raises on a damaged file into a FileFormatError of one sentence."""
+def polars_errors_as_format_errors(source: str, format_name: str) -> AbstractContextManager[None]:
+    """Convert the errors that polars raises for a damaged file to a FileFormatError."""
     import polars as pl
 
-    # A panic of polars is no `Exception`.
+    # A panic of polars is not a subclass of Exception.
     return input_files.library_errors_as_format_errors(
         source, format_name, (pl.exceptions.PanicException,)
     )

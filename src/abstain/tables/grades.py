@@ -1,10 +1,10 @@
-"""Grades in words, as graders of language models write them."""
+"""Grades in words, such as CORRECT, as written by graders of language models."""
 
 from collections.abc import Mapping
 from typing import Final
 
-#: From a word, in lower case, to the grade. C, P, I and N are the letters of Inspect: correct,
-#: partial, incorrect, no answer.
+#: Grades by word in lower case. Inspect writes C, P, I and N for correct, partial, incorrect and
+#: no answer.
 GRADE_BY_WORD: Final[Mapping[str, float]] = {
     **dict.fromkeys(("correct", "c", "yes", "y", "true", "pass", "passed", "right"), 1.0),
     **dict.fromkeys(("partial", "p"), 0.5),
@@ -21,5 +21,5 @@ GRADE_EXAMPLES: Final = (
 
 
 def grade_of(word: str) -> float | None:
-    """Return the grade that a word stands for, or None if it stands for none."""
+    """Return the grade for a word, or None if the word is not a grade."""
     return GRADE_BY_WORD.get(word.strip().lower())

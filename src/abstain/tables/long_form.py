@@ -1,4 +1,4 @@
-"""Tables in long form, with a row for each class of a sample, to a row for each sample."""
+"""Convert tables in long form, with a row per sample and class, to a row per sample."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,148 +14,171 @@ from abstain.tables.column import DataColumn
 from abstain.tables.table import DataTable
 from abstain.typing import IntArray
 
-#: Between the name of the scores and that of a class.
-_BETWEEN = ":"
+#: Separates the name of the class scores and the name of a class in a new column name.
+_SEPARATOR = ":"
 
 
 @dataclass(frozen=True)
 class _Samples:
-    """Which rows belong to which sample and which class."""
+    """The samples of a table in long form."""
 
     table: DataTable
-    #: The column that names the samples.
-    name: str
-    #: Shape (rows,). The sample of each row, in order of first appearance.
-    sample: IntArray
-    #: Shape (n,). The first row of each sample.
-    first: IntArray
+    #: The column with the names of the samples.
+    id_column: str
+    #: Shape (n_rows,). Index of the sample of each row, in order of first appearance.
+    sample_index: IntArray
+    #: Shape (n,). First row of each sample.
+    first_rows: IntArray
 
-    def shown(self, row: int) -> str:
-        return self.table.load([self.name])[self.name].shown(row)
+    def format_name(self, row: int) -> str:
+        """Format the name of the sample of a row for a message."""
+        return self.table.load([self.id_column])[self.id_column].format_entry(row)
 
 
-def widened(table: DataTable, asked: ReadingOptions) -> tuple[DataTable, ReadingOptions]:
-    """Return the table with a row for each sample, and the options that read it."""
-    if asked.long is None:
-        return table, asked
-    kind, scores = _scores(asked)
-    if asked.id is None:
+def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, ReadingOptions]:
+    """Return the table with a row per sample, and the options that read it.
+
+    Without the option `long`, both are returned unchanged.
+    """
+    if options.long is None:
+        return table, options
+    kind, requested_scores = _class_scores_option(options)
+    if options.id is None:
         raise MissingInputError(
-            f"{format_option('long')} says that a sample has a row for each class; name the column "
-            f"that says which sample it is with {format_option('id')}"
+            f"{format_option('long')} requires the column with the name of each sample; pass it "
+            f"with {format_option('id')}"
         )
-    name, classes, values = (_column(table, n) for n in (asked.id, asked.long, scores))
-    apart = [_column(table, n) for n in asked.by]
-    columns = table.load([name, classes, values, *apart])
-    samples = _Samples(table, name, *_appearance(columns[name], [columns[n] for n in apart]))
-    codes, names = columns[classes].as_text().distinct()
-    place = _places(samples, codes, names)
-    held = columns[values]
-    wide = {f"{values}{_BETWEEN}{c}": held.rows(place[:, k]) for k, c in enumerate(names)}
-    pattern: dict[str, Any] = {kind: (f"{values}{_BETWEEN}*",)}
-    options = replace(asked, long=None, **pattern)
-    return _table(samples, wide, dropped={classes, values}), options
+    id_column = _find_column(table, options.id)
+    class_column = _find_column(table, options.long)
+    score_column = _find_column(table, requested_scores)
+    split_columns = [_find_column(table, name) for name in options.by]
+    columns = table.load([id_column, class_column, score_column, *split_columns])
+    sample_index, first_rows = _index_samples(
+        columns[id_column], [columns[name] for name in split_columns]
+    )
+    samples = _Samples(table, id_column, sample_index, first_rows)
+    class_codes, class_names = columns[class_column].as_text().distinct()
+    row_by_sample_and_class = _index_rows(samples, class_codes, class_names)
+    scores = columns[score_column]
+    new_columns = {
+        f"{score_column}{_SEPARATOR}{name}": scores.rows(row_by_sample_and_class[:, k])
+        for k, name in enumerate(class_names)
+    }
+    pattern: dict[str, Any] = {kind: (f"{score_column}{_SEPARATOR}*",)}
+    wide_table = _make_table(samples, new_columns, removed={class_column, score_column})
+    return wide_table, replace(options, long=None, **pattern)
 
 
-def _scores(asked: ReadingOptions) -> tuple[str, str]:
-    """Return which class scores are asked for, and the one column that holds them."""
-    given = [(kind, getattr(asked, kind)) for kind in ("probabilities", "logits")]
-    found = [(kind, names[0]) for kind, names in given if len(names) == 1]
-    if not found:
-        either = f"{format_option('probabilities')} or {format_option('logits')}"
-        raise InputError(
-            f"{format_option('long')} goes with the one column of class scores: name it with "
-            f"{either}"
-        )
-    return found[0]
+def _class_scores_option(options: ReadingOptions) -> tuple[str, str]:
+    """Return the kind of the class scores, and the only column with them."""
+    for kind in ("probabilities", "logits"):
+        names = getattr(options, kind)
+        if len(names) == 1:
+            return kind, names[0]
+    raise InputError(
+        f"{format_option('long')} requires the one column of class scores; name it with "
+        f"{format_option('probabilities')} or {format_option('logits')}"
+    )
 
 
-def _column(table: DataTable, name: str) -> str:
-    found = table.find(name)
-    if found is None:
+def _find_column(table: DataTable, name: str) -> str:
+    column_name = table.find(name)
+    if column_name is None:
         raise UnknownNameError(
             f"{table.source} has no column {name!r}.{suggest(name, table.names)}"
         )
-    return found
+    return column_name
 
 
-def _appearance(column: DataColumn, apart: Iterable[DataColumn]) -> tuple[IntArray, IntArray]:
-    """Return the sample of each row and the first row of each, in order of first appearance.
+def _index_samples(
+    ids: DataColumn, split_columns: Iterable[DataColumn]
+) -> tuple[IntArray, IntArray]:
+    """Return the sample index of each row, and the first row of each sample.
 
-    A name may come again in another part of the data.
+    Samples are numbered in order of first appearance. The same name may occur in several splits.
     """
-    if column.missing is not None:
-        row = int(np.flatnonzero(column.missing)[0])
+    if ids.is_missing is not None:
+        row = int(np.flatnonzero(ids.is_missing)[0])
         raise DomainError(
-            f"column {column.name!r} must name the sample of each row; row {row} has no name"
+            f"column {ids.name!r} must name the sample of each row; row {row} has no name"
         )
-    codes, _ = column.distinct()
-    for other in apart:
-        part, names = other.distinct()
-        codes = np.unique(codes * len(names) + part, return_inverse=True)[1]
-    _, first, own = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
+    codes, _ = ids.distinct()
+    for column in split_columns:
+        split_codes, split_values = column.distinct()
+        codes = np.unique(codes * len(split_values) + split_codes, return_inverse=True)[1]
+    _, first_rows, code_index = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first_rows, kind="stable")
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
-    return rank[own], first[order]
+    return rank[code_index], first_rows[order]
 
 
-def _places(samples: _Samples, codes: IntArray, names: list[str]) -> IntArray:
-    """Return the row of each sample and class; refuse a pair that is twice there, or not."""
-    n, k = samples.first.size, len(names)
-    place = np.full((n, k), -1, np.int64)
-    rows = np.arange(codes.size)
-    # From the last on, so that the first row of a pair stays.
-    place[samples.sample[::-1], codes[::-1]] = rows[::-1]
-    twice = place[samples.sample, codes] != rows
-    if twice.any():
-        row = int(np.argmax(twice))
+def _index_rows(samples: _Samples, class_codes: IntArray, class_names: list[str]) -> IntArray:
+    """Return the row of each sample and class; raise an error unless each pair has one row."""
+    n_samples, n_classes = samples.first_rows.size, len(class_names)
+    row_index = np.full((n_samples, n_classes), -1, np.int64)  # -1 if there is no row
+    rows = np.arange(class_codes.size)
+    # In reverse order, so that the first row of a repeated pair remains.
+    row_index[samples.sample_index[::-1], class_codes[::-1]] = rows[::-1]
+    is_repeated = row_index[samples.sample_index, class_codes] != rows
+    if is_repeated.any():
+        row = int(np.argmax(is_repeated))
         raise DomainError(
-            f"the sample {samples.shown(row)} has two rows for the class {names[codes[row]]!r}; "
-            "name what tells them apart with " + format_option("by") + ", or drop one"
+            f"the sample {samples.format_name(row)} has two rows for the class "
+            f"{class_names[class_codes[row]]!r}; drop one, or name the column that distinguishes "
+            f"them with {format_option('by')}"
         )
-    lacking = np.argwhere(place < 0)
-    if lacking.size:
-        i, c = lacking[0]
-        row = int(samples.first[i])
+    missing_pairs = np.argwhere(row_index < 0)
+    if missing_pairs.size:
+        sample, class_code = missing_pairs[0]
+        row = int(samples.first_rows[sample])
         raise DomainError(
-            f"the sample {samples.shown(row)} has no row for the class {names[c]!r}; every sample "
-            f"needs a row for each of the {k} classes"
+            f"the sample {samples.format_name(row)} has no row for the class "
+            f"{class_names[class_code]!r}; every sample requires a row for each of the "
+            f"{n_classes} classes"
         )
-    return place
+    return row_index
 
 
-def _table(samples: _Samples, wide: dict[str, DataColumn], dropped: set[str]) -> DataTable:
+def _make_table(
+    samples: _Samples, new_columns: dict[str, DataColumn], removed: set[str]
+) -> DataTable:
     table = samples.table
-    kinds = {name: kind for name, kind in table.kinds.items() if name not in dropped}
+    kinds = {name: kind for name, kind in table.kind_by_column.items() if name not in removed}
 
-    def load(wanted: Iterable[str]) -> dict[str, DataColumn]:
-        names = tuple(wanted)
-        plain = table.load([name for name in names if name not in wide])
-        known = {name: _of_samples(samples, column) for name, column in plain.items()}
-        known |= {n: replace(wide[n], name=n) for n in names if n in wide}
-        return {name: known[name] for name in names}
+    def load(requested: Iterable[str]) -> dict[str, DataColumn]:
+        names = tuple(requested)
+        long_columns = table.load([name for name in names if name not in new_columns])
+        columns = {}
+        for name in names:
+            if name in new_columns:
+                columns[name] = replace(new_columns[name], name=name)
+            else:
+                columns[name] = _values_by_sample(samples, long_columns[name])
+        return columns
 
-    note = f"{table.height:,} rows of one class each, of {samples.first.size:,} samples"
+    n_samples = samples.first_rows.size
+    note = f"{n_samples:,} samples from {table.n_rows:,} rows with one class each"
     return replace(
         table,
-        height=samples.first.size,
-        kinds={**kinds, **dict.fromkeys(wide, "number")},
+        n_rows=n_samples,
+        kind_by_column={**kinds, **dict.fromkeys(new_columns, "number")},
         loader=load,
-        as_written=None,
+        load_as_text=None,
         notes=(*table.notes, Note(READING, note)),
     )
 
 
-def _of_samples(samples: _Samples, column: DataColumn) -> DataColumn:
-    """Return a column with one entry for each sample; refuse one that differs within a sample."""
+def _values_by_sample(samples: _Samples, column: DataColumn) -> DataColumn:
+    """Return a column with an entry per sample; raise an error if rows of a sample differ."""
     codes, _ = column.distinct()
-    differs = codes != codes[samples.first][samples.sample]
+    differs = codes != codes[samples.first_rows][samples.sample_index]
     if differs.any():
         row = int(np.argmax(differs))
-        before = int(samples.first[samples.sample[row]])
+        first_row = int(samples.first_rows[samples.sample_index[row]])
         raise DomainError(
-            f"column {column.name!r} must say the same in all rows of a sample; "
-            f"{samples.shown(row)} has {column.shown(before)} and {column.shown(row)}"
+            f"column {column.name!r} must have the same value in all rows of a sample; "
+            f"{samples.format_name(row)} has {column.format_entry(first_row)} and "
+            f"{column.format_entry(row)}"
         )
-    return column.rows(samples.first)
+    return column.rows(samples.first_rows)

@@ -1,8 +1,8 @@
-"""Outputs of a model as arrays by key: in one JSON object, or as `torch.save` wrote tensors.
+"""Read outputs of a model as arrays by key, from a JSON object or a file written by `torch.save`.
 
-So the code of Zhou et al. (2025) keeps theirs: ``y_logits`` and ``y_true`` in JSON, ``preds_test``
-(logits) and ``gt_test`` in files of torch. Of the latter only tensors, arrays of numbers and plain
-values are taken; whatever else a pickle can name is refused before it is made.
+The code of Zhou et al. (2025) writes ``y_logits`` and ``y_true`` to JSON, and ``preds_test``
+(logits) and ``gt_test`` to files of torch. From files of torch, only tensors, arrays of numbers
+and plain values are read. Any other object in a pickle raises an error before it is created.
 """
 
 import math
@@ -33,166 +33,182 @@ from abstain.typing import Array
 
 torch = LazyModule("torch")
 
-#: Bytes of a JSON text, and how many of memory its numbers take for each.
-_MOST_JSON: Final = 1 << 30
-_OF_NUMBERS: Final = 16
+#: Maximum size of a JSON text in bytes.
+_MAX_JSON_BYTES: Final = 1 << 30
+#: Bytes of memory that the numbers of a JSON text take per byte of text.
+_MEMORY_PER_JSON_BYTE: Final = 16
 
-#: What the keys of known files mean, where all of them are there.
-_KNOWN: Final[tuple[Mapping[str, str], ...]] = (
+#: Keys by role in the files of known programs.
+_KNOWN_LAYOUTS: Final[tuple[Mapping[str, str], ...]] = (
     {"logits": "y_logits", "label": "y_true"},
     {"logits": "preds_test", "label": "gt_test"},
 )
 
-#: How messages name such a file.
-_FORMAT: Final = "a file of torch"
+#: Name of a file of torch in messages.
+_TORCH_FORMAT: Final = "a file of torch"
 
-#: Of arrays in a file of torch: booleans, whole numbers and decimals, by the codes of NumPy.
-_NUMBERS: Final = "?bhilqBHILQefd"
+#: Types of arrays that are read from a file of torch, as codes of NumPy.
+_NUMERIC_TYPE_CODES: Final = "?bhilqBHILQefd"
+
+_JSON_HINT: Final = (
+    'write {"logits": [[...], ...], "labels": [...]}, or a list with one object per sample'
+)
+_TORCH_HINT: Final = 'save the outputs with torch.save({"logits": ..., "labels": ...}, file)'
 
 
 def open_json(path: Path) -> DataTable:
-    """Open arrays by key, or a list of rows, in one JSON text."""
-    check_fits_memory(_OF_NUMBERS * file_size(path), path.name, "its text with all numbers")
+    """Open a JSON text with arrays by key, or with a list of rows."""
+    n_bytes = _MEMORY_PER_JSON_BYTE * file_size(path)
+    check_fits_memory(n_bytes, path.name, "its text with all numbers")
     try:
-        found = parse_value(read_bytes(path, _MOST_JSON).decode(), finite=False)
+        contents = parse_value(read_bytes(path, _MAX_JSON_BYTES).decode(), finite=False)
     except UnicodeDecodeError:
-        _refuse(path, "is no text in UTF-8", _AS_JSON)
+        _raise_format_error(path, "is not text in UTF-8", _JSON_HINT)
     except InputError as error:
         raise FileFormatError(f"{path.name} cannot be read as json: {error}") from None
-    if isinstance(found, list):
-        return _rows(path, found)
-    if not isinstance(found, dict):
-        _refuse(path, "holds neither an object nor a list of them", _AS_JSON)
-    if found.keys() >= inspect_ai.LOG_FIELDS:
-        return inspect_ai.table_of(found, path.name)
-    lists = {name: x for name, x in _columns(found).items() if isinstance(x, list)}
-    return _table({name: _array(path, name, x) for name, x in lists.items()}, found, path, _AS_JSON)
+    if isinstance(contents, list):
+        return _table_from_rows(path, contents)
+    if not isinstance(contents, dict):
+        _raise_format_error(path, "contains neither an object nor a list of objects", _JSON_HINT)
+    if contents.keys() >= inspect_ai.LOG_FIELDS:
+        return inspect_ai.read_log(contents, path.name)
+    arrays = {
+        name: _array_from_list(path, name, values)
+        for name, values in _columns(contents).items()
+        if isinstance(values, list)
+    }
+    return _table_from_arrays(path, arrays, list(contents), _JSON_HINT)
 
 
-_AS_JSON: Final = (
-    'a .json file holds {"logits": [[...], ...], "labels": [...]}, or a list of one object for '
-    "each sample"
-)
-
-
-def _rows(path: Path, rows: list[Any]) -> DataTable:
-    """Wrap a list of objects, one for each sample."""
+def _table_from_rows(path: Path, rows: list[Any]) -> DataTable:
+    """Wrap a list of objects, one per sample."""
     import polars as pl
 
     if not rows or not all(isinstance(row, dict) for row in rows):
-        _refuse(path, "holds a list of something else than objects", _AS_JSON)
+        _raise_format_error(path, "contains a list whose entries are not objects", _JSON_HINT)
     with library_errors_as_format_errors(path.name, "json"):
         frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     if frame.width == 0:
-        _refuse(path, "holds objects without a field", _AS_JSON)
+        _raise_format_error(path, "contains objects without fields", _JSON_HINT)
     return from_polars(frame, path.name)
 
 
-def _columns(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arrays by key, also where pandas wrote the rows of each by their names."""
-    held = list(found.values())
-    if not held or not all(isinstance(x, dict) and x.keys() == held[0].keys() for x in held):
-        return found
-    return {name: list(x.values()) for name, x in found.items()}
+def _columns(contents: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arrays by key; pandas may write a column as an object with a field per row."""
+    columns = list(contents.values())
+    is_from_pandas = bool(columns) and all(
+        isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns
+    )
+    if not is_from_pandas:
+        return contents
+    return {name: list(column.values()) for name, column in contents.items()}
 
 
 def open_torch(path: Path) -> DataTable:
     """Open a dictionary of tensors that `torch.save` wrote."""
-    _refuse_strange(path)
+    _check_archive(path)
     if not is_installed("torch"):
         raise MissingInputError(f"{path.name} is read with torch: pip install 'abstain[torch]'")
-    found = _loaded(path)
-    if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
-        _refuse(path, "holds no arrays by name", _AS_TORCH)
-    arrays = {name: _entry(path, name, x) for name, x in found.items() if _is_several(x)}
-    return _table(arrays, found, path, _AS_TORCH)
+    contents = _load_torch(path)
+    if not isinstance(contents, Mapping) or not all(isinstance(name, str) for name in contents):
+        _raise_format_error(path, "contains no dictionary of arrays", _TORCH_HINT)
+    arrays = {
+        name: _to_array(path, name, value) for name, value in contents.items() if _is_array(value)
+    }
+    return _table_from_arrays(path, arrays, list(contents), _TORCH_HINT)
 
 
-_AS_TORCH: Final = 'save the outputs with torch.save({"logits": ..., "labels": ...}, file)'
-
-
-def _table(
-    arrays: Mapping[str, Array], found: Mapping[str, Any], path: Path, form: str
+def _table_from_arrays(
+    path: Path, arrays: Mapping[str, Array], keys: list[str], hint: str
 ) -> DataTable:
-    """Wrap the arrays; of a file with a known layout those of its length."""
+    """Wrap arrays; if the layout is known, only those with the number of rows of the logits."""
     if not arrays:
-        _refuse(path, "holds no arrays by name", form)
-    known = next((k for k in _KNOWN if all(name in arrays for name in k.values())), {})
-    kept = arrays
-    if known:
-        length = arrays[known["logits"]].shape[:1]
-        kept = {name: x for name, x in arrays.items() if x.shape[:1] == length}
-    left = [name for name in found if name not in kept]
-    notes = (Note(READING, f"keys not read: {', '.join(left[:12])}"),) if left else ()
-    return replace(from_arrays(kept, path.name), meant=dict(known), notes=notes)
+        _raise_format_error(path, "contains no dictionary of arrays", hint)
+    layout: Mapping[str, str] = {}
+    for known_layout in _KNOWN_LAYOUTS:
+        if arrays.keys() >= set(known_layout.values()):
+            layout = known_layout
+            length = arrays[layout["logits"]].shape[:1]
+            arrays = {name: array for name, array in arrays.items() if array.shape[:1] == length}
+            break
+    ignored = [key for key in keys if key not in arrays]
+    notes = (Note(READING, f"keys not read: {', '.join(ignored[:12])}"),) if ignored else ()
+    return replace(from_arrays(arrays, path.name), column_by_role=dict(layout), notes=notes)
 
 
-def _array(path: Path, name: str, values: list[Any]) -> Array:
+def _array_from_list(path: Path, name: str, values: list[Any]) -> Array:
     try:
-        out = np.asarray(values)
+        return np.asarray(values)
     except ValueError:
-        _refuse(path, f"has rows of different lengths under {name!r}", _AS_JSON)
-    return out
+        _raise_format_error(path, f"has rows of different lengths under {name!r}", _JSON_HINT)
 
 
 # ------------------------------------------------------------------------------------ torch
-def _refuse_strange(path: Path) -> None:
-    """Refuse what `torch.save` has not written since 2020, and what is longer than it says."""
-    with library_errors_as_format_errors(path.name, _FORMAT):
+def _check_archive(path: Path) -> None:
+    """Raise an error for old formats of `torch.save` (before 2020) and for wrong sizes."""
+    with library_errors_as_format_errors(path.name, _TORCH_FORMAT):
         is_archive = zipfile.is_zipfile(path)
     if not is_archive:
-        _refuse(path, "is no archive of tensors", _AS_TORCH)
-    with library_errors_as_format_errors(path.name, _FORMAT), zipfile.ZipFile(path) as archive:
+        _raise_format_error(path, "is not an archive of tensors", _TORCH_HINT)
+    with (
+        library_errors_as_format_errors(path.name, _TORCH_FORMAT),
+        zipfile.ZipFile(path) as archive,
+    ):
         members = archive.infolist()
     if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
-        _refuse(path, "is packed in a way that `torch.save` does not write", _AS_TORCH)
+        _raise_format_error(path, "is compressed, which `torch.save` never does", _TORCH_HINT)
     check_fits_memory(sum(m.file_size for m in members), path.name, "its tensors")
-    verify_archive(path, _FORMAT)
+    verify_archive(path, _TORCH_FORMAT)
 
 
-def _loaded(path: Path) -> Any:
+def _load_torch(path: Path) -> Any:
     try:
-        with _of_numpy():
+        with _allow_numeric_arrays():
             return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # noqa: BLE001  a damaged archive raises anything
-        what = f"cannot be read as tensors and arrays of numbers alone ({type(error).__name__})"
-        _refuse(path, what, _AS_TORCH)
+    except Exception as error:  # noqa: BLE001  a damaged archive can raise any error
+        name = type(error).__name__
+        description = f"must contain only tensors and arrays of numbers, undamaged ({name})"
+        _raise_format_error(path, description, _TORCH_HINT)
 
 
-def _of_numpy() -> AbstractContextManager[None]:
-    """Let arrays of numbers pass beside tensors: what makes them, and their types, by name."""
+def _allow_numeric_arrays() -> AbstractContextManager[None]:
+    """Allow NumPy arrays of numbers in `torch.load`, in addition to tensors."""
     serialization: Any = torch.serialization
-    # As old as names for what moved; before, only tensors pass.
+    # Versions of torch without this function do not support names of moved functions.
     if not hasattr(serialization, "get_unsafe_globals_in_checkpoint"):
         return nullcontext()
-    made: Callable[..., Any] = np.zeros(1).__reduce__()[0]  # type: ignore[assignment]
-    ways = [(made, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
-    types = [type(np.dtype(code)) for code in _NUMBERS]
-    out: AbstractContextManager[None] = serialization.safe_globals(
-        [*ways, np.ndarray, np.dtype, *types]
+    reconstruct: Callable[..., Any] = np.zeros(1).__reduce__()[0]  # type: ignore[assignment]
+    constructors = [
+        (reconstruct, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")
+    ]
+    types = [type(np.dtype(code)) for code in _NUMERIC_TYPE_CODES]
+    context: AbstractContextManager[None] = serialization.safe_globals(
+        [*constructors, np.ndarray, np.dtype, *types]
     )
-    return out
+    return context
 
 
-def _is_several(value: Any) -> bool:
-    return isinstance(value, list | tuple | np.ndarray) or hasattr(value, "is_sparse")
+def _is_array(value: Any) -> bool:
+    is_tensor = hasattr(value, "is_sparse")
+    return is_tensor or isinstance(value, list | tuple | np.ndarray)
 
 
-def _entry(path: Path, name: str, value: Any) -> Array:
-    """Return a tensor, an array or a list as an array of the host."""
+def _to_array(path: Path, name: str, value: Any) -> Array:
+    """Convert a tensor or a list to a NumPy array."""
     if isinstance(value, list | tuple):
-        return _array(path, name, list(value))
+        return _array_from_list(path, name, list(value))
     size = math.prod(value.shape) * value.dtype.itemsize
     check_fits_memory(size, path.name, f"the array {name!r}")
     if isinstance(value, np.ndarray):
         return value
     if value.layout != torch.strided or value.is_quantized:
-        _refuse(path, f"holds no plain tensor under {name!r}", _AS_TORCH)
-    # NumPy has no bfloat16; float32 holds all of its numbers.
-    narrow = value.dtype == torch.bfloat16
-    out: Array = (value.float() if narrow else value).detach().numpy()
-    return out
+        _raise_format_error(path, f"has a sparse or quantized tensor {name!r}", _TORCH_HINT)
+    # NumPy has no bfloat16; float32 represents all of its numbers.
+    if value.dtype == torch.bfloat16:
+        value = value.float()
+    array: Array = value.detach().numpy()
+    return array
 
 
-def _refuse(path: Path, what: str, form: str) -> NoReturn:
-    raise FileFormatError(f"{path.name} {what}; {form}") from None
+def _raise_format_error(path: Path, description: str, hint: str) -> NoReturn:
+    raise FileFormatError(f"{path.name} {description}; {hint}") from None

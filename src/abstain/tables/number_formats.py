@@ -1,4 +1,4 @@
-"""Numbers as texts: missing entries, percentages, decimal commas."""
+"""Parse numbers in texts, with missing entries, percent signs and decimal commas."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from abstain.typing import Array, FloatArray
 
-#: What stands for a missing number in text files.
+#: Texts for a missing number, in lower case.
 _MISSING_WORDS = frozenset({"", "na", "n/a", "null", "none"})
 
-#: Numbers in [0, 100] are taken for percentages if one is so large and most are whole.
+#: Numbers in [0, 100] look like percentages if one is at least this large and most are integers.
 _LARGE_PERCENTAGE, _SHARE_WHOLE = 50, 0.9
 
 
 def parse_numbers(texts: Sequence[str]) -> FloatArray | None:
-    """Return the numbers that texts write, or None if one of them is not a number.
+    """Parse numbers; return None if a text is not a number.
 
-    Missing entries become NaN. If every number ends with a percent sign, the result is a fraction.
+    Missing entries become NaN. If every number ends with a percent sign, the results are fractions.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def parse_numbers(texts: Sequence[str]) -> FloatArray | None:
 
 
 def are_percentages(texts: Sequence[str]) -> bool:
-    """Return whether every text but missing entries ends with a percent sign."""
+    """Return whether every text that is not missing ends with a percent sign."""
     present = [word for text in texts if (word := text.strip()).lower() not in _MISSING_WORDS]
     return bool(present) and all(word.endswith("%") for word in present)
 
 
 def with_decimal_point(texts: Sequence[str]) -> list[str]:
-    """Write numbers with a decimal comma as numbers with a point; other texts stay.
+    """Replace decimal commas by points; texts that contain a point are unchanged.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def with_decimal_point(texts: Sequence[str]) -> list[str]:
 
 
 def look_like_percentages(values: Array) -> bool:
-    """Return whether numbers are most likely percentages: whole, from 0 to 100, some large."""
+    """Return whether numbers are probably percentages: mostly integers from 0 to 100."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if values.dtype.kind not in "fiu" or finite.size == 0:
         return False

@@ -1,9 +1,9 @@
-"""The structure of a Parquet file: its row groups, column chunks and the headers of its pages.
+"""Read and check the structure of a Parquet file: row groups, column chunks and page headers.
 
-Polars reads the values and does not report where row groups begin, which a reader needs that reads
-each group once and names the damaged one. Polars also trusts the counts in a file: a negative count
-in the header of a page aborts the process, and a damaged footer can make it wait forever. So the
-counts are checked here first. Footer and headers are Thrift structures in the compact protocol.
+Polars reads the values, but does not report where row groups begin. That is required to read each
+group once and to name a damaged one. Polars also trusts the counts in a file: a negative count in
+a page header aborts the process, and a damaged footer can make it wait forever. Therefore, this
+module checks the counts first. Footer and headers are Thrift structures in the compact protocol.
 """
 
 import os
@@ -17,22 +17,22 @@ from typing import Any, Final
 from abstain._foundation.input_files import check_fits_memory, open_regular_file
 from abstain.errors import FileFormatError
 
-#: What a file begins and ends with, and the bytes of the length before the end.
+#: First and last bytes of a file; the last 8 bytes are the length of the footer and this mark.
 _MAGIC: Final = b"PAR1"
-_TAIL: Final = 8
+_TAIL_BYTES: Final = 8
 
-#: Types of the compact protocol.
+#: Type codes of the compact protocol.
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY = 0, 1, 2, 3, 7, 8
 _LIST, _SET, _MAP, _STRUCT = 9, 10, 11, 12
 
-#: A number of 64 bits has at most so many bytes.
-_VARINT: Final = 10
+#: Maximum number of bytes of an encoded number of 64 bits.
+_MAX_VARINT_BYTES: Final = 10
 
-#: Bytes that are read for the header of a page at first; statistics of text may take more.
-_HEADER: Final = 1 << 8
+#: Number of bytes that are first read for a page header; statistics of text may take more.
+_HEADER_BYTES: Final = 1 << 8
 
-#: Errors that follow from fields that are missing, have another type, or end too early.
-_DAMAGE: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
+#: Errors that are raised if fields are missing, have a wrong type, or end too early.
+_DAMAGE_ERRORS: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class ColumnChunk:
     Attributes
     ----------
     path : tuple of str
-        Names from the column to the values; more than one of nested values.
+        Name of the column, followed by the names of nested fields down to the values.
     start, size : int
-        Where the pages begin in the file, and how many bytes they take.
+        Position of the first page in the file, and size of all pages in bytes.
     n_values : int
-        How many values, missing ones included.
+        Number of values, including missing ones.
     """
 
     path: tuple[str, ...]
@@ -57,50 +57,50 @@ class ColumnChunk:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows that lie together in a file, column by column; encrypted columns are left out."""
+    """Rows that are stored together in a file, column by column, without encrypted columns."""
 
     n_rows: int
     chunks: tuple[ColumnChunk, ...]
 
 
 def row_groups(path: Path) -> tuple[int, ...]:
-    """Return the number of rows of each row group; refuse a file that is cut short."""
+    """Return the number of rows of each row group; raise an error for a truncated file."""
     return tuple(group.n_rows for group in read_footer(path))
 
 
 def read_footer(path: Path) -> tuple[RowGroup, ...]:
-    """Return the row groups of a file; refuse a damaged footer."""
+    """Return the row groups of a file; raise an error for a damaged footer."""
     status = path.stat()
     return _read_footer(path, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
 def _read_footer(path: Path, state: tuple[int, int, int]) -> tuple[RowGroup, ...]:
-    """Read the footer once for all pieces of a file; `state` changes when the file does."""
+    """Read the footer once for all chunks of a file; `state` is a part of the cache key."""
     del state
     with open_regular_file(path) as file:
         length = file.seek(0, os.SEEK_END)
-        file.seek(max(length - _TAIL, 0))
-        tail = file.read(_TAIL)
-        size = int.from_bytes(tail[:4], "little")
-        if tail[4:] != _MAGIC or size + _TAIL > length:
+        file.seek(max(length - _TAIL_BYTES, 0))
+        tail = file.read(_TAIL_BYTES)
+        footer_size = int.from_bytes(tail[:4], "little")
+        if tail[4:] != _MAGIC or footer_size + _TAIL_BYTES > length:
             raise FileFormatError(
                 f"{path.name} cannot be read as parquet: it does not end with a footer, so it is "
-                "cut short, or of another format"
+                "truncated or has another format"
             )
-        pages_end = length - _TAIL - size
+        pages_end = length - _TAIL_BYTES - footer_size
         file.seek(pages_end)
-        footer = file.read(size)
+        footer = file.read(footer_size)
     try:
-        groups = _CompactReader(footer).struct(_FILE)[_ROW_GROUPS]
+        groups = _CompactReader(footer).read_struct(_FILE)[_ROW_GROUPS]
         return tuple(_row_group(group, pages_end) for group in groups)
-    except _DAMAGE as error:
+    except _DAMAGE_ERRORS as error:
         raise FileFormatError(
             f"{path.name} cannot be read as parquet: its footer is damaged"
         ) from error
 
 
-#: The fields that are read of a structure, by their numbers; all others are skipped.
+#: Numbers of the fields that are read from each structure; all other fields are skipped.
 _ROW_GROUPS, _COLUMNS, _N_ROWS, _META, _NAMES = 4, 1, 3, 3, 3
 _N_VALUES, _COMPRESSED, _DATA_START, _DICTIONARY_START = 5, 7, 9, 11
 _CHUNK: Final[Mapping[int, Any]] = {
@@ -115,8 +115,8 @@ def _row_group(fields: Mapping[int, Any], pages_end: int) -> RowGroup:
     for chunk in chunks:
         is_nested = len(chunk.path) > 1
         has_wrong_count = chunk.n_values < n_rows if is_nested else chunk.n_values != n_rows
-        has_wrong_place = chunk.start < 0 or chunk.size < 0 or chunk.start + chunk.size > pages_end
-        if has_wrong_count or has_wrong_place:
+        is_outside_file = chunk.start < 0 or chunk.size < 0 or chunk.start + chunk.size > pages_end
+        if has_wrong_count or is_outside_file:
             raise ValueError
     if n_rows < 0:
         raise ValueError
@@ -124,7 +124,7 @@ def _row_group(fields: Mapping[int, Any], pages_end: int) -> RowGroup:
 
 
 def _chunk(fields: Mapping[int, Any]) -> ColumnChunk:
-    # Some writers give 0 for the dictionary that a column does not have.
+    # Some writers store 0 if a column has no dictionary.
     starts = [fields[_DATA_START], fields.get(_DICTIONARY_START, 0) or fields[_DATA_START]]
     path = tuple(name.decode() for name in fields[_NAMES])
     return ColumnChunk(path, min(starts), fields[_COMPRESSED], fields[_N_VALUES])
@@ -143,10 +143,10 @@ _PAGE: Final[Mapping[int, Any]] = {
 def check_pages(
     path: Path, columns: Collection[str], source: str, start: int = 0, stop: int | None = None
 ) -> None:
-    """Refuse a file whose page headers contradict its footer, in some columns and a range of rows.
+    """Raise an error if page headers contradict the footer, in some columns and a range of rows.
 
-    Polars allocates memory for as many values as the header of a page claims. Messages name the
-    rows by `source`.
+    Polars allocates memory for the number of values in a page header. Messages call the rows
+    `source`.
     """
     groups = _groups_in_range(read_footer(path), start, stop)
     chunks = [chunk for group in groups for chunk in group.chunks if chunk.path[0] in columns]
@@ -158,7 +158,7 @@ def check_pages(
 def _groups_in_range(
     groups: Iterable[RowGroup], start: int, stop: int | None
 ) -> Iterator[RowGroup]:
-    """Yield the row groups that hold a row from `start` up to `stop`."""
+    """Yield the row groups with a row from `start` up to `stop`."""
     first_row = 0
     for group in groups:
         end = first_row + group.n_rows
@@ -168,126 +168,136 @@ def _groups_in_range(
 
 
 def _check_chunk(content: mmap, source: str, chunk: ColumnChunk) -> None:
-    at, end = chunk.start, chunk.start + chunk.size
-    n_values = size = 0
+    position, end = chunk.start, chunk.start + chunk.size
+    n_values = n_bytes = 0
     try:
-        while at < end and n_values < chunk.n_values:
-            header, length = _page_header(content, at, end)
-            at += length + header[_COMPRESSED_SIZE]
-            size += header[_UNCOMPRESSED_SIZE]
+        while position < end and n_values < chunk.n_values:
+            header, header_size = _read_page_header(content, position, end)
+            compressed_size = header[_COMPRESSED_SIZE]
+            uncompressed_size = header[_UNCOMPRESSED_SIZE]
             n_dictionary = header.get(_DICTIONARY, {}).get(_COUNT, 0)
-            in_page = [header[kind][_COUNT] for kind in (_DATA, _DATA_V2) if kind in header]
-            n_values += sum(in_page)
-            sizes = (header[_COMPRESSED_SIZE], header[_UNCOMPRESSED_SIZE], n_dictionary, *in_page)
-            if min(sizes) < 0 or at > end or n_dictionary > header[_UNCOMPRESSED_SIZE]:
+            counts = [header[kind][_COUNT] for kind in (_DATA, _DATA_V2) if kind in header]
+            position += header_size + compressed_size
+            n_bytes += uncompressed_size
+            n_values += sum(counts)
+            has_negative = min(compressed_size, uncompressed_size, n_dictionary, *counts) < 0
+            if has_negative or position > end or n_dictionary > uncompressed_size:
                 raise ValueError
         if n_values != chunk.n_values:
             raise ValueError
-    except _DAMAGE as error:
+    except _DAMAGE_ERRORS as error:
         raise FileFormatError(
             f"{source} cannot be read as parquet: the column {chunk.path[0]!r} is damaged"
         ) from error
-    check_fits_memory(size, source, f"the column {chunk.path[0]!r}")
+    check_fits_memory(n_bytes, source, f"the column {chunk.path[0]!r}")
 
 
-def _page_header(content: mmap, at: int, end: int) -> tuple[Mapping[int, Any], int]:
-    """Return the fields of the header of a page, and how many bytes it takes."""
-    length = _HEADER
+def _read_page_header(content: mmap, start: int, end: int) -> tuple[Mapping[int, Any], int]:
+    """Return the fields of a page header, and its size in bytes."""
+    n_bytes = _HEADER_BYTES
     while True:
-        reader = _CompactReader(content[at : min(at + length, end)])
+        reader = _CompactReader(content[start : min(start + n_bytes, end)])
         try:
-            return reader.struct(_PAGE), reader.at
+            return reader.read_struct(_PAGE), reader.position
         except IndexError:
-            if at + length >= end:
+            if start + n_bytes >= end:
                 raise
-        length *= 4
+        n_bytes *= 4
 
 
 # ------------------------------------------------------------------------------------ Thrift
 class _CompactReader:
-    """Reads structures of the compact protocol from the front of some bytes."""
+    """Reads structures of the compact protocol from the beginning of a bytes object."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+        self.data, self.position = data, 0
 
-    def struct(self, wanted: Mapping[int, Any] | None) -> dict[int, Any]:
-        """Read a structure; return the wanted fields, of structures in it those wanted there."""
-        wanted = wanted or {}
+    def read_struct(self, field_tree: Mapping[int, Any] | None) -> dict[int, Any]:
+        """Read the fields of a structure whose numbers are in a tree, and skip all others."""
+        field_tree = field_tree or {}
         fields: dict[int, Any] = {}
         number = 0
-        while (kind := self._byte()) & 15 != _STOP:
-            delta = kind >> 4
-            number = number + delta if delta else self._number()
-            if number in wanted:
-                fields[number] = self._value(kind & 15, wanted[number])
+        while True:
+            number_step, type_code = self._read_two_half_bytes()
+            if type_code == _STOP:
+                return fields
+            number = number + number_step if number_step else self._read_integer()
+            if number in field_tree:
+                fields[number] = self._read_value(type_code, field_tree[number])
             else:
-                self._skip(kind & 15)
-        return fields
+                self._skip(type_code)
 
-    def _value(self, kind: int, wanted: Mapping[int, Any] | None) -> Any:
-        if kind == _STRUCT:
-            return self.struct(wanted)
-        if kind == _LIST:
-            size, inner = self._list()
-            return [self._value(inner, wanted) for _ in range(size)]
-        if kind == _BINARY:
-            size = self._varint()
-            self.at += size
-            if self.at > len(self.data):
+    def _read_value(self, type_code: int, field_tree: Mapping[int, Any] | None) -> Any:
+        if type_code == _STRUCT:
+            return self.read_struct(field_tree)
+        if type_code == _LIST:
+            size, entry_type = self._read_list_header()
+            return [self._read_value(entry_type, field_tree) for _ in range(size)]
+        if type_code == _BINARY:
+            size = self._read_varint()
+            start = self.position
+            self.position += size
+            if self.position > len(self.data):
                 raise IndexError
-            return self.data[self.at - size : self.at]
-        if kind in {_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _SET, _MAP}:
-            # None of the fields that are read has such a type.
+            return self.data[start : self.position]
+        if type_code in {_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _SET, _MAP}:
+            # None of the required fields has such a type.
             raise ValueError
-        return self._number()
+        return self._read_integer()
 
-    def _byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
+    def _read_byte(self) -> int:
+        self.position += 1
+        return self.data[self.position - 1]
 
-    def _varint(self) -> int:
-        out = 0
-        for i in range(_VARINT):
-            byte = self._byte()
-            out |= (byte & 0x7F) << (7 * i)
+    def _read_two_half_bytes(self) -> tuple[int, int]:
+        """Return the high and the low four bits of the next byte."""
+        return divmod(self._read_byte(), 16)
+
+    def _read_varint(self) -> int:
+        """Read an unsigned integer in groups of 7 bits; the high bit marks all but the last."""
+        value = 0
+        for i in range(_MAX_VARINT_BYTES):
+            byte = self._read_byte()
+            value |= (byte & 0x7F) << (7 * i)
             if byte < 0x80:
-                return out
+                return value
         raise ValueError
 
-    def _number(self) -> int:
-        coded = self._varint()
-        return (coded >> 1) ^ -(coded & 1)
+    def _read_integer(self) -> int:
+        """Read a signed integer in zigzag encoding: 0, -1, 1, -2 are stored as 0, 1, 2, 3."""
+        encoded = self._read_varint()
+        return (encoded >> 1) ^ -(encoded & 1)
 
-    def _list(self) -> tuple[int, int]:
-        head = self._byte()
-        size = head >> 4
-        return (self._varint() if size == 15 else size), head & 15
+    def _read_list_header(self) -> tuple[int, int]:
+        """Return the size of a list and the type of its entries."""
+        size, entry_type = self._read_two_half_bytes()
+        # A size of 15 means that the size follows.
+        return (self._read_varint() if size == 15 else size), entry_type
 
-    def _skip(self, kind: int) -> None:
-        if kind in {_TRUE, _FALSE}:
+    def _skip(self, type_code: int) -> None:
+        if type_code in {_TRUE, _FALSE}:
             return
-        if kind == _BYTE:
-            self.at += 1
-        elif kind == _DOUBLE:
-            self.at += 8
-        elif kind == _BINARY:
-            size = self._varint()
-            self.at += size
-        elif kind == _STRUCT:
-            self.struct(None)
-        elif kind in {_LIST, _SET}:
-            size, inner = self._list()
-            self._skip_entries(size, (inner,))
-        elif kind == _MAP:
-            size = self._varint()
-            kinds = self._byte() if size else 0
-            self._skip_entries(size, (kinds >> 4, kinds & 15))
+        if type_code == _BYTE:
+            self.position += 1
+        elif type_code == _DOUBLE:
+            self.position += 8
+        elif type_code == _BINARY:
+            size = self._read_varint()
+            self.position += size
+        elif type_code == _STRUCT:
+            self.read_struct(None)
+        elif type_code in {_LIST, _SET}:
+            size, entry_type = self._read_list_header()
+            self._skip_entries(size, (entry_type,))
+        elif type_code == _MAP:
+            size = self._read_varint()
+            self._skip_entries(size, self._read_two_half_bytes() if size else ())
         else:
-            self._varint()
+            self._read_varint()
 
-    def _skip_entries(self, size: int, kinds: tuple[int, ...]) -> None:
-        # A truth value has a byte of its own in a list.
-        plain = [_BYTE if kind in {_TRUE, _FALSE} else kind for kind in kinds]
+    def _skip_entries(self, size: int, type_codes: tuple[int, ...]) -> None:
+        # In a structure, the type code is the value of a boolean; in a list, it takes a byte.
+        type_codes = tuple(_BYTE if code in {_TRUE, _FALSE} else code for code in type_codes)
         for _ in range(size):
-            for kind in plain:
-                self._skip(kind)
+            for type_code in type_codes:
+                self._skip(type_code)

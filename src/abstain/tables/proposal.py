@@ -1,4 +1,4 @@
-"""What the columns of a file may be, for someone to say yes to: roles, splits, directions."""
+"""Propose roles, splits and directions for the columns of a file, for confirmation by the user."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 import numpy as np
 
 from abstain.metrics import failure_auroc
-from abstain.tables._choice import USUAL, score_families
+from abstain.tables._column_selection import DEFAULT_NAMES, class_score_families
 from abstain.tables.number_formats import look_like_percentages
 from abstain.tables.proposals.columns import (
     N_FIRST_ROWS,
     ColumnProposal,
     distinct_values,
     first_rows,
-    plain_columns,
+    flat_columns,
 )
 from abstain.tables.proposals.scores import (
     NEAR_ONE,
@@ -24,32 +24,42 @@ from abstain.tables.proposals.scores import (
     propose_scores,
     propose_unknown_labels,
 )
-from abstain.tables.proposals.truth import grade_columns, propose_truth, right_rows
+from abstain.tables.proposals.truth import find_correct_rows, grade_columns, propose_truth
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
-_SPLITS: Final = ("study", "split", "dataset", "data_set", "model", "domain", "shift", "fold")
-_SPLITS_TOO: Final = ("seed", "run", "method", "task", "subset")
-#: Names of samples, and of the class of a row where a sample has several.
-_IDS: Final = ("id", "ids", "image", "sample", "sample_id", "image_id", "uid", "path", "file")
-_CLASSES: Final = ("class", "class_name", "category", "option", "choice", "candidate", "label_name")
-#: Words in the names of uncertainties.
-_UNCERTAIN: Final = ("entropy", "uncertain", "variance", "std", "mutual_info", "distance", "energy")
+#: Names of split columns, in the order of the proposed splits.
+_SPLIT_COLUMNS: Final = (
+    "study", "split", "dataset", "data_set", "model", "domain", "shift", "fold",
+    "seed", "run", "method", "task", "subset",
+)  # fmt: skip
+#: Names of columns with the name of a sample, and with the class of a row in long form.
+_ID_COLUMNS: Final = (
+    "id", "ids", "image", "sample", "sample_id", "image_id", "uid", "path", "file"
+)  # fmt: skip
+_CLASS_COLUMNS: Final = (
+    "class", "class_name", "category", "option", "choice", "candidate", "label_name"
+)  # fmt: skip
+#: Parts of the names of uncertainties.
+_UNCERTAINTY_WORDS: Final = (
+    "entropy", "uncertain", "variance", "std", "mutual_info", "distance", "energy"
+)  # fmt: skip
+#: Names of columns of numbers that are not confidences.
 _NO_CONFIDENCE: Final = ("id", "index", "row", "epoch", "step", "seed", "fold", "run", "time")
-#: Splits that a table has room for.
+#: Maximum number of splits in a proposal.
 _MAX_SPLITS: Final = 60
-#: A direction is measured on so many right and wrong answers, and inferred from so clear a one.
+#: Minimum number of correct and of wrong answers from which a direction is inferred.
 _MIN_ANSWERS: Final = 10
-_CLEAR: Final = 0.4
-#: Words in the names of confidences that a model states, perhaps in percent.
-_STATED: Final = ("confiden", "stated", "certain", "sure", "prob", "percent")
+#: Maximum AUROC of an uncertainty; 1 minus it is the minimum of a confidence.
+_MAX_UNCERTAINTY_AUROC: Final = 0.4
+#: Parts of the names of confidences stated by a model, perhaps as percentages.
+_STATED_CONFIDENCE_WORDS: Final = ("confiden", "stated", "certain", "sure", "prob", "percent")
 
 
 def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
-    """Propose roles for the columns of a table, by their names and by their values.
+    """Propose roles for the columns of a table, based on their names and values.
 
-    Unlike `read_predictions` this looks at values, since nothing is read by what it says until
-    someone agrees.
+    `read_predictions` never uses values for this, because nobody confirms its selection.
 
     Examples
     --------
@@ -59,76 +69,84 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
     [('label', ('gt',)), ('probabilities', ('out',))]
     """
     proposals = propose_truth(table)
-    proposals += _long(table, _columns_of(proposals))
-    is_long = any(proposal.role == "long" for proposal in proposals)
+    proposals += _propose_long_form(table, _columns_of(proposals))
+    is_long = _has_role(proposals, "long")
     scores = [] if is_long else propose_scores(table, _label_of(proposals))
     if scores:
-        # A prediction beside class scores follows from them, and so does a grade.
-        label = None if _label_of(proposals) else label_of_scores(table, scores[0])
-        proposals += [*([] if label is None else [label]), *scores]
-        proposals = [p for p in proposals if not _follows_from_scores(p, proposals)]
+        if _label_of(proposals) is None:
+            label = label_of_scores(table, scores[0])
+            proposals += [] if label is None else [label]
+        proposals += scores
+        # Class scores and labels define correctness, so a grade is not required.
+        if _has_role(proposals, "label"):
+            proposals = [p for p in proposals if p.role != "correct" or p.is_default]
         proposals += propose_missing(table, scores[0])
         proposals += propose_unknown_labels(table, scores[0], _label_of(proposals))
-    elif any(p.role == "correct" for p in proposals) and not _has_role(proposals, "prediction"):
-        # A label without a prediction says nothing that the grade does not.
-        proposals = [p for p in proposals if p.role != "label" or p.usual]
-    proposals += _splits(table, _columns_of(proposals))
-    other_than_confidence = _columns_of(proposals) | set(grade_columns(table))
-    other_than_confidence |= {name for _, names in score_families(table) for name in names}
-    if not is_long and not (scores and table.keyed):
-        confidences = _confidences(table, other_than_confidence, proposals, scored=bool(scores))
+    elif _has_role(proposals, "correct") and not _has_role(proposals, "prediction"):
+        # Without a prediction, a label is of no use in addition to the grade.
+        proposals = [p for p in proposals if p.role != "label" or p.is_default]
+    proposals += _propose_splits(table, _columns_of(proposals))
+    used = _columns_of(proposals) | set(grade_columns(table))
+    used |= {name for _, names in class_score_families(table) for name in names}
+    if not is_long and not (scores and table.has_keys):
+        confidences = _propose_confidences(table, used, proposals, has_class_scores=bool(scores))
         proposals += confidences
-        proposals += [*_percentages(table, confidences), *_gaps(table, confidences)]
-    # Scores and confidences may both have gaps.
-    return tuple({(p.role, p.columns): p for p in reversed(proposals)}.values())[::-1]
+        proposals += _propose_percentages(table, confidences)
+        proposals += _propose_missing_confidences(table, confidences)
+    # Class scores and confidences may both propose an option for missing entries; keep the first.
+    unique: dict[tuple[str, tuple[str, ...]], ColumnProposal] = {}
+    for proposal in proposals:
+        unique.setdefault((proposal.role, proposal.columns), proposal)
+    return tuple(unique.values())
 
 
 def _has_role(proposals: Sequence[ColumnProposal], role: str) -> bool:
     return any(proposal.role == role for proposal in proposals)
 
 
-def _follows_from_scores(proposal: ColumnProposal, proposals: Sequence[ColumnProposal]) -> bool:
-    is_grade = proposal.role == "correct" and not proposal.usual
-    return is_grade and _has_role(proposals, "label")
+def _columns_of(proposals: Iterable[ColumnProposal]) -> set[str]:
+    return {name for proposal in proposals for name in proposal.columns}
 
 
-def _columns_of(found: Iterable[ColumnProposal]) -> set[str]:
-    return {name for one in found for name in one.columns}
+def _label_of(proposals: Iterable[ColumnProposal]) -> str | None:
+    labels = (proposal.columns[0] for proposal in proposals if proposal.role == "label")
+    return next(labels, None)
 
 
-def _label_of(found: Iterable[ColumnProposal]) -> str | None:
-    return next((one.columns[0] for one in found if one.role == "label"), None)
-
-
-def _long(table: DataTable, taken: set[str]) -> Iterator[ColumnProposal]:
-    """Propose the form of a table that has a row for each class of a sample."""
-    free = {name: table.kinds[name] for name in plain_columns(table) if name not in taken}
-    name = next((n for n in map(table.find, _IDS) if n in free), None)
-    classes = next((n for n in map(table.find, _CLASSES) if n in free), None)
-    numbers = [n for n, kind in free.items() if kind == "number" and n not in {name, classes}]
-    if name is None or classes is None or len(numbers) != 1:
+def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
+    """Propose the long form if the table has a row per sample and class."""
+    kinds = {name: table.kind_by_column[name] for name in flat_columns(table) if name not in used}
+    id_column = next((name for name in map(table.find, _ID_COLUMNS) if name in kinds), None)
+    class_column = next((name for name in map(table.find, _CLASS_COLUMNS) if name in kinds), None)
+    if id_column is None or class_column is None:
         return
-    samples, k = len(distinct_values(table, name)), len(distinct_values(table, classes))
-    if k < 2 or samples * k != table.height:
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    score_columns = [name for name in numbers if name not in {id_column, class_column}]
+    if len(score_columns) != 1:
         return
-    codes, _ = table.load([name])[name].distinct()
-    values = table.load(numbers)[numbers[0]].values.astype(float)
-    sums = np.bincount(codes, values)
-    kind = "logits"
-    if (values >= -ROUNDING).all() and (np.abs(sums - 1) <= NEAR_ONE).all():
+    n_samples = len(distinct_values(table, id_column))
+    n_classes = len(distinct_values(table, class_column))
+    if n_classes < 2 or n_samples * n_classes != table.n_rows:
+        return
+    sample_codes, _ = table.load([id_column])[id_column].distinct()
+    scores = table.load(score_columns)[score_columns[0]].values.astype(float)
+    sums = np.bincount(sample_codes, scores)
+    if (scores >= -ROUNDING).all() and (np.abs(sums - 1) <= NEAR_ONE).all():
         kind = "probabilities"
-    elif not (values < 0).any():
+    elif (scores < 0).any():
+        kind = "logits"
+    else:
         return
-    yield ColumnProposal("id", (name,), f"{samples:,} names, each in {k} rows")
-    yield ColumnProposal("long", (classes,), f"{k} classes, a row of each for a sample")
-    yield ColumnProposal(kind, (numbers[0],), "the scores of the classes")
+    yield ColumnProposal("id", (id_column,), f"{n_samples:,} names, each in {n_classes} rows")
+    yield ColumnProposal("long", (class_column,), f"{n_classes} classes, one row each per sample")
+    yield ColumnProposal(kind, (score_columns[0],), "the scores of the classes")
 
 
 # ------------------------------------------------------------------------------------ others
-def _splits(table: DataTable, taken: set[str]) -> Iterator[ColumnProposal]:
+def _propose_splits(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
     by = []
-    for name in (table.find(word) for word in (*_SPLITS, *_SPLITS_TOO)):
-        if name is None or name in taken or name not in plain_columns(table):
+    for name in map(table.find, _SPLIT_COLUMNS):
+        if name is None or name in used or name not in flat_columns(table):
             continue
         if 1 < len(distinct_values(table, name)) <= _MAX_SPLITS:
             by.append(name)
@@ -136,82 +154,96 @@ def _splits(table: DataTable, taken: set[str]) -> Iterator[ColumnProposal]:
         yield ColumnProposal("by", tuple(by), "few values, and the name of a split")
 
 
-def _confidences(
-    table: DataTable, other: set[str], proposals: Sequence[ColumnProposal], *, scored: bool
+def _propose_confidences(
+    table: DataTable,
+    used: set[str],
+    proposals: Sequence[ColumnProposal],
+    *,
+    has_class_scores: bool,
 ) -> list[ColumnProposal]:
-    """Propose the usual confidence, else each column of decimals where there is nothing else."""
-    usual_names = [table.find(name) for name in USUAL["confidence"]]
-    numeric = [name for name, kind in table.kinds.items() if kind == "number"]
-    usual = next((name for name in usual_names if name in numeric and name not in other), None)
-    custom = [name for name in numeric if name.startswith("confidence_")]
-    names = [name for name in dict.fromkeys((usual, *custom)) if name is not None]
+    """Propose confidences with default names; without these and class scores, other decimals."""
+    numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
+    default_columns = map(table.find, DEFAULT_NAMES["confidence"])
+    default = next((n for n in default_columns if n in numbers and n not in used), None)
+    prefixed = [name for name in numbers if name.startswith("confidence_")]
+    names = tuple(name for name in dict.fromkeys((default, *prefixed)) if name is not None)
     if names:
-        return [ColumnProposal("confidence", tuple(names), "a usual name", usual=True)]
-    if scored:
+        return [ColumnProposal("confidence", names, "a default name", is_default=True)]
+    if has_class_scores:
         return []
-    right = right_rows(table.rows(np.arange(min(table.height, N_FIRST_ROWS))), proposals)
-    return [
-        _directed(name, values, right)
-        for name in numeric
-        if name not in other
-        and name.lower().strip() not in _NO_CONFIDENCE
-        and _may_be_confidence(name, values := first_rows(table, [name])[name])
-    ]
+    rows = np.arange(min(table.n_rows, N_FIRST_ROWS))
+    is_correct = find_correct_rows(table.select_rows(rows), proposals)
+    confidences = []
+    for name in numbers:
+        if name in used or name.lower().strip() in _NO_CONFIDENCE:
+            continue
+        values = first_rows(table, [name])[name]
+        if _may_be_confidence(name, values):
+            confidences.append(_with_direction(name, values, is_correct))
+    return confidences
 
 
 def _may_be_confidence(name: str, values: Array) -> bool:
-    """Return whether numbers are decimals, or percentages under a name for a confidence."""
-    if look_like_percentages(values) and any(word in name.lower() for word in _STATED):
+    """Return whether numbers are decimals, or percentages in a column named as a confidence."""
+    has_typical_name = any(word in name.lower() for word in _STATED_CONFIDENCE_WORDS)
+    if has_typical_name and look_like_percentages(values):
         return True
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     return values.dtype.kind == "f" and not np.array_equal(finite, np.round(finite))
 
 
-def _percentages(
+def _propose_percentages(
     table: DataTable, confidences: Sequence[ColumnProposal]
 ) -> Iterator[ColumnProposal]:
-    """Propose to divide confidences between 0 and 100 by 100."""
-    for name in _names_in(table, confidences):
+    """Propose to divide confidences from 0 to 100 by 100."""
+    for name in _column_names(table, confidences):
         if look_like_percentages(first_rows(table, [name])[name]):
-            yield ColumnProposal("percent", (name,), "between 0 and 100: divided by 100")
+            yield ColumnProposal("percent", (name,), "from 0 to 100: divided by 100")
 
 
-def _names_in(table: DataTable, confidences: Sequence[ColumnProposal]) -> list[str]:
-    """Return the columns of confidences, also of those that are turned around."""
+def _column_names(table: DataTable, confidences: Sequence[ColumnProposal]) -> list[str]:
+    """Return the columns of confidences, without the sign of negated ones."""
     names = [name for proposal in confidences for name in proposal.columns]
-    return [name if name in table.kinds else name.removeprefix("-") for name in names]
+    return [name if name in table.kind_by_column else name.removeprefix("-") for name in names]
 
 
-def _directed(name: str, values: Array, right: BoolArray | None) -> ColumnProposal:
-    """Propose a confidence, turned around where right answers have the lower values."""
-    found = None if right is None else _ranked(values, right)
-    if found is not None:
-        turned = found < 1 - found
-        share = f"{max(found, 1 - found):.0%} of pairs of a right and a wrong answer"
-        why = f"lower for right answers, in {share}: turned around" if turned else f"ranks {share}"
+def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> ColumnProposal:
+    """Propose a confidence; negate it if it is lower for correct answers or an uncertainty."""
+    auroc = None if is_correct is None else _clear_auroc(values, is_correct)
+    if auroc is None:
+        is_negated = any(word in name.lower() for word in _UNCERTAINTY_WORDS)
+        if is_negated:
+            reason = "the name of an uncertainty: negated"
+        elif look_like_percentages(values):
+            reason = "from 0 to 100"
+        else:
+            reason = "a column of decimals"
     else:
-        turned = any(word in name.lower() for word in _UNCERTAIN)
-        kind = "between 0 and 100" if look_like_percentages(values) else "a column of decimals"
-        why = "the name of an uncertainty: turned around" if turned else kind
-    return ColumnProposal("confidence", (f"-{name}" if turned else name,), why)
+        is_negated = auroc < 1 - auroc
+        share = f"{max(auroc, 1 - auroc):.0%} of pairs of a correct and a wrong answer"
+        if is_negated:
+            reason = f"lower for correct answers, in {share}: negated"
+        else:
+            reason = f"higher for correct answers, in {share}"
+    return ColumnProposal("confidence", (f"-{name}" if is_negated else name,), reason)
 
 
-def _ranked(values: Array, right: BoolArray) -> float | None:
-    """Return how often a right answer has a higher value than a wrong one, where that is clear."""
-    there = np.isfinite(values)
-    right, values = right[there], values[there]
-    if min(int(right.sum()), int((~right).sum())) < _MIN_ANSWERS:
+def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
+    """Return the AUROC of correct against wrong answers; None if it is near 1/2 or uncertain."""
+    is_finite = np.isfinite(values)
+    is_correct, values = is_correct[is_finite], values[is_finite]
+    if min(int(is_correct.sum()), int((~is_correct).sum())) < _MIN_ANSWERS:
         return None
-    area = failure_auroc(values, ~right)
-    return area if area <= _CLEAR or area >= 1 - _CLEAR else None
+    auroc = failure_auroc(values, ~is_correct)
+    is_clear = min(auroc, 1 - auroc) <= _MAX_UNCERTAINTY_AUROC
+    return auroc if is_clear else None
 
 
-def _gaps(table: DataTable, confidences: Sequence[ColumnProposal]) -> Iterator[ColumnProposal]:
-    """Propose what to do about rows without a confidence."""
-    missing = [
-        c.missing
-        for c in table.load(_names_in(table, confidences)).values()
-        if c.missing is not None
-    ]
-    if missing:
-        yield from propose_rejection(np.any(missing, axis=0), "confidence")
+def _propose_missing_confidences(
+    table: DataTable, confidences: Sequence[ColumnProposal]
+) -> Iterator[ColumnProposal]:
+    """Propose an option for rows without a confidence."""
+    columns = table.load(_column_names(table, confidences)).values()
+    masks = [column.is_missing for column in columns if column.is_missing is not None]
+    if masks:
+        yield from propose_rejection(np.any(masks, axis=0), "confidence")

@@ -1,4 +1,4 @@
-"""`read_predictions`: files, dataframes and arrays to `Predictions`."""
+"""`read_predictions`: read files, dataframes and arrays as `Predictions`."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -10,14 +10,14 @@ from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.tables import hugging_face
-from abstain.tables._build import build
-from abstain.tables._choice import choose
-from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
-from abstain.tables.array_files import are_arrays, joined
+from abstain.tables._build import build_reading
+from abstain.tables._column_selection import select_columns
+from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, make_options
+from abstain.tables.array_files import are_arrays, open_arrays
 from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
-from abstain.tables.long_form import widened
+from abstain.tables.long_form import to_wide_form
 from abstain.tables.table import DataTable, from_arrays, from_frame, from_rows
 from abstain.typing import Split
 
@@ -48,95 +48,99 @@ def read_predictions(
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
-    Columns that are not named are looked for under a few usual names; the notes of the result
-    say which were taken. A name is also found where only case and blanks differ.
-    Whether class scores are logits or probabilities is never guessed.
+    A column that no option names is found by a default name, regardless of case and spaces; the
+    notes of the result list the selected columns. Class scores must be declared as logits or
+    probabilities.
 
     Parameters
     ----------
     source : path, list of paths, dataframe, list of rows, or mapping from name to array
-        Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz,
-        .json (one object of arrays, or a list of one object for each sample), .npy (one array;
-        several files, named by what they hold, are one set), .pth, .pt (tensors, as `torch.save`
-        writes them); logs of Inspect (.eval, .json) and samples of lm-evaluation-harness (.jsonl);
-        a folder of FD-Shifts results (its data sets become splits) or of a data set of Hugging
-        Face (``save_to_disk``). Dataframes of pandas, polars, pyarrow and whatever else narwhals
-        knows; a `Dataset` or `DatasetDict` of Hugging Face.
+        Files: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz, .json (an
+        object with arrays, or a list with an object per sample), .npy (one array; pass several
+        files with the names of their contents), .pth and .pt (tensors written by `torch.save`);
+        logs of Inspect (.eval, .json) and samples of lm-evaluation-harness (.jsonl). Folders:
+        FD-Shifts results (data sets become splits), or a data set of Hugging Face
+        (``save_to_disk``). Dataframes of pandas, polars, pyarrow and other libraries that narwhals
+        supports; a `Dataset` or `DatasetDict` of Hugging Face.
     label : str, optional
-        The true class. By default the first of label, labels, y_true, target that exists.
+        Column with the true class. Default: the first of label, labels, y_true, target.
     prediction : str, optional
-        The predicted class. By default the first of prediction, predictions, pred, y_pred,
-        predicted; with class scores the class with the largest score, unless it is named.
+        Column with the predicted class. Default: the first of prediction, predictions, pred,
+        y_pred, predicted; if class scores exist, the class with the largest score.
     confidence : str or sequence of str, optional
-        Confidences, higher is more trusted; patterns such as "conf_*" are allowed. By default
-        the first of confidence, conf, score, and every column that starts with ``confidence_``.
-        They keep the names of their columns.
+        Columns with confidences, higher is more trusted; patterns such as "conf_*" are allowed.
+        Default: the first of confidence, conf, score, and every column whose name starts with
+        ``confidence_``. Confidences have the names of their columns.
     logits, probabilities : str or sequence of str, optional
-        Columns of class scores as a pattern ("p_*") or a list, or one column of lists. The
-        class names are the parts behind the common prefix.
+        Columns with class scores, as a pattern ("p_*") or a list, or one column of lists. The
+        class names are the column names without their common prefix.
     by : str or sequence of str, optional
         Columns whose values split the rows.
     unknown_label : label or sequence of labels, optional
-        Labels of samples of no known class, always wrong. Beside class scores, "*" stands for
-        all labels that have no column.
+        Labels of samples of unknown classes, whose predictions are always wrong. If class scores
+        exist, "*" selects all labels without a column.
     missing : {"error", "drop", "reject"}, default "error"
-        What to do about missing confidences, predictions and class scores: refuse the file,
-        leave the rows out, or count them as abstentions (the lowest confidence of the column;
-        a missing prediction is always wrong). Missing labels and losses: an error, or "drop".
+        Treatment of missing confidences, predictions and class scores: raise an error, drop the
+        rows, or count them as abstentions (the lowest confidence of the column; a missing
+        prediction is always wrong). Missing labels and losses raise an error unless "drop" is set.
     correct : str, optional
-        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. Grades may be
-        words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail. By
-        default the first of correct, is_correct, graded_correct, verdict, if label and prediction
-        do not both exist.
+        Column with correctness, or grades from 0 to 1; the loss is 1 minus the grade. Grades may
+        be words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail.
+        Default: the first of correct, is_correct, graded_correct, verdict, unless both label and
+        prediction exist.
     loss : str, optional
-        A loss of your own, not negative. By default loss, where nothing else says what is right.
+        Column with a custom loss, not negative. Default: loss, if no other column defines
+        correctness.
     group, weight, id : str, optional
-        Subgroup, frequency weight and name of each sample.
+        Columns with the group, the frequency weight and the name of each sample.
     lower_is_safer : bool, str or sequence of str, default False
-        The confidences are uncertainties (True: all of them; or the names of some); they are
-        turned around, and named so: "entropy" becomes "-entropy".
+        Confidences that are uncertainties: their names, or True for all. They are negated and
+        renamed: "entropy" becomes "-entropy".
     renormalize : bool, default False
-        Take rows of probabilities that miss 1 by more than rounding explains.
+        Whether to accept and rescale probabilities whose sum differs from 1 by more than rounding.
     masked : bool, default False
-        Take logits of -inf, for classes that a sample cannot have.
+        Whether to accept logits of -inf, for classes that are impossible for a sample.
     unlabeled : bool, default False
-        Nothing says what is right, or it is not to be read.
+        Whether to read unlabeled data: labels and correctness do not exist or are ignored.
     long : str, optional
-        The column that names the class of each row, where a sample has a row for each class; its
-        scores stand in the one column of `logits` or `probabilities`, and `id` names the sample.
+        Column with the class of each row of a table in long form, in which a sample has a row per
+        class. The class scores are in the one column of `logits` or `probabilities`, and `id`
+        names the sample.
     percent : bool, str or sequence of str, default False
-        The confidences are percentages from 0 to 100 (True: all of them; or the names of some);
-        they are divided by 100. Texts such as "90%" are read as fractions without this option.
+        Confidences that are percentages from 0 to 100: their names, or True for all. They are
+        divided by 100. Texts such as "90%" are read as fractions without this option.
     decimal : {".", ","}, default "."
-        The decimal mark of numbers in text files.
+        Decimal mark of numbers in text files.
 
     Returns
     -------
     Reading
         A mapping from split to `Predictions`, with notes. A split is a tuple of (column,
-        value) pairs in the order of `by`; with several files ("file", name) comes first.
+        value) pairs in the order of `by`; with several files, ("file", name) comes first.
 
     Raises
     ------
     FileFormatError
-        A file is damaged, empty, of another format than its name says, or holds pickles.
+        If a file is damaged or empty, its format does not match its suffix, or it contains pickles.
     UnknownNameError
-        A column does not exist.
+        If a column does not exist.
     InputError
-        The path does not exist, two columns share a name, options exclude each other.
+        If the path does not exist, two columns have the same name, or options exclude each other.
     DomainError
-        Text where numbers belong, missing entries, or values that `Predictions` refuses.
+        If text is found instead of numbers, entries are missing, or values are invalid for
+        `Predictions`.
     MissingInputError
-        No column says which samples are right, or how confident the model was.
+        If no column defines correctness or confidence.
 
     Notes
     -----
-    Files are never unpickled; of those of torch only tensors, arrays of numbers and plain values
-    are taken. Numbers keep the precision of their storage.
+    Files are never unpickled. From files of torch, only tensors, arrays of numbers and plain values
+    are read. Numbers keep the precision of their storage.
 
-    Of NPZ files and mappings the keys logits or probabilities (or probs), group, weight, ids,
-    features, and logit_samples or probability_samples (or mcd_logits, mcd_probabilities) of
-    shape (n, S, K) are taken unasked, since they say what they hold.
+    The following keys of NPZ files and mappings are read by default, because they identify their
+    contents: logits or probabilities (or probs), group, weight, ids, features, and samples of
+    class scores of shape (n, S, K): logit_samples or probability_samples (or mcd_logits,
+    mcd_probabilities).
 
     Examples
     --------
@@ -150,15 +154,13 @@ def read_predictions(
     >>> {split: p.correct.tolist() for split, p in reading.items()}
     {(('study', 'a'),): [True, False], (('study', 'b'),): [True]}
     >>> print(reading.notes[0])
-    the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
+    the mapping: read label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
-    truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
-    form: dict[str, Any] = {"unlabeled": unlabeled, "long": long, "decimal": decimal}
-    form |= {"renormalize": renormalize, "masked": masked, "percent": percent}
-    form |= {"lower_is_safer": lower_is_safer, "missing": missing, "unknown_label": unknown_label}
-    asked = options(
-        **truth,
-        **form,
+    options = make_options(
+        label=label,
+        prediction=prediction,
+        correct=correct,
+        loss=loss,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
@@ -166,28 +168,35 @@ def read_predictions(
         group=group,
         weight=weight,
         id=id,
+        unknown_label=unknown_label,
+        missing=missing,
+        lower_is_safer=lower_is_safer,
+        percent=percent,
+        decimal=decimal,
+        renormalize=renormalize,
+        masked=masked,
+        unlabeled=unlabeled,
+        long=long,
     )
-    return _read(source, asked)
-
-
-def _read(source: Any, asked: ReadingOptions) -> Reading:
     if isinstance(source, str | Path):
-        return _read_path(Path(source), asked)
+        return _read_path(Path(source), options)
     if is_list_of_rows(source) and source:
-        return _read_table(from_rows(source, "the list of rows"), asked)
+        return _read_table(from_rows(source, "the list of rows"), options)
     if isinstance(source, list | tuple):
-        return _read_several(source, asked)
+        return _read_files(source, options)
     if hugging_face.is_dataset(source):
-        return _read_tables(hugging_face.tables_of(source), hugging_face.SPLIT, asked)
-    return _read_table(_table_of(source), asked)
+        tables = hugging_face.tables_by_split(source)
+        return _read_tables(tables, hugging_face.SPLIT, options)
+    return _read_table(_open_object(source), options)
 
 
-def _read_table(table: DataTable, asked: ReadingOptions) -> Reading:
-    table, asked = widened(with_decimal_mark(table, asked.decimal), asked)
-    return build(table, choose(table, asked), asked)
+def _read_table(table: DataTable, options: ReadingOptions) -> Reading:
+    table = with_decimal_mark(table, options.decimal)
+    table, options = to_wide_form(table, options)
+    return build_reading(table, select_columns(table, options), options)
 
 
-def _table_of(source: Any) -> DataTable:
+def _open_object(source: Any) -> DataTable:
     if isinstance(source, Mapping):
         return from_arrays(source, "the mapping")
     table = from_frame(source)
@@ -199,42 +208,46 @@ def _table_of(source: Any) -> DataTable:
     return table
 
 
-def _read_path(path: Path, asked: ReadingOptions) -> Reading:
+def _read_path(path: Path, options: ReadingOptions) -> Reading:
     check_exists(path)
     if path.is_dir() and hugging_face.is_saved(path):
-        return _read_tables(hugging_face.saved_tables(path), hugging_face.SPLIT, asked)
+        return _read_tables(hugging_face.saved_tables(path), hugging_face.SPLIT, options)
     if path.is_dir():
-        return read_folder(path, asked)
-    return _read_table(open_table(path), asked)
+        return read_folder(path, options)
+    return _read_table(open_table(path), options)
 
 
-def _read_several(sources: Sequence[Any], asked: ReadingOptions) -> Reading:
-    if not sources or not all(isinstance(s, str | Path) for s in sources):
-        raise InputError(f"a list as `source` must hold paths of files; got {list(sources)[:3]!r}")
-    paths = [Path(s) for s in sources]
+def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
+    if not sources or not all(isinstance(source, str | Path) for source in sources):
+        raise InputError(f"a list as `source` must contain paths; got {list(sources)[:3]!r}")
+    paths = [Path(source) for source in sources]
     if are_arrays(paths):
-        return _read_table(joined(paths), asked)
-    names = [p.name for p in paths]
+        return _read_table(open_arrays(paths), options)
+    names = [path.name for path in paths]
     if len(set(names)) < len(names):
-        names = [str(p) for p in paths]
+        names = [str(path) for path in paths]
     if len(set(names)) < len(names):
-        twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise InputError(f"the file {twice!r} is given twice")
-    return _together({n: _read_path(p, asked) for n, p in zip(names, paths, strict=True)}, "file")
+        duplicate = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"the file {duplicate!r} occurs twice in `source`")
+    path_by_name = dict(zip(names, paths, strict=True))
+    readings = {name: _read_path(path, options) for name, path in path_by_name.items()}
+    return _combine(readings, "file")
 
 
-def _read_tables(tables: Mapping[str, DataTable], column: str, asked: ReadingOptions) -> Reading:
-    """Read tables that are parts by their names; one without a name is no part."""
+def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingOptions) -> Reading:
+    """Read tables whose names become values of a split column; a single unnamed table has none."""
     if list(tables) == [""]:
-        return _read_table(tables[""], asked)
-    return _together({name: _read_table(one, asked) for name, one in tables.items()}, column)
+        return _read_table(tables[""], options)
+    readings = {name: _read_table(table, options) for name, table in tables.items()}
+    return _combine(readings, column)
 
 
-def _together(readings: Mapping[str, Reading], column: str) -> Reading:
-    """Join what was read of several sources, which a column of their names sets apart."""
+def _combine(readings: Mapping[str, Reading], column: str) -> Reading:
+    """Combine readings; their names become the values of the first split column."""
     splits: dict[Split, Predictions] = {}
     notes: list[Note] = []
     for name, reading in readings.items():
-        splits |= {((column, name), *split): p for split, p in reading.items()}
+        for split, predictions in reading.items():
+            splits[((column, name), *split)] = predictions
         notes += [note.within(name) for note in reading.notes]
     return Reading(splits, tuple(notes), ", ".join(readings))

@@ -1,4 +1,4 @@
-"""`write_results`: rows of results to Parquet and CSV, whole or not at all."""
+"""`write_results`: write rows of results atomically to Parquet and CSV."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,20 +15,20 @@ from abstain.tables.table import from_frame
 if TYPE_CHECKING:
     import polars as pl
 
-#: A text cell that starts so may be run as a formula by a spreadsheet: a sign, also a full-width or
-#: small one, after blanks and characters that do not show; or a tab or the end of a line.
+#: Beginning of a text that a spreadsheet may execute as a formula: a sign, also a full-width or
+#: small one, after spaces or invisible characters; or a tab or a line end.
 _FORMULA = r"^[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 
 
 class ResultFiles(NamedTuple):
-    """Where results were written.
+    """Paths of the written results.
 
     Attributes
     ----------
     parquet : Path
-        The typed table, exact.
+        Typed table with unchanged texts.
     csv : Path
-        The same table as text.
+        The same table as text, with escaped formulas.
     """
 
     parquet: Path
@@ -38,21 +38,21 @@ class ResultFiles(NamedTuple):
 def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> ResultFiles:
     """Write rows of results to `results.parquet` and `results.csv` in a folder.
 
-    Each file appears whole or not at all: it is written beside its place and moved there.
-    Numbers keep full double precision in both. NaN is a NaN in Parquet and "NaN" in CSV; None
-    is a null and an empty cell. In the CSV, a text that a spreadsheet would run as a formula
-    (it starts with =, +, - or @, also full-width or after blanks, or with a tab or the end of a
-    line, and is no number) gets a leading apostrophe (more where two columns would get one name);
-    the Parquet file keeps it as it is.
+    Each file is written to a temporary file and then renamed, so it never exists in part.
+    Numbers keep full double precision. NaN is NaN in Parquet and "NaN" in CSV; None is a null in
+    Parquet and an empty cell in CSV. In the CSV file, texts that a spreadsheet would execute as a
+    formula get a leading apostrophe, and column names further ones if two would become equal.
+    These are texts other than numbers that start with =, +, - or @ (also full-width or after
+    spaces), with a tab or with a line end.
 
     Parameters
     ----------
     rows : dataframe, or iterable of mappings from column to value
-        Values are numbers, texts, booleans or None. A row may lack columns.
+        Results. Values are numbers, texts, booleans or None. Columns may be missing in some rows.
     out_dir : str or Path
-        The folder; made when it does not exist.
+        Folder, which is created if it does not exist.
     name : str, default "results"
-        The name of the files without their suffix.
+        Name of the files without their suffix.
 
     Returns
     -------
@@ -62,8 +62,8 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     Raises
     ------
     InputError
-        There are no rows, a value is no scalar, a column mixes kinds of values, or the folder
-        cannot be written.
+        If there are no rows, a value is not a scalar, a column mixes types, or the folder cannot
+        be written.
 
     Examples
     --------
@@ -76,52 +76,53 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     '=1+1,
     >>> folder.cleanup()
     """
-    content = result_files(rows, name)
     folder = Path(out_dir)
+    contents = result_files(rows, name)
     make_folder(folder)
-    for file, held in content.items():
-        write_atomically(folder / file, held)
+    for file_name, content in contents.items():
+        write_atomically(folder / file_name, content)
     return ResultFiles(folder / f"{name}.parquet", folder / f"{name}.csv")
 
 
 def result_files(rows: Any, name: str = "results") -> dict[str, bytes]:
-    """Return the content of the files of `write_results`, by their names."""
-    frame = _frame(rows)
-    table, text = io.BytesIO(), io.BytesIO()
-    frame.write_parquet(table)
-    escaped(frame).write_csv(text, null_value="")
-    return {f"{name}.parquet": table.getvalue(), f"{name}.csv": text.getvalue()}
+    """Return the contents of the files of `write_results`, by file name."""
+    frame = _to_polars(rows)
+    parquet, csv = io.BytesIO(), io.BytesIO()
+    frame.write_parquet(parquet)
+    escape_formulas(frame).write_csv(csv, null_value="")
+    return {f"{name}.parquet": parquet.getvalue(), f"{name}.csv": csv.getvalue()}
 
 
 # ------------------------------------------------------------------------------------ rows
-def _frame(rows: Any) -> "pl.DataFrame":
+def _to_polars(rows: Any) -> "pl.DataFrame":
     import polars as pl
 
     if isinstance(rows, pl.DataFrame):
-        return _of_columns({name: rows[name].to_list() for name in rows.columns})
+        return _frame_from_columns({name: rows[name].to_list() for name in rows.columns})
     if hasattr(rows, "columns"):
         table = from_frame(rows, "the dataframe of results")
         if table is not None:
             columns = table.load(table.names)
-            return _of_columns({name: _values(c) for name, c in columns.items()})
+            return _frame_from_columns({n: _to_list(column) for n, column in columns.items()})
     if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise InputError(
             f"`rows` must be a dataframe or a list of dicts; got {type(rows).__name__}"
         )
-    return _of_columns(_gather(list(rows)))
+    return _frame_from_columns(_columns_from_rows(list(rows)))
 
 
-def _values(column: DataColumn) -> list[Any]:
-    """Return Python values; a missing number is NaN where it was a float, else None."""
+def _to_list(column: DataColumn) -> list[Any]:
+    """Return Python values; a missing number is NaN for floats and None for other types."""
     if column.is_text:
-        return list(column.strings().tolist())
-    out: list[Any] = column.values.tolist()
-    if column.missing is not None and column.values.dtype.kind != "f":
-        out = [None if gone else v for v, gone in zip(out, column.missing, strict=True)]
-    return out
+        return list(column.to_strings().tolist())
+    values: list[Any] = column.values.tolist()
+    if column.is_missing is None or column.values.dtype.kind == "f":
+        return values
+    pairs = zip(values, column.is_missing, strict=True)
+    return [None if is_missing else value for value, is_missing in pairs]
 
 
-def _gather(rows: Sequence[Any]) -> dict[str, list[Any]]:
+def _columns_from_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -135,11 +136,11 @@ def _gather(rows: Sequence[Any]) -> dict[str, list[Any]]:
                 raise InputError(f"the names of columns must be text; got {name!r} in row {i}")
             columns[name] = [None] * i
         for name, values in columns.items():
-            values.append(_scalar(row.get(name), name, i))
+            values.append(_to_scalar(row.get(name), name, i))
     return columns
 
 
-def _scalar(value: Any, name: str, row: int) -> Any:
+def _to_scalar(value: Any, name: str, row: int) -> Any:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is not None and not isinstance(value, bool | int | float | str):
@@ -150,52 +151,52 @@ def _scalar(value: Any, name: str, row: int) -> Any:
     return value
 
 
-def _of_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
+def _frame_from_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
     import polars as pl
 
     if not columns or not next(iter(columns.values())):
         raise InputError("there are no results to write; at least one row is needed")
     series = []
     for name, values in columns.items():
-        kinds = {type(v) for v in values if v is not None}
-        if len(kinds) > 1 and kinds != {int, float}:
-            shown = ", ".join(sorted(k.__name__ for k in kinds))
+        types = {type(value) for value in values if value is not None}
+        if len(types) > 1 and types != {int, float}:
+            type_names = ", ".join(sorted(t.__name__ for t in types))
             raise InputError(
-                f"column {name!r} of the results mixes {shown}; use one type in a column"
+                f"column {name!r} of the results mixes {type_names}; use one type per column"
             )
-        dtype = pl.Float64 if float in kinds or not kinds else None
+        dtype = pl.Float64 if float in types or not types else None
         series.append(pl.Series(name, values, dtype=dtype, strict=False))
     return pl.DataFrame(series)
 
 
 # ------------------------------------------------------------------------------------ spreadsheets
-def escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the table with nothing in it that a spreadsheet would run as a formula."""
+def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Write an apostrophe before texts and column names that a spreadsheet would execute."""
     import polars as pl
 
-    texts = [n for n, dtype in frame.schema.items() if dtype == pl.String]
-    cells = frame.with_columns(
-        pl.when(
-            pl.col(n).str.contains(_FORMULA) & pl.col(n).cast(pl.Float64, strict=False).is_null()
-        )
-        .then(pl.concat_str(pl.lit("'"), pl.col(n)))
-        .otherwise(pl.col(n))
-        .alias(n)
-        for n in texts
-    )
-    return cells.rename(_escaped_names(frame.columns))
+    expressions = []
+    for name, dtype in frame.schema.items():
+        if dtype != pl.String:
+            continue
+        column = pl.col(name)
+        is_number = column.cast(pl.Float64, strict=False).is_not_null()
+        is_formula = column.str.contains(_FORMULA) & ~is_number
+        escaped = pl.concat_str(pl.lit("'"), column)
+        expressions.append(pl.when(is_formula).then(escaped).otherwise(column).alias(name))
+    return frame.with_columns(expressions).rename(_escape_names(frame.columns))
 
 
-def _escaped_names(names: list[str]) -> dict[str, str]:
-    """Escape the names of columns, which are cells too, and keep them apart."""
+def _escape_names(names: list[str]) -> dict[str, str]:
+    """Return new column names for those that are formulas; all names remain distinct."""
     import polars as pl
 
-    taken = set(names)
-    escaped: dict[str, str] = {}
-    cells = pl.Series(names, dtype=pl.String)
-    for name in cells.filter(cells.str.contains(_FORMULA)):
-        escaped[name] = f"'{name}"
-        while escaped[name] in taken:
-            escaped[name] = f"'{escaped[name]}"
-        taken.add(escaped[name])
-    return escaped
+    used_names = set(names)
+    new_names: dict[str, str] = {}
+    header = pl.Series(names, dtype=pl.String)
+    for name in header.filter(header.str.contains(_FORMULA)):
+        new_name = f"'{name}"
+        while new_name in used_names:
+            new_name = f"'{new_name}"
+        new_names[name] = new_name
+        used_names.add(new_name)
+    return new_names

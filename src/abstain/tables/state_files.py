@@ -1,4 +1,4 @@
-"""`save` and `load`: rules, calibrations, fitted scores, monitors as files, results as pages."""
+"""`save` and `load`: files of rules, calibrations, fitted scores and monitors; pages of results."""
 
 import io
 import json
@@ -23,85 +23,87 @@ from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.results import result_files
 from abstain.thresholds import DecisionRule
-from abstain.thresholds.rule import KIND, KIND_OF_PARTS
+from abstain.thresholds.rule import KIND, KIND_WITH_PARTS
 from abstain.typing import Array
 
 
 class Stored(Protocol):
-    """A record that is kept as plain values and arrays, with its kind in the field `kind`."""
+    """A record that is saved as JSON fields and arrays; the field `kind` is its kind."""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what `from_arrays` of its kind makes it of."""
+        """Return JSON fields and arrays, the inputs of `from_arrays` of its kind."""
         ...
 
 
-#: What `save` takes and `load` gives back.
+#: Objects that `save` writes and `load` reads.
 Saved: TypeAlias = DecisionRule | Calibration | FittedScore | JsonRecord | Stored
 
-#: Of the files of fitted scores; the texts have their own.
+#: Version of archives; JSON texts have their own versions.
 _VERSION = 1
-#: The entry of an archive that holds what is no array, as JSON.
-_PLAIN = "plain.json"
-READERS.update(dict.fromkeys((KIND, KIND_OF_PARTS), DecisionRule.from_json))
+#: The entry of an archive with the JSON fields.
+_JSON_ENTRY = "plain.json"
+READERS.update(dict.fromkeys((KIND, KIND_WITH_PARTS), DecisionRule.from_json))
 READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
 
 
-def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
-    """Let a package that knows this one read a kind: it is loaded when a file has that kind."""
+def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
+    """Import a module of a higher layer when a file with its kind is read.
 
-    def read(*parts: Any) -> Any:
-        import_module(home)
-        return readers[kind](*parts)
+    The module then replaces this reader by its own.
+    """
 
-    # Where it is loaded already its own reader stands there, as afterwards.
+    def read(*contents: Any) -> Any:
+        import_module(module)
+        return readers[kind](*contents)
+
     readers.setdefault(kind, read)
 
 
-_read_by("abstain.evaluation.calibration", "calibrated_score", READERS)
-_read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVE_READERS)
-_read_by("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
-#: Suffixes of a result: of its page, and of its table.
-_PAGES, _TABLES = (".html", ".md", ".tex"), (".parquet", ".csv")
-# The writers of pages stand far above: they are loaded when one is written.
+_register_reader("abstain.evaluation.calibration", "calibrated_score", READERS)
+_register_reader("abstain.evaluation.calibration", "calibrated_score", ARCHIVE_READERS)
+_register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
+#: Suffixes of the page and of the table of a result.
+_PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
+# The report is a higher layer, so it is imported when a page is written.
 _as_said, _written = (
-    lazy_function("abstain.report.notebook:as_said"),
+    lazy_function("abstain.report.notebook:with_empty_checks"),
     lazy_function("abstain.report.output:write"),
 )
-#: Class names that JSON gives back as they were.
-_NAMES = (str, int, float, bool)
+#: Types of class names that JSON preserves.
+_CLASS_NAME_TYPES = (str, int, float, bool)
 
 
 def save(obj: Saved, path: str | Path) -> Path:
     """Write a decision rule, a calibration, a fitted score, a monitor or a result to a file.
 
-    Answers: how do I take this to another process, to another day, or to somebody else?
+    Answers: how do I use this object in another process, later, or on another computer?
 
     Parameters
     ----------
     obj : DecisionRule, Calibration, CalibratedScore, FittedScore, Monitor, or a result
-        Rules and calibrations are written as JSON (``.json``), fitted scores and monitors as an
-        archive of plain arrays (``.npz``); a calibrated score as that which it calibrates, a name
-        or a fitted score. Nothing is pickled. What `evaluate`, `compare`, `check_rule`, a study or
-        a benchmark found, a rule and a monitor, is written for people as a page (``.html``,
-        ``.md``, ``.tex``), or as the table of its ``rows()`` (``.parquet``, ``.csv``).
+        Rules, calibrations and calibrated scores with a name are written as JSON (``.json``);
+        fitted scores, calibrated fitted scores and monitors as an archive of arrays (``.npz``).
+        Nothing is pickled. Results of `evaluate`, `compare`, `check_rule`, a study or a benchmark
+        are written as a page (``.html``, ``.md``, ``.tex``) or as the table of their ``rows()``
+        (``.parquet``, ``.csv``); this is also possible for rules and monitors.
     path : str or Path
-        Where, with such a suffix; what is there is replaced. The folder must exist.
+        Path with one of these suffixes. An existing file is replaced. The folder must exist.
 
     Returns
     -------
     Path
-        Where it was written.
+        Path of the file.
 
     Raises
     ------
     InputError
-        It cannot be saved, the suffix is another, or the place cannot be written.
+        If the object cannot be saved, the suffix does not match it, or the file cannot be written.
 
     Notes
     -----
-    The file appears whole or not at all. Numbers keep full double precision: what is loaded gives
-    bit for bit the same results. A fitted score keeps the training features only where it needs
-    them ("knn").
+    The file is written to a temporary file and then renamed, so it never exists in part. Numbers
+    keep full double precision: loaded objects return exactly the same results. Only the score
+    "knn" requires and stores the training features.
 
     Examples
     --------
@@ -115,61 +117,61 @@ def save(obj: Saved, path: str | Path) -> Path:
     ...     load(path).k
     1
     """
-    path = _path(path)
-    if isinstance(obj, NotebookDisplay) and path.suffix in {*_PAGES, *_TABLES}:
-        return _leave(obj, path)
-    if _holds_arrays(obj):
-        _refuse_suffix(path, ".npz", "a fitted score" if hasattr(obj, "score") else "a monitor")
-        write_atomically(path, _archive(obj))
+    path = _to_path(path)
+    if isinstance(obj, NotebookDisplay) and path.suffix in {*_PAGE_SUFFIXES, *_TABLE_SUFFIXES}:
+        return _save_result(obj, path)
+    if _has_arrays(obj):
+        _check_suffix(path, ".npz", "a fitted score" if hasattr(obj, "score") else "a monitor")
+        write_atomically(path, _to_archive(obj))
         return path
-    content = text_file(obj)
-    _refuse_suffix(path, ".json", "a rule or a calibration")
+    content = json_file(obj)
+    _check_suffix(path, ".json", "a rule or a calibration")
     write_atomically(path, content)
     return path
 
 
-def _leave(result: object, path: Path) -> Path:
-    """Write a result for somebody to read."""
-    said = _as_said(result)
-    if path.suffix in _PAGES:
-        return Path(_written(said, path))
-    files = result_files(said.rows())
-    write_atomically(path, next(x for name, x in files.items() if name.endswith(path.suffix)))
+def _save_result(result: object, path: Path) -> Path:
+    """Write the page or the table of a result."""
+    formatted = _as_said(result)
+    if path.suffix in _PAGE_SUFFIXES:
+        return Path(_written(formatted, path))
+    files = result_files(formatted.rows())
+    write_atomically(path, next(files[name] for name in files if name.endswith(path.suffix)))
     return path
 
 
-def text_file(obj: Saved) -> bytes:
-    """Return the content of the file in which `save` keeps a rule or a calibration."""
-    text = (_text_of(obj).rstrip("\n") + "\n").encode()
+def json_file(obj: Saved) -> bytes:
+    """Return the content of the JSON file of a rule or a calibration."""
+    text = (_to_json(obj).rstrip("\n") + "\n").encode()
     if len(text) > MAX_TEXT_BYTES:
         raise InputError(
-            f"its JSON takes more than {MAX_TEXT_BYTES >> 20} MB, which `load` does not read; bin "
-            "it first"
+            f"the JSON file would exceed {MAX_TEXT_BYTES >> 20} MB, the limit of `load`; bin "
+            "the calibration first"
         )
     return text
 
 
 def load(path: str | Path) -> Saved:
-    """Read back what `save` wrote.
+    """Load an object from a file written by `save`.
 
-    Answers: what is in this file, and can it be trusted to be whole?
+    Answers: what is in this file, and is the file undamaged?
 
     Parameters
     ----------
     path : str or Path
-        A file of `save`, or the JSON text of a rule or a calibration.
+        File written by `save`, or the JSON text of a rule or a calibration.
 
     Returns
     -------
     DecisionRule, Calibration, CalibratedScore, FittedScore or Monitor
-        As it was saved. A file cannot run anything: pickles are never read.
+        The saved object. Loading never executes code from the file: pickles are not read.
 
     Raises
     ------
     InputError
-        There is no such file, or it may not be read.
+        If the file does not exist or may not be read.
     FileFormatError
-        It is damaged, of a later version, or was changed to what cannot be; the field is named.
+        If the file is damaged, has a later version or an invalid field; the message names it.
 
     Examples
     --------
@@ -181,118 +183,127 @@ def load(path: str | Path) -> Saved:
     ...     load(save(state, Path(folder) / "platt.json")) == state
     True
     """
-    path = _path(path)
+    path = _to_path(path)
     with open_regular_file(path) as file:
         start = file.read(4)
     if start == b"PK\x03\x04" or path.suffix == ".npz":
         return _load_archive(path)
-    return _load_text(path)
+    return _load_json(path)
 
 
 # --------------------------------------------------------------------------------- fitted scores
-def _holds_arrays(obj: Any) -> bool:
-    """Tell whether it is a fitted score, the calibration of one, or a monitor."""
+def _has_arrays(obj: Any) -> bool:
+    """Return whether an object is a fitted score, a calibrated fitted score, or a monitor."""
     if isinstance(obj, FittedScore):
         return True
     return hasattr(obj, "to_arrays") and not isinstance(getattr(obj, "base", None), str)
 
 
-def _archive(obj: Any) -> bytes:
-    plain, arrays = obj.to_arrays()
-    _refuse_names(plain)
-    text = json.dumps({"version": _VERSION, **plain}, allow_nan=False)
-    held = io.BytesIO()
-    # As bytes and not as an array of text, which takes four bytes a character.
-    entries: dict[str, Any] = {_PLAIN: np.frombuffer(text.encode(), np.uint8), **arrays}
-    np.savez(held, **entries)
-    return held.getvalue()
+def _to_archive(obj: Any) -> bytes:
+    fields, arrays = obj.to_arrays()
+    _check_class_names(fields)
+    text = json.dumps({"version": _VERSION, **fields}, allow_nan=False)
+    archive = io.BytesIO()
+    # Stored as bytes, because an array of text takes four bytes per character.
+    entries: dict[str, Any] = {_JSON_ENTRY: np.frombuffer(text.encode(), np.uint8), **arrays}
+    np.savez(archive, **entries)
+    return archive.getvalue()
 
 
-def _refuse_names(plain: dict[str, Any]) -> None:
-    """Refuse class names that JSON would change."""
-    for name in plain.get("classes") or () if isinstance(plain.get("classes"), tuple) else ():
-        if not isinstance(name, _NAMES):
+def _check_class_names(fields: dict[str, Any]) -> None:
+    """Raise an error for class names that JSON would change."""
+    classes = fields.get("classes")
+    for name in classes if isinstance(classes, tuple) else ():
+        if not isinstance(name, _CLASS_NAME_TYPES):
             raise InputError(
-                f"the class name {name!r} is no text and no number, so a file cannot hold it; name "
-                "the classes by text"
+                f"the class name {name!r} is neither text nor a number, so it cannot be saved; "
+                "convert the class names to text"
             )
-    for part in (*plain.get("parts", ()), plain.get("base")):
-        if isinstance(part, dict):
-            _refuse_names(part)
+    for nested in (*fields.get("parts", ()), fields.get("base")):
+        if isinstance(nested, dict):
+            _check_class_names(nested)
 
 
 def _load_archive(path: Path) -> Saved:
     archive = Archive(path)
-    plain = _object(path, _text(path, archive))
-    arrays = archive.read(name for name in archive if name != _PLAIN)
+    fields = _parse_object(path, _read_json_entry(path, archive))
+    arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
     try:
-        json_records.pop_version(plain, "version", (_VERSION,))
-        read: Callable[..., Saved] = ARCHIVE_READERS.get(str(plain.get("kind")), from_arrays)
-        return read(plain, arrays)
+        json_records.pop_version(fields, "version", (_VERSION,))
+        read: Callable[..., Saved] = ARCHIVE_READERS.get(str(fields.get("kind")), from_arrays)
+        return read(fields, arrays)
     except InputError as error:
-        _damaged(path, str(error), error)
+        _raise_format_error(path, str(error), error)
     except RecursionError:
-        _damaged(path, "it is nested too deeply")
+        _raise_format_error(path, "it is nested too deeply")
 
 
-def _text(path: Path, archive: Archive) -> str:
-    claimed = archive.headers.get(_PLAIN)
-    if claimed is None or claimed.dtype != np.uint8 or len(claimed.shape) != 1:
-        _damaged(path, f"there is no entry {_PLAIN!r}, so it is no fitted score; use `save`")
-    if claimed.n_bytes > MAX_TEXT_BYTES:
-        _damaged(path, f"the entry {_PLAIN!r} is larger than {MAX_TEXT_BYTES >> 20} MB")
-    return _decoded(path, archive[_PLAIN].tobytes())
+def _read_json_entry(path: Path, archive: Archive) -> str:
+    header = archive.headers.get(_JSON_ENTRY)
+    if header is None or header.dtype != np.uint8 or len(header.shape) != 1:
+        _raise_format_error(
+            path, f"it has no entry {_JSON_ENTRY!r}, so it was not written by `save`"
+        )
+    if header.n_bytes > MAX_TEXT_BYTES:
+        _raise_format_error(path, f"the entry {_JSON_ENTRY!r} exceeds {MAX_TEXT_BYTES >> 20} MB")
+    return _decode(path, archive[_JSON_ENTRY].tobytes())
 
 
-# --------------------------------------------------------------------------------- texts
-def _load_text(path: Path) -> Saved:
-    text = _decoded(path, read_bytes(path))
-    found = _object(path, text)
+# --------------------------------------------------------------------------------- JSON
+def _load_json(path: Path) -> Saved:
+    text = _decode(path, read_bytes(path))
+    fields = _parse_object(path, text)
     try:
-        return READERS[json_records.pop_kind(found, READERS)](text)
+        return READERS[json_records.pop_kind(fields, READERS)](text)
     except (InputError, FileFormatError) as error:
-        _damaged(path, str(error), error)
+        _raise_format_error(path, str(error), error)
 
 
-def _decoded(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        _damaged(path, "it is neither JSON text nor an archive of arrays")
+        _raise_format_error(path, "it is neither JSON text nor an archive of arrays")
 
 
-def _object(path: Path, text: str) -> dict[str, Any]:
+def _parse_object(path: Path, text: str) -> dict[str, Any]:
     """Return the fields of a JSON object."""
     try:
         return json_records.parse_object(text)
     except InputError as error:
-        _damaged(path, str(error), error)
+        _raise_format_error(path, str(error), error)
 
 
-def _damaged(path: Path, why: str, cause: BaseException | None = None) -> NoReturn:
-    raise FileFormatError(f"{path.name} cannot be loaded: {why}") from cause
+def _raise_format_error(path: Path, reason: str, cause: BaseException | None = None) -> NoReturn:
+    raise FileFormatError(f"{path.name} cannot be loaded: {reason}") from cause
 
 
-def _path(given: object) -> Path:
-    if not isinstance(given, str | PathLike):
-        raise InputError(f"`path` must be a text or a Path; got {type(given).__name__}")
-    return Path(given)
+def _to_path(path: object) -> Path:
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"`path` must be a text or a Path; got {type(path).__name__}")
+    return Path(path)
 
 
-def _refuse_suffix(path: Path, suffix: str, what: str) -> None:
+def _check_suffix(path: Path, suffix: str, description: str) -> None:
     if path.suffix != suffix:
-        raise InputError(f"`path` must end in {suffix!r} for {what}; got {path.name!r}")
+        raise InputError(f"`path` must end in {suffix!r} for {description}; got {path.name!r}")
 
 
-def _text_of(obj: object) -> str:
-    """Return the JSON text of a record whose kind can be read back."""
-    write = getattr(obj, "to_json", None)
-    if callable(write):
-        text = str(write())
+def _to_json(obj: object) -> str:
+    """Return the JSON text of an object that `load` supports."""
+    to_json = getattr(obj, "to_json", None)
+    if callable(to_json):
+        text = str(to_json())
         if json.loads(text).get("kind") in READERS:
             return text
-    hint = "; save its `.state`" if isinstance(getattr(obj, "state", None), FittedScore) else ""
     if isinstance(obj, NotebookDisplay):
-        hint = f"; a result goes to a file that ends in {', '.join((*_PAGES, *_TABLES))}"
-    what = f"{type(obj).__name__}{hint}"
-    raise InputError(f"decision rules, calibrations and fitted scores can be saved; got {what}")
+        suffixes = ", ".join((*_PAGE_SUFFIXES, *_TABLE_SUFFIXES))
+        hint = f"; a result is saved to a file with the suffix {suffixes}"
+    elif isinstance(getattr(obj, "state", None), FittedScore):
+        hint = "; save its `.state`"
+    else:
+        hint = ""
+    raise InputError(
+        "decision rules, calibrations and fitted scores can be saved; "
+        f"got {type(obj).__name__}{hint}"
+    )

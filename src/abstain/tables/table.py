@@ -1,4 +1,4 @@
-"""A table: named columns that are loaded when asked for, whatever they come from."""
+"""A table of named columns that are loaded on request, from files, dataframes or arrays."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,98 +27,97 @@ Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, DataColumn]]
 
 @dataclass(frozen=True, eq=False)
 class DataTable:
-    """Named columns of one length."""
+    """Named columns with the same number of rows."""
 
-    #: How messages name the table ("preds.csv", "the DataFrame").
+    #: Name of the table in messages ("preds.csv", "the dataframe").
     source: str
-    #: Number of rows.
-    height: int
-    #: The columns in order, each "number", "text", "block" (several numbers a row) or "other".
-    kinds: Mapping[str, Kind]
+    n_rows: int
+    #: The columns in order, each "number", "text", "block" (several numbers per row) or "other".
+    kind_by_column: Mapping[str, Kind]
     #: Returns the named columns.
     loader: Loader = field(repr=False)
-    #: The columns are keys of an archive or of a mapping: other names and blocks are usual.
-    keyed: bool = False
-    #: The format has no types (CSV): a column of quoted numbers is a column of numbers.
-    typeless: bool = False
-    #: Which key is the logits, the label and so on, where the layout is a known one.
-    meant: Mapping[str, str] = field(default_factory=dict)
-    #: The columns of which each could say what is right, where a log holds several.
-    grades: tuple[str, ...] = ()
-    #: Whether a missing grade is usual, as in the log of a tool that leaves such answers out.
+    #: Whether the columns are keys of an archive or of a mapping, where blocks are common.
+    has_keys: bool = False
+    #: Whether the format has no types (CSV), so that quoted numbers are numbers.
+    is_untyped: bool = False
+    #: The columns by role ("logits", "label"), if the layout is a known one.
+    column_by_role: Mapping[str, str] = field(default_factory=dict)
+    #: The columns with grades, if a log has several.
+    grade_columns: tuple[str, ...] = ()
+    #: Whether some rows may have no grade, as in logs of tools that omit ungraded answers.
     may_lack_grades: bool = False
-    #: What was met on opening.
+    #: Remarks of the reader of the file.
     notes: tuple[Note, ...] = ()
-    #: The number of rows of each key, where they may differ (archives).
-    lengths: Mapping[str, int] = field(default_factory=dict)
-    #: Of a part of a file, how many of its rows come before; None for all that there is.
-    first: int | None = None
-    #: Typeless formats: returns a column as the text in the file ("007" for 7).
-    as_written: Callable[[str], DataColumn] | None = field(default=None, repr=False)
+    #: The number of rows of each key of an archive, where lengths may differ.
+    length_by_key: Mapping[str, int] = field(default_factory=dict)
+    #: For a chunk of a file, the number of rows before it; None for a complete table.
+    first_row: int | None = None
+    #: For untyped formats, a function that returns a column as text ("007" instead of 7).
+    load_as_text: Callable[[str], DataColumn] | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(self.kinds)
+        return tuple(self.kind_by_column)
 
     def find(self, name: str) -> str | None:
-        """Return the column of that name, else the only one that is it but for case and blanks."""
-        if name in self.kinds:
+        """Return the column with this name, or the only one that differs in case and spaces."""
+        if name in self.kind_by_column:
             return name
-        near = self._folded.get(_fold(name), [])
-        if len(near) > 1:
-            shown = " and ".join(map(repr, near[:3]))
+        matches = self._names_by_normalized_name.get(_normalize_name(name), [])
+        if len(matches) > 1:
             raise InputError(
-                f"{self.source} has {shown}, both {name!r} but for case and blanks; name one"
+                f"{self.source} has {' and '.join(map(repr, matches[:3]))}, which differ from "
+                f"{name!r} only in case and spaces; write the name exactly"
             )
-        return near[0] if near else None
+        return matches[0] if matches else None
 
     @cached_property
-    def _folded(self) -> dict[str, list[str]]:
-        out: dict[str, list[str]] = {}
-        for name in self.kinds:
-            out.setdefault(_fold(name), []).append(name)
-        return out
+    def _names_by_normalized_name(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for name in self.kind_by_column:
+            names.setdefault(_normalize_name(name), []).append(name)
+        return names
 
     def load(self, names: Iterable[str]) -> dict[str, DataColumn]:
-        """Load columns by name; unknown names were refused before."""
+        """Load columns by name; the names must exist."""
         return self.loader(tuple(dict.fromkeys(names)))
 
-    def loaded(self, names: Iterable[str]) -> "DataTable":
+    def with_loaded_columns(self, names: Iterable[str]) -> "DataTable":
         """Return the table with these columns in memory, so that they are read once."""
         columns = self.load(names)
-        return replace(self, loader=lambda wanted: {name: columns[name] for name in wanted})
+        return replace(self, loader=lambda requested: {name: columns[name] for name in requested})
 
-    def rows(self, kept: Array) -> "DataTable":
-        """Return the table of some of the rows."""
+    def select_rows(self, rows: Array) -> "DataTable":
+        """Return the table with some of the rows."""
 
-        def load(wanted: tuple[str, ...]) -> dict[str, DataColumn]:
-            return {name: column.rows(kept) for name, column in self.loader(wanted).items()}
+        def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
+            return {name: column.rows(rows) for name, column in self.loader(names).items()}
 
-        return replace(self, height=kept.size, loader=load, as_written=None)
+        return replace(self, n_rows=rows.size, loader=load, load_as_text=None)
 
 
-def _fold(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return "".join(name.split()).casefold()
 
 
-def refuse_repeated(names: list[str], source: str) -> None:
-    """Refuse a table in which two columns share a name."""
-    seen: set[str] = set()
+def check_unique_names(names: list[str], source: str) -> None:
+    """Raise an error if two columns have the same name."""
+    previous_names: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in previous_names:
             raise InputError(f"{source} has two columns named {name!r}; names must differ")
-        seen.add(name)
+        previous_names.add(name)
 
 
-def refuse_rowless(height: int, source: str) -> None:
-    """Refuse a table without rows."""
-    if height == 0:
+def check_has_rows(n_rows: int, source: str) -> None:
+    """Raise an error if a table has no rows."""
+    if n_rows == 0:
         raise InputError(f"{source} has a header but no rows; at least one sample is needed")
 
 
-def kind_of(dtype: "pl.DataType") -> Kind:
-    """Return what a column of a type of polars holds."""
+def kind_of_dtype(dtype: "pl.DataType") -> Kind:
+    """Return the kind of a column with a polars data type."""
     import polars as pl
 
     if dtype.is_numeric() or dtype in {pl.Boolean, pl.Null}:
@@ -132,11 +131,11 @@ def kind_of(dtype: "pl.DataType") -> Kind:
 
 @dataclass(frozen=True)
 class LeafColumn:
-    """Where the values of a column are: in a column of the file, or in a field of a nested one."""
+    """Path to the values of a column: a column of the file, and fields if it is nested."""
 
     #: The column of the file.
     parent: str
-    #: The fields from there to the values; none for a column that is not nested.
+    #: Names of the nested fields down to the values; empty for a column that is not nested.
     fields: tuple[str, ...]
     dtype: "pl.DataType"
 
@@ -149,75 +148,76 @@ class LeafColumn:
 
 
 def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
-    """Return the columns of a schema by name, nested fields under paths such as judge.verdict.
+    """Return the columns of a schema by name; names of nested fields are paths (judge.verdict).
 
-    If a column has the same name as such a path, the column is returned.
+    If a path is also the name of a column, the column takes precedence.
     """
-    leaves: dict[str, LeafColumn] = {}
-    for parent, dtype in schema.items():
-        fields = dict(_leaves(LeafColumn(parent, (), dtype)))
-        leaves |= {name: x for name, x in fields.items() if name == parent or name not in schema}
-    return leaves
+    return {
+        name: leaf
+        for parent, dtype in schema.items()
+        for name, leaf in _iter_leaf_columns(LeafColumn(parent, (), dtype))
+        if name == parent or name not in schema
+    }
 
 
-def _leaves(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
+def _iter_leaf_columns(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
     import polars as pl
 
     if isinstance(column.dtype, pl.Struct) and column.dtype.fields:
         for name, dtype in column.dtype.to_schema().items():
             nested = cast("pl.DataType", dtype)
-            yield from _leaves(LeafColumn(column.parent, (*column.fields, name), nested))
+            yield from _iter_leaf_columns(LeafColumn(column.parent, (*column.fields, name), nested))
     else:
         yield ".".join((column.parent, *column.fields)), column
 
 
-def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> DataTable:
-    """Wrap a polars frame."""
-    refuse_rowless(frame.height, source)
+def from_polars(frame: "pl.DataFrame", source: str, *, is_untyped: bool = False) -> DataTable:
+    """Wrap a polars dataframe."""
+    check_has_rows(frame.height, source)
     leaves = leaf_columns(frame.schema)
     return DataTable(
         source,
         frame.height,
-        {name: kind_of(leaf.dtype) for name, leaf in leaves.items()},
+        {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()},
         lambda names: {name: from_series(leaves[name].values(frame, name)) for name in names},
-        typeless=typeless,
+        is_untyped=is_untyped,
     )
 
 
 def from_scan(
     schema: Mapping[str, Any],
-    height: int,
+    n_rows: int,
     read: Callable[[tuple[str, ...]], "pl.DataFrame"],
     source: str,
 ) -> DataTable:
-    """Wrap a file of which only the asked columns are read."""
-    refuse_rowless(height, source)
+    """Wrap a file from which only the requested columns are read."""
+    check_has_rows(n_rows, source)
     leaves = leaf_columns(schema)
-    kinds = {name: kind_of(leaf.dtype) for name, leaf in leaves.items()}
+    kind_by_column = {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()}
 
-    def parents(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(leaves[name].parent for name in names))
+    def read_parents(names: Iterable[str]) -> "pl.DataFrame":
+        return read(tuple(dict.fromkeys(leaves[name].parent for name in names)))
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
-        # Text column by column: as codes it takes a fraction of what it does as read.
-        texts = [name for name in names if kinds[name] == "text"]
-        others = [name for name in names if kinds[name] != "text"]
-        frame = read(parents(others))
-        loaded = {name: from_series(leaves[name].values(frame, name)) for name in others}
-        for name in texts:
-            loaded[name] = from_series(leaves[name].values(read(parents([name])), name))
-        return {name: loaded[name] for name in names}
+        # Columns of text are read one by one: coded, they take much less memory than as text.
+        text_columns = [name for name in names if kind_by_column[name] == "text"]
+        other_columns = [name for name in names if kind_by_column[name] != "text"]
+        frame = read_parents(other_columns)
+        columns = {name: from_series(leaves[name].values(frame, name)) for name in other_columns}
+        for name in text_columns:
+            columns[name] = from_series(leaves[name].values(read_parents([name]), name))
+        return {name: columns[name] for name in names}
 
-    return DataTable(source, height, kinds, load)
+    return DataTable(source, n_rows, kind_by_column, load)
 
 
 def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
-    """Wrap a dataframe of any library that narwhals knows; None when it is no dataframe."""
+    """Wrap a dataframe of a library that narwhals supports; return None for other objects."""
     import narwhals as nw
 
     if type(native).__module__.split(".")[0] == "pandas" and hasattr(native, "columns"):
-        _refuse_unnamed(list(native.columns), source)
-        refuse_repeated(list(native.columns), source)
+        _check_names_are_text(list(native.columns), source)
+        check_unique_names(list(native.columns), source)
     try:
         frame = nw.from_native(native)
     except TypeError:
@@ -225,9 +225,9 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if frame.implementation.is_polars() or frame.implementation.is_pyarrow():
-        refuse_repeated(list(frame.columns), source)
+        check_unique_names(list(frame.columns), source)
         return from_polars(frame.to_polars(), source)
-    refuse_rowless(len(frame), source)
+    check_has_rows(len(frame), source)
     kinds: dict[str, Kind] = {
         name: _kind_of_narwhals(dtype) for name, dtype in frame.schema.items()
     }
@@ -240,7 +240,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
 
 
 def _from_arrow(native: Any, source: str) -> DataTable:
-    """Wrap a stream of Arrow, such as a RecordBatch of pyarrow or a reader of batches."""
+    """Wrap Arrow data, such as a RecordBatch of pyarrow or a reader of batches."""
     import polars as pl
 
     with library_errors_as_format_errors(
@@ -251,7 +251,7 @@ def _from_arrow(native: Any, source: str) -> DataTable:
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
-    """Wrap a list of mappings, one for each row."""
+    """Wrap a list of mappings, one per row."""
     import polars as pl
 
     with library_errors_as_format_errors(source, "rows", (pl.exceptions.PanicException,)):
@@ -260,7 +260,7 @@ def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
 
 
 def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
-    """Return a table of polars as a dataframe of pandas or pyarrow."""
+    """Convert a polars dataframe to pandas or pyarrow."""
     import narwhals as nw
 
     if not is_installed(backend):
@@ -269,12 +269,14 @@ def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
         )
     if backend == "pyarrow":
         return frame.to_arrow()
-    # Not by polars itself, which converts to pandas through pyarrow.
-    plain = {c.name: c.to_list() if c.null_count() else c.to_numpy() for c in frame.iter_columns()}
-    return nw.from_dict(plain, backend=backend).to_native()
+    # The conversion of polars to pandas would require pyarrow.
+    columns = {
+        c.name: c.to_list() if c.null_count() else c.to_numpy() for c in frame.iter_columns()
+    }
+    return nw.from_dict(columns, backend=backend).to_native()
 
 
-def _refuse_unnamed(columns: list[Any], source: str) -> None:
+def _check_names_are_text(columns: list[Any], source: str) -> None:
     for name in columns:
         if not isinstance(name, str):
             raise InputError(f"{source} has a column named {name!r}; names must be text")
@@ -291,59 +293,62 @@ def _kind_of_narwhals(dtype: Any) -> Kind:
 
 
 def _from_narwhals(series: "nw.Series[Any]", name: str) -> DataColumn:
-    """Convert a column of pandas and its kin without going through pyarrow."""
-    missing = series.is_null().to_numpy()
+    """Convert a column of pandas or a similar library, without pyarrow."""
+    is_missing = series.is_null().to_numpy()
     values = series.to_numpy()
-    if values.dtype.kind in "biuf" or not missing.any():
+    if values.dtype.kind in "biuf" or not is_missing.any():
         return from_array(values, name)
     values = values.astype(object)
-    values[missing] = None  # pandas writes a missing text as NaN or NA
+    values[is_missing] = None  # pandas represents a missing text as NaN or NA
     return from_array(values, name)
 
 
 def from_arrays(arrays: Mapping[str, Any], source: str) -> DataTable:
-    """Wrap a mapping from name to array; entries are read when asked for."""
-    names = [str(name) for name in arrays]
-    refuse_repeated(names, source)
-    read = {str(name): name for name in arrays}
+    """Wrap a mapping from name to array."""
+    keys = {str(key): key for key in arrays}
+    check_unique_names([str(key) for key in arrays], source)
+    headers = {name: to_numpy(arrays[key], name) for name, key in keys.items()}
 
-    def load(wanted: tuple[str, ...]) -> dict[str, DataColumn]:
-        return {n: from_array(to_numpy(arrays[read[n]], n), n) for n in wanted}
+    def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
+        return {name: from_array(to_numpy(arrays[keys[name]], name), name) for name in names}
 
-    return _keyed({n: to_numpy(arrays[read[n]], n) for n in names}, load, source)
+    return _from_keys(headers, load, source)
 
 
 def from_archive(archive: Archive) -> DataTable:
-    """Wrap an archive of arrays, of which only the asked ones are read."""
+    """Wrap an archive of arrays, from which only the requested ones are read."""
 
-    def load(wanted: tuple[str, ...]) -> dict[str, DataColumn]:
-        return {name: from_array(x, name) for name, x in archive.read(wanted).items()}
+    def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
+        return {name: from_array(array, name) for name, array in archive.read(names).items()}
 
-    return _keyed(archive.headers, load, archive.source)
-
-
-def _keyed(claimed: Mapping[str, Array | Header], load: Loader, source: str) -> DataTable:
-    """Wrap arrays of which the shapes and types are known."""
-    kinds = {name: _kind_of_array(x) for name, x in claimed.items()}
-    # A million rows of nothing are no rows.
-    lengths = {n: x.shape[0] for n, x in claimed.items() if x.shape and 0 not in x.shape[1:]}
-    height = _common_length(lengths, source)
-    return DataTable(source, height, kinds, load, keyed=True, lengths=lengths)
+    return _from_keys(archive.headers, load, archive.source)
 
 
-def _kind_of_array(x: Array | Header) -> Kind:
-    if not x.shape or x.dtype.kind not in "biufUSOT":
+def _from_keys(headers: Mapping[str, Array | Header], load: Loader, source: str) -> DataTable:
+    """Wrap arrays whose shapes and types are given by arrays or headers."""
+    kind_by_key = {name: _kind_of_array(header) for name, header in headers.items()}
+    length_by_key = {}
+    for name, header in headers.items():
+        has_entries = bool(header.shape) and 0 not in header.shape[1:]
+        if has_entries:
+            length_by_key[name] = header.shape[0]
+    n_rows = _most_common_length(length_by_key, source)
+    return DataTable(source, n_rows, kind_by_key, load, has_keys=True, length_by_key=length_by_key)
+
+
+def _kind_of_array(array: Array | Header) -> Kind:
+    if not array.shape or array.dtype.kind not in "biufUSOT":
         return "other"
-    if len(x.shape) > 1:
+    if len(array.shape) > 1:
         return "block"
-    return "number" if x.dtype.kind in "biuf" else "text"
+    return "number" if array.dtype.kind in "biuf" else "text"
 
 
-def _common_length(lengths: dict[str, int], source: str) -> int:
-    """Return the length most arrays share: others (weights of a layer) may stand beside them."""
-    if not lengths:
-        raise InputError(f"{source} holds no arrays")
-    values, counts = np.unique(list(lengths.values()), return_counts=True)
-    height = int(values[np.argmax(counts)])
-    refuse_rowless(height, source)
-    return height
+def _most_common_length(length_by_key: dict[str, int], source: str) -> int:
+    """Return the most common length; other arrays (the weights of a layer) may have another."""
+    if not length_by_key:
+        raise InputError(f"{source} contains no arrays")
+    lengths, counts = np.unique(list(length_by_key.values()), return_counts=True)
+    n_rows = int(lengths[np.argmax(counts)])
+    check_has_rows(n_rows, source)
+    return n_rows

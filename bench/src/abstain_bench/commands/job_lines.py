@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rich.console import Console
 
 from abstain.cli.console import time_said
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -72,13 +72,13 @@ class JobLines:
         steps = [] if self.folder is None else read_job_progress(self.folder)
         if self.progress is None:
             for step in steps:
-                said = visible(f"{step.name}: {step_said(step)}")
+                said = escape_control_characters(f"{step.name}: {step_said(step)}")
                 self.console.print(said, markup=False, highlight=False, soft_wrap=True)
             return
         for step in steps:
             if step.name not in self.running:
                 self.running[step.name] = self.progress.add_task("", total=step.total)
-            said = visible(f"{step.name}: {step_said(step)}")
+            said = escape_control_characters(f"{step.name}: {step_said(step)}")
             self.progress.update(self.running[step.name], completed=step.done, description=said)
         for name in self.running.keys() - {step.name for step in steps}:
             self.progress.remove_task(self.running.pop(name))
@@ -94,6 +94,8 @@ class JobLines:
         said += f": {outcome.error}" if outcome.error else ""
         if self.found is not None and (more := self.found(outcome)):
             said += f"; {more}"
-        self.console.print(visible(said), markup=False, highlight=False, soft_wrap=True)
+        self.console.print(
+            escape_control_characters(said), markup=False, highlight=False, soft_wrap=True
+        )
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, completed=over, total=total)

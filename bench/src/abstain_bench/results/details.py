@@ -12,7 +12,7 @@ from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
-from abstain.metrics.calibration import ece_of
+from abstain.metrics.calibration import compute_ece
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check
 from abstain.typing import BoolArray, FloatArray, IntArray
@@ -128,7 +128,7 @@ def _errors(parts: Sequence[StudySamples], run: Run, method: str) -> tuple[float
 
 def _error(s: Scored) -> float:
     """Return the expected calibration error of confidences that are probabilities."""
-    return float(ece_of(s).value)
+    return float(compute_ece(s).value)
 
 
 def _as_probability(method: str, confidence: FloatArray) -> FloatArray | None:

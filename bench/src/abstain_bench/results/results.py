@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan
 from abstain.evaluation.records import warnings_first
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import Rng
 from abstain_bench.results.findings import (
     about_choices,
@@ -146,7 +146,7 @@ def results_of(
         for metric in selected_metrics
     }
     # Thresholds, curves and example images use the settings of this metric.
-    primary = PRIMARY if PRIMARY in runs_by_metric else selected_metrics[0].name
+    primary = DEFAULT_METRIC if DEFAULT_METRIC in runs_by_metric else selected_metrics[0].name
     tables = StudyTables(
         scores, selected_metrics, runs_by_metric, primary, plan, options, watch or Stopwatch()
     )

@@ -11,7 +11,7 @@ from abstain.evaluation import Note
 from abstain.evaluation.comparison import Plan, ScoredRun
 from abstain.evaluation.records import warnings_first
 from abstain.metrics import Metric
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import IntArray, Rng
 from abstain_bench.results.details import mean_curve
 from abstain_bench.results.findings import about_choices, about_studies
@@ -125,7 +125,7 @@ class _Together:
         self.methods = {name: _methods(self.rotations, name) for name in names}
         self.seeds = {name: _seeds(self.rotations, name) for name in names}
         self.studied: dict[str, list[Studied]] = {name: [] for name in names}
-        self.primary = PRIMARY if PRIMARY in names else names[0]
+        self.primary = DEFAULT_METRIC if DEFAULT_METRIC in names else names[0]
 
     def add(self, study: Study) -> None:
         """Average every metric on one study over the rotations, and the curves."""

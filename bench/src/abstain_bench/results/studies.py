@@ -34,9 +34,9 @@ from abstain.evaluation.comparison import (
     stabilities,
     standings,
 )
-from abstain.inference.small_samples import Failures
+from abstain.inference.small_samples import FailureCount
 from abstain.metrics import Metric
-from abstain.metrics.intervals import fewest_failures
+from abstain.metrics.intervals import min_failures
 from abstain.typing import FloatArray
 
 __all__ = ["Studied", "averaged", "compared", "comparison_of"]
@@ -103,7 +103,7 @@ def comparison_of(
         plan,
         metrics=[metric],
         methods=methods,
-        findings=[*said, *block_notes(together)],
+        notes=[*said, *block_notes(together)],
     )
 
 
@@ -131,16 +131,20 @@ class _Mean(MethodValues):
         n, failures = np.min(sums, axis=0).tolist()
         return n, failures
 
-    def resting(self, *methods: int) -> Failures | None:
+    def resting(self, *methods: int) -> FailureCount | None:
         """Return the fewest failures over the seeds; those of the parts add up."""
         names = [self.methods[i] for i in methods] or self.methods
         found = [
-            [fewest_failures(self.metric, [unit.scored[name]]) for unit in own]
+            [min_failures(self.metric, [unit.scored[name]]) for unit in own]
             for own in self.seeds
             for name in names
         ]
         known = [[one for one in own if one is not None] for own in found]
-        sums = [Failures(sum(one.number for one in own), own[0].among) for own in known if own]
+        sums = [
+            FailureCount(sum(one.n_failures for one in own), own[0].population)
+            for own in known
+            if own
+        ]
         return min(sums, default=None)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.training import OBJECTIVES, Network, Objective, make
 from abstain_bench._torch import one_thread
@@ -38,7 +38,7 @@ __all__ = ["Trainer", "Worker", "load_classifier", "make_network"]
 _CLASSIFIER_PREFIX: Final = "head.classifier."
 
 #: Metrics of the first exposure that a test job reports before the tables are made.
-_EARLY_METRICS: Final = (PRIMARY, OF_CLASSIFIER)
+_EARLY_METRICS: Final = (DEFAULT_METRIC, CLASSIFIER_METRIC)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from abstain.errors import InputError
 from abstain.inference.ranking import ranks
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
-from abstain.metrics.contributions import contributions_of
+from abstain.metrics.contributions import compute_contributions
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions, per_sample_loss
@@ -214,7 +214,7 @@ class LabeledScore:
 
     def label_error_share(self, area: str) -> float:
         """Return the contribution of label errors to an area by the original labels."""
-        contributions = np.asarray(contributions_of(self.original, area))
+        contributions = np.asarray(compute_contributions(self.original, area))
         return float(contributions[self.is_label_error].sum() / contributions.sum())
 
     @cached_property

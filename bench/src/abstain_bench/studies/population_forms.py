@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation.random import as_seed, named_generator
 from abstain.metrics import aurc, metric_interval, population_aurc
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain.predictions import Predictions
 from abstain.simulate import POPULATIONS, LogitPopulation, Population
@@ -143,7 +143,7 @@ def _row(case: ScoredCase) -> dict[str, Any]:
     definition = population_aurc(confidence, losses, form="definition")
     log_form = aurc(confidence, losses, estimator="log")
     difference = log_form - definition
-    error = metric_interval(confidence, losses, metric=OF_POPULATION).standard_error
+    error = metric_interval(confidence, losses, metric=POPULATION_AREA_METRIC).standard_error
     n = losses.size
     return {
         "data": case.data,

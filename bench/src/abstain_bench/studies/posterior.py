@@ -12,7 +12,7 @@ from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
 from abstain.metrics import metric_named
-from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
 from abstain.simulate import logits
@@ -38,7 +38,7 @@ DRAWS: Final = 256
 _N_CLASSES: Final = 5
 _WEIGHT_SD: Final = 0.25
 
-_DEFAULT_METRICS: Final = (OF_POPULATION, PRIMARY)
+_DEFAULT_METRICS: Final = (POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
 #: Number of subsets of the draws for which the metric of the mean predictor is computed.
 _N_SUBSETS: Final = 12

@@ -23,7 +23,7 @@ from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
 from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.metrics import METRICS, Need
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, FloatArray
@@ -284,7 +284,7 @@ def _numbers(
     """Return what of the catalogue a calibration may change, and two numbers of being right."""
     of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
     metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
-    metrics.append(METRICS[PRIMARY])
+    metrics.append(METRICS[DEFAULT_METRIC])
     if isinstance(calibrated.calibration, Temperature) and after.class_view is not None:
         of_classes = (m for m in METRICS.values() if m.identity.family == "classifier")
         metrics += [m for m in of_classes if Need.PROBABILITIES in m.measurement.needs]

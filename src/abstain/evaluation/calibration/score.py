@@ -145,7 +145,7 @@ class CalibratedScore:
         """Restore a score from the result of `to_arrays`; all fields are validated."""
         for name in arrays:
             if not name.startswith(_BASE_PREFIX):
-                json_records.raise_error(f"`{name}` is no field of a calibrated score")
+                json_records.raise_error(f"`{name}` is not a field of a calibrated score")
         base = plain.get("base")
         if not isinstance(base, Mapping):
             json_records.raise_error(

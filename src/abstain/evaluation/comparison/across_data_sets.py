@@ -29,8 +29,8 @@ from abstain.evaluation.comparison.tables import (
 )
 from abstain.evaluation.comparison.values import MethodValues
 from abstain.inference.aggregates import (
-    improvements,
     interquartile_means,
+    pairwise_improvements,
     performance_profiles,
 )
 from abstain.inference.agreement import kendall
@@ -136,7 +136,7 @@ def _pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
         first, second = blocks.methods[i], blocks.methods[j]
         wins = float(np.mean(sign * gap < 0) + np.mean(gap == 0) / 2)
         # What the test found is the side of the ranks; a single large gap may turn the mean.
-        side = test.statistic - test.pairs * (test.pairs + 1) / 4
+        side = test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
         turned = p < plan.alpha and side * gap.mean() < 0
         yield PairedDifference(
             metric=blocks.metric.name,
@@ -197,12 +197,12 @@ def _independent(replicates: Sequence[FloatArray], plan: Plan) -> FloatArray:
 def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
     found = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
     k = len(blocks.methods)
-    distance = critical_difference(k, found.blocks, alpha=plan.alpha)
+    distance = critical_difference(k, found.n_blocks, alpha=plan.alpha)
     order = np.argsort(found.mean_ranks, kind="stable")
     groups = cliques(found.mean_ranks, distance)
     return MeanRanks(
         metric=blocks.metric.name,
-        blocks=found.blocks,
+        blocks=found.n_blocks,
         methods=tuple(blocks.methods[i] for i in order),
         mean_ranks=tuple(float(found.mean_ranks[i]) for i in order),
         statistic=found.statistic,
@@ -241,7 +241,9 @@ def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
 
 def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
     lower = blocks.metric.lower_is_better
-    all_found = improvements(blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed)
+    all_found = pairwise_improvements(
+        blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed
+    )
     for names, found in zip(combinations(blocks.methods, 2), all_found, strict=True):
         yield Improvement(
             blocks.metric.name, *names, found.value, found.low, found.high, found.note

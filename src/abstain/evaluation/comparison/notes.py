@@ -11,8 +11,8 @@ from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
 from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.records import warnings_first
-from abstain.inference.paired import WARNING
-from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
+from abstain.inference.paired import REPLICATES_WARNING
+from abstain.inference.small_samples import MIN_CLUSTERS, MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
 from abstain.metrics import Metric
 from abstain.typing import IntArray
 
@@ -76,7 +76,7 @@ def _directions(units: Sequence[ScoredRun]) -> Iterator[Note]:
     for unit in units:
         for name, s in unit.scored.items():
             if (unit.data, name) not in told and (
-                said := direction_warning(s, own=name in unit.column_methods)
+                said := direction_warning(s, is_column=name in unit.column_methods)
             ):
                 told.add((unit.data, name))
                 yield Note.warning("direction", said, unit.data, name)
@@ -86,7 +86,11 @@ def _few_failures(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
     for part in parts:
         for sampled in part.sampled:
             failures = sampled.n_failures()
-            needed = FEW_FAILURES_HEAVY if sampled.metric.measurement.heavy_tailed else FEW_FAILURES
+            needed = (
+                MIN_FAILURES_HEAVY_TAILED
+                if sampled.metric.measurement.heavy_tailed
+                else MIN_FAILURES
+            )
             if failures is not None and failures < needed:
                 counted = "1 failure" if failures == 1 else f"{failures:,} failures"
                 message = (
@@ -160,7 +164,7 @@ def _resampled(parts: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]
             message = f"{sampled.metric.reason_without_interval}; so the paired bootstrap decides."
             yield Note("no_influence", message[:1].upper() + message[1:])
     if plan.published_test:
-        message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
+        message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {REPLICATES_WARNING}"
         yield Note("replicates", message)
 
 
@@ -193,10 +197,10 @@ def _clusters(units: Sequence[ScoredRun]) -> Iterator[Note]:
     if not counts:
         return
     message = f"Independent of each other are the {min(counts):,} groups, not the samples."
-    if min(counts) >= FEW_CLUSTERS:
+    if min(counts) >= MIN_CLUSTERS:
         yield Note("clusters", message)
         return
-    few = f"Below {FEW_CLUSTERS} groups intervals are too short and tests too sure."
+    few = f"Below {MIN_CLUSTERS} groups intervals are too short and tests too sure."
     yield Note.warning("clusters", f"{message} {few}")
 
 

@@ -7,7 +7,7 @@ from typing import cast
 from abstain._foundation import checks
 from abstain._foundation.random import as_seed
 from abstain.errors import InputError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
@@ -81,7 +81,7 @@ class Plan:
                 "disadvantage, and the method that it refers to"
             )
         return cls(
-            level=level_of(level),
+            level=check_level(level),
             test=checks.one_of(test, "test", tuple(TEST_NAMES)),
             adjustment=cast("Adjustment", checks.one_of(adjustment, "adjustment", ADJUSTMENTS)),
             resamples=resamples,

@@ -9,9 +9,13 @@ from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.tables import Agreement, Stability, Standing
 from abstain.evaluation.comparison.values import MethodValues
 from abstain.inference.agreement import agreement, kendall, stability
-from abstain.inference.influence import covariance_of_shares
-from abstain.inference.ranking import expected_ranks, rank_chances, ranks
-from abstain.inference.resampled_ranks import AggregatedRanking, rank_chances_of, rank_summary
+from abstain.inference.influence import covariance_from_contributions
+from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks
+from abstain.inference.resampled_ranks import (
+    AggregatedRanking,
+    rank_probabilities_of_replicates,
+    rank_summary,
+)
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, IntArray
 
@@ -36,13 +40,15 @@ def standings(sampled: MethodValues, plan: Plan) -> Iterator[Standing]:
     if not sampled.is_defined:
         return
     if sampled.shares is not None:
-        covariance = covariance_of_shares(sampled.shares)
+        covariance = covariance_from_contributions(sampled.shares)
         if np.isfinite(covariance).all():
-            chances = rank_chances(sampled.mean, covariance, lower_is_better=lower, rng=plan.seed)
+            chances = rank_probabilities(
+                sampled.mean, covariance, lower_is_better=lower, rng=plan.seed
+            )
             expected = expected_ranks(sampled.mean, covariance, lower_is_better=lower)
             yield from _rows(sampled, plan, chances, expected, INFLUENCE)
     if sampled.has_varying_replicates:
-        chances = rank_chances_of(sampled.mean_replicates, lower_is_better=lower)
+        chances = rank_probabilities_of_replicates(sampled.mean_replicates, lower_is_better=lower)
         summary = rank_summary(chances, level=plan.level)
         # One data set: there is nothing to aggregate over but the resamples.
         yield from _rows(sampled, plan, chances, summary.mean, RANK_FIRST)
@@ -95,7 +101,7 @@ def aggregated_standings(
             mean_rank=float(ranking.mean_ranks[i]),
             rank_low=float(ranking.low[i]),
             rank_high=float(ranking.high[i]),
-            rank_probabilities=tuple(map(float, ranking.chances[i])),
+            rank_probabilities=tuple(map(float, ranking.rank_probabilities[i])),
             source=source,
         )
 
@@ -111,7 +117,7 @@ def draw_values(parts: Sequence[MethodValues], plan: Plan) -> list[FloatArray] |
     if any(table is None for table in tables):
         return None
     together = np.hstack([table for table in tables if table is not None])
-    covariance = covariance_of_shares(together)
+    covariance = covariance_from_contributions(together)
     if not np.isfinite(covariance).all():
         return None
     mean = np.concatenate([part.mean for part in parts])

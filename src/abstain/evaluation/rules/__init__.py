@@ -1,4 +1,4 @@
-"""Decision rules: chosen on predictions and a score, checked on other data."""
+"""Choose decision rules on calibration predictions, and check them on other data."""
 
 from abstain.evaluation.rules.check import check_rule
 from abstain.evaluation.rules.record import CALIBRATION, RuleChecks

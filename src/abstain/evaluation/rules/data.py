@@ -1,4 +1,4 @@
-"""What a decision rule is chosen and checked on: confidences, losses and names by data set."""
+"""The data sets of a decision rule: confidences, losses, groups and names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from abstain.evaluation.rules.subsets import limit_masks
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import PREDICTION
-from abstain.thresholds.scales import SCALES, refuse_said
+from abstain.thresholds.scales import SCALES, check_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale, Split
 
 #: Log-odds whose probability is 0 or 1 in double precision.
@@ -29,207 +29,219 @@ MAX_LOG_ODDS: Final = 745.0
 
 @dataclass(frozen=True, eq=False)
 class RuleData:
-    """One data set."""
+    """One data set on which a decision rule is chosen or checked."""
 
-    #: What sets it apart, where columns do.
+    #: The split; empty if the data set is not defined by columns.
     split: Split
-    #: How people name it.
+    #: Name in tables and notes.
     name: str
-    #: Shape (n,). The confidences.
+    #: Confidences, shape (n,).
     values: Array
-    #: Shape (n,). None where nothing says what is right.
+    #: Losses, shape (n,); None without labels.
     loss: Array | None
-    #: Shape (n,). Frequency weights.
+    #: Frequency weights, shape (n,).
     weight: FloatArray | None
-    #: The confidences as they were had; None for those of a bare array.
+    #: The confidence score before any conversion; None for an array of confidences.
     score: ConfidenceScore | None = None
-    #: Shape (n,). Subgroups.
+    #: Group of each sample, shape (n,), for checks by group.
     group: Array | None = None
-    #: Shape (n,). What says which threshold of a rule a sample is held to, where it has several.
+    #: Group whose threshold applies to each sample, shape (n,), for rules with several thresholds.
     threshold_group: Array | None = None
-    #: By the name of a limit of the rule, the samples that it is about.
+    #: For each limit of the rule: a mask of the samples to which it applies.
     limit_masks: Mapping[str, BoolArray] | None = None
 
     @property
     def is_column(self) -> bool | None:
-        """Whether the confidences are a column of the data; None where that is not known."""
+        """Whether the confidences are a column of the data; None if unknown."""
         return None if self.score is None else self.score.own
 
     @property
     def is_in_log_odds(self) -> bool:
-        """Whether the confidences are computed, as log-odds."""
+        """Whether the confidences are log-odds of a computed score."""
         return self.score is not None and not self.is_column and self.score.scale == "log-odds"
 
     @cached_property
     def s(self) -> Scored | None:
-        """What metrics and curves take; None where nothing says what is right."""
+        """The input of metrics and curves; None without losses."""
         return None if self.loss is None else Scored(self.values, self.loss, self.weight)
 
 
 def score_data(
-    data: object,
+    source: object,
     score: "str | ScoreState | None",
     loss: "str | CostMatrix | AnyArray | None",
     *,
     name: str = "",
     split: Split = (),
 ) -> RuleData:
-    """Score one data set; a bare array holds confidences of samples without labels."""
-    if not isinstance(data, Predictions):
-        values = checks.confidence(data, f"predictions[{name!r}]" if name else "predictions")
+    """Compute the confidences and losses of a data set; an array is an unlabeled data set."""
+    if not isinstance(source, Predictions):
+        values = checks.confidence(source, f"predictions[{name!r}]" if name else "predictions")
         return RuleData(split, name, values, None, None)
-    own = compute_confidence(data, score, where=name)
-    losses = per_sample_loss(data, loss) if data.has_truth else None
-    return RuleData(split, name, own.values, losses, data.weight, own, data.group)
+    scored = compute_confidence(source, score, where=name)
+    return RuleData(
+        split=split,
+        name=name,
+        values=scored.values,
+        loss=per_sample_loss(source, loss) if source.has_truth else None,
+        weight=source.weight,
+        score=scored,
+        group=source.group,
+    )
 
 
-def add_rule_groups(rule: DecisionRule, part: RuleData, data: object) -> RuleData:
-    """Return the data set with what several thresholds, or several limits, are about."""
+def add_rule_groups(rule: DecisionRule, data: RuleData, source: object) -> RuleData:
+    """Add the group of each threshold, or the mask of each limit, of a rule with parts."""
     if not rule.parts:
-        return part
-    if not isinstance(data, Predictions):
+        return data
+    if not isinstance(source, Predictions):
         if not rule.per:
-            return part
+            return data
         raise MissingInputError(
-            f"{part.name}: these are confidences without labels, and a rule with a threshold for "
-            f"each {rule.per!r} is checked on predictions. Without labels, ask what it answers: "
-            "rule.apply(confidence, group=...)"
+            f"{data.name}: a rule with a threshold for each {rule.per!r} is checked on "
+            "predictions, and these are confidences without labels. Use "
+            "rule.apply(confidence, group=...) to apply it without labels"
         )
     if not rule.per:
-        return replace(part, limit_masks=limit_masks(rule.names, data))
+        return replace(data, limit_masks=limit_masks(rule.names, source))
     try:
-        by = rule.groups_of(data)
+        threshold_group = rule.groups_of(source)
     except MissingInputError as error:
-        raise MissingInputError(f"{part.name}: {error}") from error
-    # By the predicted class, other groups may be looked at.
-    looked_at = part.group if rule.per == PREDICTION and part.group is not None else by
-    return replace(part, threshold_group=by, group=looked_at)
+        raise MissingInputError(f"{data.name}: {error}") from error
+    # A rule per predicted class can be checked by the groups of the predictions.
+    has_other_groups = rule.per == PREDICTION and data.group is not None
+    group = data.group if has_other_groups else threshold_group
+    return replace(data, threshold_group=threshold_group, group=group)
 
 
-def convert_to_rule_scale(rule: DecisionRule, part: RuleData, scale: Scale | None) -> RuleData:
-    """Return the data set with its confidences on the scale of a threshold, to draw and compare."""
-    own, known = part.score, scale
-    if own is not None and not own.own:
-        known = own.scale
-    if {known, rule.scale} != {"log-odds", "probability"}:
-        return part
+def convert_to_rule_scale(rule: DecisionRule, data: RuleData, scale: Scale | None) -> RuleData:
+    """Convert confidences between log-odds and probabilities to the scale of the rule.
+
+    `scale` is the scale of confidence columns and arrays; computed scores have a known scale.
+    """
+    is_computed = data.score is not None and not data.is_column
+    data_scale = data.score.scale if is_computed and data.score is not None else scale
+    if {data_scale, rule.scale} != {"log-odds", "probability"}:
+        return data
     with np.errstate(divide="ignore"):
-        turned = (
-            special.expit(part.values)
-            if known == "log-odds"
-            else special.logit(np.clip(part.values, 0, 1))
-        )
-    return replace(part, values=np.clip(turned, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+        if data_scale == "log-odds":
+            converted = special.expit(data.values)
+        else:
+            converted = special.logit(np.clip(data.values, 0, 1))
+    return replace(data, values=np.clip(converted, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
 
-def set_scale(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
-    """Return the confidences of a column, measured in what was said; refuse what cannot be."""
+def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
+    """Set the scale of a confidence column; raise InputError if the values do not allow it."""
     if scale is None:
-        return own
+        return score
     checks.one_of(scale, "scale", SCALES)
-    refuse_said(own, scale)
-    if own.scale == scale:
-        return own
+    check_scale(score, scale)
+    if score.scale == scale:
+        return score
     if scale == "probability":
-        checks.unit_interval(own.values, f"confidence[{own.name!r}] with scale='probability'")
-    p = np.asarray(special.expit(own.values)) if scale == "log-odds" else None
-    return replace(own, probability=p)
+        checks.unit_interval(score.values, f"confidence[{score.name!r}] with scale='probability'")
+    probability = np.asarray(special.expit(score.values)) if scale == "log-odds" else None
+    return replace(score, probability=probability)
 
 
 def compute_confidence(
     predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
-    """Return the confidences of one score, by default of the one that the data leave no doubt of.
+    """Compute one confidence score, by default the only one that the predictions allow.
 
-    Refused are data that allow several where none was named, and those that lack what the score
-    needs; then the message says which scores they allow.
+    The error message lists the possible scores if there are several and none was requested, or if
+    the predictions do not have the inputs of the requested score.
     """
     if score is None:
         score = _only_score(predictions)
     if not isinstance(score, str):
-        return _fitted(predictions, score)
+        return _apply_fitted_score(predictions, score)
     try:
         return named_score(score, predictions)
     except (UnknownNameError, MissingInputError) as error:
-        lacking = f"{where!r} has no score" if where else "these predictions have no score"
-        usable = ", ".join(map(repr, applicable(predictions))) or "none"
-        raise type(error)(f"{lacking} {score!r}; allowed there: {usable}") from error
+        subject = f"{where!r} has" if where else "these predictions have"
+        possible = ", ".join(map(repr, applicable(predictions))) or "none"
+        raise type(error)(f"{subject} no score {score!r}; possible scores: {possible}") from error
 
 
 def _only_score(predictions: Predictions) -> str:
-    own: tuple[str, ...] = tuple(predictions.confidence or {})
-    if len(own) == 1:
-        return own[0]
+    columns: tuple[str, ...] = tuple(predictions.confidence or {})
+    if len(columns) == 1:
+        return columns[0]
     names = applicable(predictions)
-    if not own and BASELINE in names:
+    if not columns and BASELINE in names:
         return BASELINE
     if not names:
         raise MissingInputError(
-            "these predictions allow no confidence score; give `confidence`, `logits` or "
+            "these predictions allow no confidence score; pass `confidence`, `logits` or "
             "`probabilities`"
         )
     listed = ", ".join(map(repr, names))
     raise InputError(
-        f"a rule is for one score: name it (`score`, --score). These predictions allow {listed}"
+        f"a rule uses one score: name it (`score`, --score). These predictions allow {listed}"
     )
 
 
-def _fitted(predictions: Predictions, state: Any) -> ConfidenceScore:
-    found = state.score(predictions) if callable(getattr(state, "score", None)) else None
-    if not isinstance(found, ConfidenceScore):
+def _apply_fitted_score(predictions: Predictions, state: Any) -> ConfidenceScore:
+    scored = state.score(predictions) if callable(getattr(state, "score", None)) else None
+    if not isinstance(scored, ConfidenceScore):
         raise InputError(f"`score` must be a name or a fitted score; got {type(state).__name__}")
-    return found
+    return scored
 
 
-def name_data_sets(data: object) -> list[tuple[Split, str, object]]:
-    """Return (split, name, data set) of each of them; one alone is named "data".
+def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
+    """Return (split, name, data) of each data set; a single data set has the name "data".
 
-    Names are short where they can be: the values of the columns.
+    The names are the values of the split columns, or columns and values if values repeat.
     """
-    if not isinstance(data, Mapping):
-        return [((), "data", data)]
-    keys = [_key(key) for key in data]
-    short = [_name(key, full=False) for key in keys]
-    clear = len(set(short)) == len(short)
-    names = short if clear else [_name(key, full=True) for key in keys]
+    if not isinstance(source, Mapping):
+        return [((), "data", source)]
+    keys = [_check_key(key) for key in source]
+    names = [_data_set_name(key, with_columns=False) for key in keys]
+    if len(set(names)) < len(names):
+        names = [_data_set_name(key, with_columns=True) for key in keys]
     splits: list[Split] = [() if isinstance(key, str) else key for key in keys]
-    return list(zip(splits, names, data.values(), strict=True))
+    return list(zip(splits, names, source.values(), strict=True))
 
 
-def read_data_sets(data: object) -> list[tuple[Split, str, object]]:
-    """Do the same with what files hold, each of them under a name of its own too."""
-    if isinstance(data, Mapping):
-        return name_data_sets({key: _alone(key, as_predictions(one)) for key, one in data.items()})
-    return name_data_sets(as_predictions(data))
+def read_data_sets(source: object) -> list[tuple[Split, str, object]]:
+    """Read files, and return (split, name, data) of each data set as `name_data_sets` does."""
+    if not isinstance(source, Mapping):
+        return name_data_sets(as_predictions(source))
+    return name_data_sets(
+        {key: _single_data_set(key, as_predictions(value)) for key, value in source.items()}
+    )
 
 
-def read_calibration_set(predictions: object) -> object:
-    """Return the one set of predictions that a threshold is chosen on."""
-    found = as_predictions(predictions)
-    if not isinstance(found, Mapping):
-        return found
-    if len(found) != 1:
-        names = ", ".join(name for _, name, _ in name_data_sets(found)[:8]) if found else "none"
+def read_calibration_set(source: object) -> object:
+    """Return the calibration predictions; raise InputError if there are several data sets."""
+    predictions = as_predictions(source)
+    if not isinstance(predictions, Mapping):
+        return predictions
+    if len(predictions) != 1:
+        names = [name for _, name, _ in name_data_sets(predictions)[:8]]
         raise InputError(
-            f"a threshold is chosen on one set of predictions; got {len(found)} ({names}). "
-            "Pass the calibration set alone and the others to `check_rule`"
+            "a threshold is chosen on one set of predictions; got "
+            f"{len(predictions)} ({', '.join(names) or 'none'}). Pass only the calibration set, "
+            "and the others to `check_rule`"
         )
-    return next(iter(found.values()))
+    return next(iter(predictions.values()))
 
 
-def _alone(key: object, data: object) -> object:
-    """Return a data set that stands alone in a mapping; refuse several under one name."""
+def _single_data_set(key: object, data: object) -> object:
+    """Return the only data set of an entry; raise InputError if there are several."""
     if not isinstance(data, Mapping):
         return data
     if len(data) != 1:
         raise InputError(
-            f"`predictions[{key!r}]` holds {len(data)} data sets; pass what was read as it is, or "
-            "one of them under each name"
+            f"`predictions[{key!r}]` contains {len(data)} data sets; pass the mapping itself, or "
+            "one data set per name"
         )
     return next(iter(data.values()))
 
 
-def _key(key: object) -> str | Split:
+def _check_key(key: object) -> str | Split:
     if isinstance(key, str):
         return key
     if isinstance(key, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in key):
@@ -240,7 +252,9 @@ def _key(key: object) -> str | Split:
     )
 
 
-def _name(key: str | Split, *, full: bool) -> str:
+def _data_set_name(key: str | Split, *, with_columns: bool) -> str:
     if isinstance(key, str):
         return key
-    return (split_name(key) if full and key else ", ".join(value for _, value in key)) or "data"
+    if not key:
+        return "data"
+    return split_name(key) if with_columns else ", ".join(value for _, value in key) or "data"

@@ -1,4 +1,4 @@
-"""What the reader of a checked rule should know, in plain words."""
+"""Notes about a decision rule and the data sets on which it is checked."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -9,201 +9,221 @@ from abstain._foundation.notes import Note
 from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, RuleCheck
-from abstain.thresholds.rule_check import decided
+from abstain.thresholds.rule_check import apply_rule
 from abstain.typing import Array
 
 LIKE_CALIBRATION: Final = (
-    "The guarantee is about new data drawn like the calibration data. It says nothing of data "
-    "that have shifted."
+    "The guarantee holds for new data from the distribution of the calibration data. It does not "
+    "hold under a shift."
 )
-#: With so few samples, equal counts on two data sets are no surprise.
-_FEW = 30
-#: So many groups are named in a sentence.
-_SHOWN = 8
-#: So many groups without a threshold are said with the reason.
-_REASONS = 3
+#: Minimum number of samples with which equal counts suggest that two data sets are the same.
+_MIN_SAMPLES = 30
+#: Maximum number of groups that a sentence names.
+_MAX_NAMES = 8
+#: Maximum number of groups without a threshold whose reasons a sentence gives.
+_MAX_REASONS = 3
 
 
 def rule_notes(
     rule: DecisionRule,
-    parts: Sequence[RuleData],
-    found: Sequence[tuple[RuleCheck, ...]],
+    data_sets: Sequence[RuleData],
+    checks: Sequence[tuple[RuleCheck, ...]],
     calibration: RuleData | None,
 ) -> list[Note]:
-    """Return what is worth knowing about a rule and each data set it was checked on.
+    """Return the notes about a rule and each data set on which it was checked.
 
-    `found` holds for each data set its check, then those of its groups.
+    `checks` contains, for each data set, its check and then the checks of its groups.
     """
-    out = [*_of_rule(rule), *_of_parts(rule), *_scale_unknown(rule, parts)]
+    notes = [
+        *_guarantee_notes(rule),
+        *_groups_without_threshold(rule),
+        *_unknown_scale(rule, data_sets),
+    ]
     if calibration is not None:
-        out += _about(calibration.name or "calibration", _direction(calibration))
-    for part, (check, *groups) in zip(parts, found, strict=True):
-        notes = [
-            *_groups(check, groups),
-            *_unseen(rule, part),
-            *_direction(part),
-            *_same_data(rule, part, check, calibration),
-            *_scale(rule, part, check),
+        notes += _within(calibration.name or "calibration", _direction(calibration))
+    for data, (check, *groups) in zip(data_sets, checks, strict=True):
+        notes_of_data = [
+            *_group_verdicts(check, groups),
+            *_unseen_groups(rule, data),
+            *_direction(data),
+            *_same_data(rule, data, check, calibration),
+            *_constant_decision(rule, data, check),
         ]
-        if part.loss is None:
-            text = "No labels are known here, so only the coverage can be checked."
-            notes.append(Note("no_labels", text))
-        out += _about(part.name, notes)
-    return out
+        if data.loss is None:
+            text = "The data have no labels, so only the coverage is checked."
+            notes_of_data.append(Note("no_labels", text))
+        notes += _within(data.name, notes_of_data)
+    return notes
 
 
-def _about(name: str, notes: Iterable[Note]) -> Iterator[Note]:
-    """Put the name of the data set into the text: it need not be that of a split."""
+def _within(name: str, notes: Iterable[Note]) -> Iterator[Note]:
+    """Put the name of the data set into the text, because it may not be the name of a split."""
     return (note.within(name) for note in notes)
 
 
-def _direction(part: RuleData) -> Iterator[Note]:
-    if part.s is not None and (said := direction_warning(part.s, own=bool(part.is_column))):
-        yield Note.warning("direction", said)
+def _direction(data: RuleData) -> Iterator[Note]:
+    if data.s is None:
+        return
+    warning = direction_warning(data.s, is_column=bool(data.is_column))
+    if warning:
+        yield Note.warning("direction", warning)
 
 
-def _of_rule(rule: DecisionRule) -> Iterator[Note]:
+def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
         yield Note.warning(
             "no_guarantee",
             "The threshold meets its target on the calibration data without a margin for "
-            "chance: where it just does, rules chosen this way miss it about half the time on "
-            "new data of the same kind, and more often when few samples are accepted.",
+            "sampling error. If it barely meets the target, such rules miss it on new data from "
+            "the same distribution about half the time, and more often if few samples are "
+            "accepted.",
         )
     if rule.guarantee != "none":
-        yield Note("guarantee", _about_whom(rule))
+        yield Note("guarantee", _guarantee_population(rule))
     if rule.in_expectation:
         yield Note(
             "in_expectation",
-            "The guarantee is on average over calibration sets: the rule from one set may be "
-            "above its target.",
+            "The guarantee holds on average over calibration sets: the rule from one set may "
+            "exceed its target.",
         )
 
 
-def _about_whom(rule: DecisionRule) -> str:
-    if not rule.promised_for:
+def _guarantee_population(rule: DecisionRule) -> str:
+    if not rule.population:
         return LIKE_CALIBRATION
-    groups = (
-        " In a group it takes the ratios to be those of that group: ratios that were estimated "
-        "over all groups are, where these changed alike."
-        if rule.per
-        else ""
-    )
+    groups = ""
+    if rule.per:
+        groups = (
+            " In each group it assumes that the density ratios are those of the group; ratios "
+            "estimated over all groups are correct only if the groups changed in the same way."
+        )
     return (
-        f"The guarantee is about {rule.promised_for}. It is worth what the ratios are, and "
-        "nothing checks these without labels: where more has changed than how often each kind of "
-        f"sample comes up, it does not hold.{groups}"
+        f"The guarantee is about {rule.population}. It is only valid if the density ratios are "
+        "correct, which cannot be checked without labels. It does not hold if more than the "
+        f"distribution of the inputs or classes has changed.{groups}"
     )
 
 
-def _of_parts(rule: DecisionRule) -> Iterator[Note]:
-    """Name the groups that nothing can be promised to: they are not answered."""
+def _groups_without_threshold(rule: DecisionRule) -> Iterator[Note]:
+    """Name the groups without a guarantee, whose samples are all rejected."""
     if not rule.per or not rule.attainable:
         return
-    left = [part for part in rule.parts if not part.rule.attainable]
-    if left:
-        said = "; ".join(f"{part.name!r}: {part.rule.reason}" for part in left[:_REASONS])
-        rest = [repr(part.name) for part in left[_REASONS:]]
-        said += f"; and {', '.join(rest[:_SHOWN])}" if rest else ""
-        yield Note.warning(
-            "group_without_threshold",
-            f"{len(left)} of {len(rule.parts)} groups have no threshold, so none of their samples "
-            f"is answered ({said}{', ...' * (len(rest) > _SHOWN)}).",
-        )
+    parts = [part for part in rule.parts if not part.rule.attainable]
+    if not parts:
+        return
+    reasons = "; ".join(f"{part.name!r}: {part.rule.reason}" for part in parts[:_MAX_REASONS])
+    other_names = [repr(part.name) for part in parts[_MAX_REASONS:]]
+    if other_names:
+        reasons += f"; and {', '.join(other_names[:_MAX_NAMES])}"
+    if len(other_names) > _MAX_NAMES:
+        reasons += ", ..."
+    yield Note.warning(
+        "group_without_threshold",
+        f"{len(parts)} of {len(rule.parts)} groups have no threshold, so none of their samples "
+        f"is answered ({reasons}).",
+    )
 
 
-def _unseen(rule: DecisionRule, part: RuleData) -> Iterator[Note]:
-    if part.threshold_group is not None and (found := rule.unseen(part.threshold_group)):
-        names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
+def _unseen_groups(rule: DecisionRule, data: RuleData) -> Iterator[Note]:
+    unseen = {} if data.threshold_group is None else rule.count_unknown_groups(data.threshold_group)
+    if unseen:
+        plural = "s" if len(unseen) > 1 else ""
         yield Note.warning(
             "group_unseen",
-            f"{sum(found.values())} samples are of {len(found)} group{'s' * (len(found) > 1)} that "
-            f"the calibration data did not have ({names}): none of them is answered.",
+            f"{sum(unseen.values())} samples belong to {len(unseen)} group{plural} without "
+            f"calibration data ({_list_names(list(unseen))}): none of them is answered.",
         )
-    wanted = [name for name in rule.names if ":" in name and not rule.per]
-    known = part.limit_masks or {}
-    if lost := [n for n in wanted if n not in known or not known[n].any()]:
+    limit_names = [] if rule.per else [name for name in rule.names if ":" in name]
+    masks = data.limit_masks or {}
+    unchecked = [name for name in limit_names if name not in masks or not masks[name].any()]
+    if unchecked:
         yield Note(
             "limit_unchecked",
-            f"No sample here is known to be one that these limits are about, so they are not "
-            f"checked: {', '.join(map(repr, lost[:_SHOWN]))}.",
+            "No sample of these data is known to belong to the subset of these limits, so they "
+            f"are not checked: {', '.join(map(repr, unchecked[:_MAX_NAMES]))}.",
         )
 
 
-def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Note]:
-    if rule.scale == "unknown" and rule.attainable and any(part.is_in_log_odds for part in parts):
+def _unknown_scale(rule: DecisionRule, data_sets: Sequence[RuleData]) -> Iterator[Note]:
+    is_computed = any(data.is_in_log_odds for data in data_sets)
+    if rule.scale == "unknown" and rule.attainable and is_computed:
         yield Note.warning(
             "scale_unknown",
-            f"The rule does not record the scale of its threshold, and the score "
-            f"{rule.score!r} is computed in log-odds here: {rule.threshold:.6g} is taken for "
-            "log-odds. If it was chosen on probabilities, every number below is wrong. Choose "
-            'it again, or write "scale" into its file.',
+            f"The rule does not record the scale of its threshold, and the score {rule.score!r} "
+            f"is computed in log-odds, so the threshold {rule.threshold:.6g} is interpreted as "
+            "log-odds. If it was chosen on probabilities, all numbers below are wrong. Choose "
+            'it again, or add "scale" to its file.',
         )
 
 
 def _same_data(
-    rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
+    rule: DecisionRule, data: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Note]:
     if calibration is not None:
-        is_same = have_same_values(part.values, calibration.values)
+        is_same = have_same_values(data.values, calibration.values)
     else:
         failures = None
-        if part.loss is not None:
-            accepted = decided(check.rule, part.values, "score", part.threshold_group)
-            failures = int(np.count_nonzero(part.loss[accepted]))
+        if data.loss is not None:
+            accepted = apply_rule(check.rule, data.values, "score", data.threshold_group)
+            failures = int(np.count_nonzero(data.loss[accepted]))
         counts = (check.n, check.accepted, failures)
-        is_same = check.n >= _FEW and (rule.n, rule.accepted, rule.failures) == counts
+        is_same = check.n >= _MIN_SAMPLES and (rule.n, rule.accepted, rule.failures) == counts
     if is_same:
         yield Note.warning(
             "same_data",
-            "This looks like the calibration data itself. On the data that chose it a "
-            "threshold looks better than it is: check it on others.",
+            "These seem to be the calibration data, on which the performance of the threshold is "
+            "optimistic: check it on other data.",
         )
 
 
 def have_same_values(first: Array, second: Array) -> bool:
-    """Whether two data sets have the same confidences, in any order."""
+    """Return whether two data sets have the same confidences, in any order."""
     return first.size == second.size and np.array_equal(np.sort(first), np.sort(second))
 
 
-def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
-    of_kind = {v: [c.group for c in groups if c.verdict == v] for v in ("broken", "cannot tell")}
-    broken, open_ = of_kind["broken"], of_kind["cannot tell"]
-    open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
+def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Note]:
+    broken = [group.group for group in groups if group.verdict == "broken"]
+    undecided = [group.group for group in groups if group.verdict == "cannot tell"]
+    undecided += [group.group for group in groups if group.verdict == "nothing accepted"]
+    holds_overall = check.excess_verdict == "holds"
     if broken:
-        by_itself = ", although the whole by itself keeps it"
-        if not check.rule.parts:
-            by_itself += ": what is promised of all samples need not hold for each group"
+        contrast = ", although it holds overall" if holds_overall else ""
+        if holds_overall and not check.rule.parts:
+            contrast += ": a guarantee for all samples need not hold for each group"
         yield Note.warning(
             "group_broken",
-            f"The target is broken in {_counted(broken, groups)}"
-            f"{by_itself if check.alone == 'holds' else ''}.",
+            f"The target is broken in {_count_groups(broken, groups)}{contrast}.",
         )
-    if open_ and check.alone == "holds":
+    if undecided and holds_overall:
         yield Note(
             "group_open",
-            f"The whole by itself keeps the target; too few answers to tell in "
-            f"{_counted(open_, groups)}.",
+            "The target holds overall; too few samples are answered to decide for "
+            f"{_count_groups(undecided, groups)}.",
         )
 
 
-def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
-    shown = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
-    return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
+def _count_groups(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
+    plural = "s" if len(groups) > 1 else ""
+    return f"{len(names)} of {len(groups)} group{plural} ({_list_names(names)})"
 
 
-def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Note]:
+def _list_names(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _MAX_NAMES else ""
+    return ", ".join(map(repr, names[:_MAX_NAMES])) + more
+
+
+def _constant_decision(rule: DecisionRule, data: RuleData, check: RuleCheck) -> Iterator[Note]:
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:
         return
-    low, high = float(part.values.min()), float(part.values.max())
-    what = "Nothing is" if check.accepted == 0 else "Everything is"
+    low, high = float(data.values.min()), float(data.values.max())
+    subject = "No sample is" if check.accepted == 0 else "All samples are"
     yield Note.warning(
         "scale",
-        f"{what} accepted: the confidences lie between {low:.6g} and {high:.6g}, the "
-        f"threshold is {rule.threshold:.6g}. Check that they are on the scale of the "
+        f"{subject} accepted: the confidences are between {low:.6g} and {high:.6g}, the "
+        f"threshold is {rule.threshold:.6g}. Check that the confidences are on the scale of the "
         "calibration data.",
     )

@@ -1,4 +1,4 @@
-"""What checking a decision rule on several data sets returns."""
+"""The result of checking a decision rule on several data sets (`RuleChecks`)."""
 
 import math
 from dataclasses import dataclass
@@ -14,15 +14,16 @@ from abstain.shift import UnlabeledRisk
 from abstain.thresholds import DecisionRule, Disparity, RuleCheck, disparities
 from abstain.typing import Split
 
-#: The name of the row of the calibration data, and what stands in it for a verdict.
+#: Name and verdict of the row of the calibration data.
 CALIBRATION: Final = "calibration"
 CHOSEN_HERE: Final = "chosen here"
 
 _NAN = float("nan")
-#: The numbers of a row that come with `_low` and `_high`.
-_WITH_ENDS = ("coverage", "selective_risk", "generalized_risk", "excess")
+#: The columns of a row that also have a column with `_low` and one with `_high`.
+_WITH_INTERVAL = ("coverage", "selective_risk", "generalized_risk", "excess")
 
-#: How far apart the groups of a data set are, on its row; of the risk that the rule is about.
+#: Columns with the largest difference and ratio between groups of a data set. The risk is the
+#: risk of the target of the rule.
 DISPARITY_COLUMNS: Final = (
     "rejection_difference",
     "rejection_ratio",
@@ -30,7 +31,7 @@ DISPARITY_COLUMNS: Final = (
     "risk_ratio",
 )
 
-#: The columns of a row behind those that split the data.
+#: The columns of a table of checks, after the columns that split the data.
 CHECK_COLUMNS: Final = (
     "name",
     "subgroup",
@@ -49,7 +50,7 @@ CHECK_COLUMNS: Final = (
     "together",
     "n",
     "accepted",
-    *(f"{number}{end}" for number in _WITH_ENDS for end in ("", "_low", "_high")),
+    *(f"{number}{end}" for number in _WITH_INTERVAL for end in ("", "_low", "_high")),
     *(f"{number}{end}" for number in DISPARITY_COLUMNS for end in ("", "_low", "_high")),
     "verdict",
     "note",
@@ -58,32 +59,32 @@ CHECK_COLUMNS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class RuleChecks(NotebookDisplay):
-    """A decision rule and what it achieves on other data sets.
+    """A decision rule and its checks on other data sets.
 
     Attributes
     ----------
     rule : DecisionRule
-        The rule, with what is known of its calibration data.
+        The rule, with the numbers on its calibration data.
     checks : tuple of RuleCheck
-        One for each data set, in the order given. Where no labels are known the risks and the
+        One check for each data set, in the order of the input. Without labels, the risks and the
         excess are NaN.
     splits : tuple of tuple of (column, value)
-        What sets each data set apart, where columns do; empty otherwise.
+        The split of each data set; empty if the data sets are not defined by columns.
     level : float
-        Of the intervals: of each, or of those of a data set and its groups together.
+        Confidence level of the intervals, which is joint for a data set and its groups.
     groups : tuple of tuple of RuleCheck
-        For each data set its groups, in the order of their names; empty where it has none.
+        The checks of the groups of each data set, sorted by name; empty without groups.
     curve : RiskCoverageCurve or None
-        Of the calibration data, when they were given: generalized for a rule on the generalized
-        risk, else selective.
-    findings : tuple of Note
-        What the reader should know, warnings first.
-    binary : bool
-        Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
-    probability : float or None
-        The threshold as a probability of being right, where it is known to be log-odds of one.
+        Curve of the calibration data, if they were passed: generalized for a rule on the
+        generalized risk, else selective.
+    notes : tuple of Note
+        Notes about the rule and the data, warnings first.
+    is_binary : bool
+        Whether every loss is 0 or 1. A mean loss is then the share of wrong answers.
+    threshold_probability : float or None
+        The threshold as a probability of a correct prediction, if it is known to be log-odds.
     estimates : tuple of UnlabeledRisk or None
-        Of each data set without labels what its risk may be, where that can be estimated.
+        Estimated risk of each unlabeled data set, if it can be estimated.
 
     Examples
     --------
@@ -108,39 +109,39 @@ class RuleChecks(NotebookDisplay):
     estimates: tuple[UnlabeledRisk | None, ...] = ()
 
     def __repr__(self) -> str:
-        """Say what is there, not the numbers."""
-        warnings = sum(finding.level == "warning" for finding in self.notes)
-        said = format_counts({"data set": len(self), "warning": warnings})
-        return f"RuleChecks({self.rule!s}; {said}; .frame() has the numbers)"
+        """Return the rule and the numbers of data sets and warnings."""
+        n_warnings = sum(note.level == "warning" for note in self.notes)
+        counts = format_counts({"data set": len(self), "warning": n_warnings})
+        return f"RuleChecks({self.rule!s}; {counts}; .frame() has the numbers)"
 
     def __len__(self) -> int:
-        """Count the data sets that were checked."""
+        """Return the number of data sets."""
         return len(self.checks)
 
     def all_checks(self) -> list[RuleCheck]:
-        """Return each data set, followed by its groups."""
-        return [check for place in range(len(self)) for check in self._of(place)]
+        """Return the check of each data set, followed by the checks of its groups."""
+        return [check for index in range(len(self)) for check in self._checks_of(index)]
 
-    def _of(self, place: int) -> tuple[RuleCheck, ...]:
-        groups = self.groups[place] if self.groups else ()
-        return (self.checks[place], *groups)
+    def _checks_of(self, index: int) -> tuple[RuleCheck, ...]:
+        groups = self.groups[index] if self.groups else ()
+        return (self.checks[index], *groups)
 
     def disparities(self) -> list[Disparity]:
-        """Return how far apart the groups of each data set are; empty where there are none.
+        """Return the disparities between the groups of each data set; empty without groups.
 
-        The rejection rate, then the risk that the rule is about (the selective risk, if none):
-        the largest difference and ratio between two groups, with intervals.
+        A disparity is the largest difference and ratio between two groups, with intervals: of the
+        rejection rate, and of the risk of the rule (by default the selective risk).
         """
-        return [found for place in range(len(self)) for found in self._apart(place)]
-
-    def _apart(self, place: int) -> list[Disparity]:
-        has_limits = bool(self.rule.parts) and not self.rule.per
-        # Other limits are about classes, which differ by nature.
-        groups = [
-            check
-            for check in self._of(place)[1:]
-            if not has_limits or check.group.startswith("group:")
+        return [
+            disparity for index in range(len(self)) for disparity in self._disparities_of(index)
         ]
+
+    def _disparities_of(self, index: int) -> list[Disparity]:
+        groups = self._checks_of(index)[1:]
+        has_limits = bool(self.rule.parts) and not self.rule.per
+        if has_limits:
+            # Limits of classes are not compared, because classes differ in difficulty.
+            groups = tuple(check for check in groups if check.group.startswith("group:"))
         is_generalized = self.rule.quantity == "generalized risk"
         quantities = {"rejection rate", "generalized risk" if is_generalized else "selective risk"}
         return [d for d in disparities(groups) if d.quantity in quantities]
@@ -148,123 +149,133 @@ class RuleChecks(NotebookDisplay):
     def rows(self) -> list[dict[str, Any]]:
         """Return flat rows: the calibration data, if any, then each data set and its groups.
 
-        Of a group `name` is that of its data set, `subgroup` its own and `role` "group";
-        `together` is how many rows the level of the intervals holds for.
-        The row of the calibration data has no intervals: the threshold was chosen on them, so
-        that they flatter it. Where the risk of data without labels was estimated, two columns say
-        what came of it (`abstain.shift.unlabeled_risk`).
+        The row of a group has the `name` of its data set, its group as `subgroup`, and the `role`
+        "group". `together` is the number of rows for which the intervals hold jointly. The row of
+        the calibration data has no intervals, because the threshold was chosen on these data and
+        the numbers are optimistic. If risks of unlabeled data were estimated, the rows also have
+        the columns of the estimates (`abstain.shift.unlabeled_risk`).
         """
-        columns = list(dict.fromkeys(column for split in self.splits for column, _ in split))
-        lead = dict.fromkeys(columns, "")
-        known = self.calibration_values()
-        first = [] if known is None else [{**lead, **self._calibration(known)}]
-        rows = first + [
-            {**lead, **dict(split), **self._row(check, [] if check.group else self._apart(place))}
-            for place, split in enumerate(self.splits)
-            for check in self._of(place)
-        ]
-        return self._estimated(rows, len(first))
-
-    def _estimated(self, rows: list[dict[str, Any]], before: int) -> list[dict[str, Any]]:
-        """Add what was estimated of data without labels, where anything was."""
-        if not any(self.estimates):
-            return rows
-        of_row: list[UnlabeledRisk | None] = [None] * before
-        for place, found in enumerate(self.estimates):
-            of_row += [found] * len(self._of(place))
-        return [row | estimate_columns(e) for row, e in zip(rows, of_row, strict=True)]
+        split_columns = dict.fromkeys(column for split in self.splits for column, _ in split)
+        empty_split = dict.fromkeys(split_columns, "")
+        rows: list[dict[str, Any]] = []
+        estimates: list[UnlabeledRisk | None] = []
+        calibration = self.calibration_values()
+        if calibration is not None:
+            rows.append({**empty_split, **self._calibration_row(calibration)})
+            estimates.append(None)
+        for index, split in enumerate(self.splits):
+            for check in self._checks_of(index):
+                disparity = [] if check.group else self._disparities_of(index)
+                rows.append({**empty_split, **dict(split), **self._check_row(check, disparity)})
+                estimates.append(self.estimates[index] if self.estimates else None)
+        if any(self.estimates):
+            return [row | estimate_columns(e) for row, e in zip(rows, estimates, strict=True)]
+        return rows
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
         return frame_from_rows(self.rows(), backend)
 
-    def _about(self, rule: DecisionRule) -> dict[str, Any]:
+    def _rule_columns(self, rule: DecisionRule) -> dict[str, Any]:
         return {
             "score": rule.score,
             "method": rule.method,
             "guarantee": rule.guarantee,
-            "threshold": _number(rule.threshold),
+            "threshold": _nan_if_none(rule.threshold),
             "threshold_scale": rule.scale,
-            "threshold_probability": _number(rule.threshold_on("probability")),
-            "threshold_log_odds": _number(rule.threshold_on("log-odds")),
-            "target": _number(rule.target),
-            "delta": _number(rule.delta),
-            "bound": _number(rule.bound),
+            "threshold_probability": _nan_if_none(rule.threshold_on("probability")),
+            "threshold_log_odds": _nan_if_none(rule.threshold_on("log-odds")),
+            "target": _nan_if_none(rule.target),
+            "delta": _nan_if_none(rule.delta),
+            "bound": _nan_if_none(rule.bound),
             "level": self.level,
         }
 
-    def _row(self, check: RuleCheck, apart: list[Disparity]) -> dict[str, Any]:
-        own = check.row()
-        role = "group" if check.group else "check"
-        more = {"role": role, "together": check.together, "note": check.note}
-        found = {**own, **more, **self._about(check.rule), **_ends_apart(apart)}
-        return {name: found[name] for name in CHECK_COLUMNS}
+    def _check_row(self, check: RuleCheck, disparity: list[Disparity]) -> dict[str, Any]:
+        columns = {
+            **check.row(),
+            "role": "group" if check.group else "check",
+            "together": check.n_joint_verdicts,
+            "note": check.note,
+            **self._rule_columns(check.rule),
+            **_disparity_columns(disparity),
+        }
+        return {name: columns[name] for name in CHECK_COLUMNS}
 
     def calibration_values(self) -> dict[str, Any] | None:
-        """Return what the rule achieves on its calibration data, or None when nothing is known.
+        """Return the numbers of the rule on its calibration data, or None if they are unknown.
 
-        By the names of the columns of a row: n, accepted, coverage, the risks and the excess. What
-        a rule without losses cannot say comes from the curve, when there is one.
+        The keys are columns of a row: n, accepted, coverage, the risks and the excess. If the rule
+        has no risk and the curve of the calibration data is available, the risk is read from it.
         """
-        rule, point = self.rule, self._vertex()
+        rule, point = self.rule, self._point_on_curve()
         if rule.n == 0 and point is None:
             return None
-        known: dict[str, Any] = {"n": rule.n, "accepted": rule.accepted}
-        known |= {"coverage": _number(rule.coverage), "selective_risk": _number(rule.risk)}
+        values: dict[str, Any] = {
+            "n": rule.n,
+            "accepted": rule.accepted,
+            "coverage": _nan_if_none(rule.coverage),
+            "selective_risk": _nan_if_none(rule.risk),
+        }
         if point is not None and rule.failures is None:
-            known |= point
-        whole = known["coverage"] * known["selective_risk"]
-        nothing = known["coverage"] == 0 and not math.isnan(known["coverage"])
-        known["generalized_risk"] = 0.0 if nothing and self.curve is not None else whole
-        return {**known, "excess": _excess(rule, known)}
+            values |= point
+        if values["coverage"] == 0 and self.curve is not None:
+            values["generalized_risk"] = 0.0
+        else:
+            values["generalized_risk"] = values["coverage"] * values["selective_risk"]
+        return {**values, "excess": _excess(rule, values)}
 
-    def _vertex(self) -> dict[str, Any] | None:
-        """Return the point of the rule on the curve of the calibration data."""
+    def _point_on_curve(self) -> dict[str, Any] | None:
+        """Return the working point of the rule on the curve of the calibration data."""
         curve, threshold = self.curve, self.rule.threshold
         if curve is None:
             return None
-        known = {"n": int(curve.accepted[-1]), "accepted": 0, "coverage": 0.0}
-        reached = 0 if threshold is None else int((curve.thresholds >= threshold).sum())
-        if reached == 0:
-            return {**known, "selective_risk": _NAN}
-        at = reached - 1
-        coverage, risk = float(curve.coverage[at]), float(curve.risk[at])
-        selective = risk if curve.kind == "selective" else risk / coverage
-        known |= {"accepted": int(curve.accepted[at]), "coverage": coverage}
-        return {**known, "selective_risk": selective}
+        n_samples = int(curve.accepted[-1])
+        n_vertices = 0 if threshold is None else int((curve.thresholds >= threshold).sum())
+        if n_vertices == 0:
+            return {"n": n_samples, "accepted": 0, "coverage": 0.0, "selective_risk": _NAN}
+        vertex = n_vertices - 1
+        coverage, risk = float(curve.coverage[vertex]), float(curve.risk[vertex])
+        return {
+            "n": n_samples,
+            "accepted": int(curve.accepted[vertex]),
+            "coverage": coverage,
+            "selective_risk": risk if curve.kind == "selective" else risk / coverage,
+        }
 
-    def _calibration(self, known: dict[str, Any]) -> dict[str, Any]:
-        ends = {f"{number}{end}": _NAN for number in _WITH_ENDS for end in ("_low", "_high")}
-        found = {
+    def _calibration_row(self, values: dict[str, Any]) -> dict[str, Any]:
+        interval_columns = [f"{name}{end}" for name in _WITH_INTERVAL for end in ("_low", "_high")]
+        columns = {
             "name": CALIBRATION,
             "subgroup": "",
             "role": CALIBRATION,
             "together": 1,
-            **self._about(self.rule),
-            **_ends_apart([]),
-            **known,
-            **ends,
+            **self._rule_columns(self.rule),
+            **_disparity_columns([]),
+            **values,
+            **dict.fromkeys(interval_columns, _NAN),
             "verdict": CHOSEN_HERE if self.rule.attainable else "unattainable",
             "note": "the threshold was chosen on these data",
         }
-        return {name: found[name] for name in CHECK_COLUMNS}
+        return {name: columns[name] for name in CHECK_COLUMNS}
 
 
-def _ends_apart(found: list[Disparity]) -> dict[str, float]:
-    """Return the columns of `APART`; NaN where there are no groups."""
-    out = {f"{name}{end}": _NAN for name in DISPARITY_COLUMNS for end in ("", "_low", "_high")}
-    for most in found:
-        first = "rejection" if most.quantity == "rejection rate" else "risk"
-        for number in ("difference", "ratio"):
-            interval: Interval = getattr(most, f"{number}_interval")
-            name = f"{first}_{number}"
-            out |= {name: getattr(most, number), f"{name}_low": interval.low}
-            out[f"{name}_high"] = interval.high
-    return out
+def _disparity_columns(disparities_of_data: list[Disparity]) -> dict[str, float]:
+    """Return the columns of `DISPARITY_COLUMNS` with their intervals; NaN without groups."""
+    columns = {f"{name}{end}": _NAN for name in DISPARITY_COLUMNS for end in ("", "_low", "_high")}
+    for disparity in disparities_of_data:
+        prefix = "rejection" if disparity.quantity == "rejection rate" else "risk"
+        for measure in ("difference", "ratio"):
+            interval: Interval = getattr(disparity, f"{measure}_interval")
+            name = f"{prefix}_{measure}"
+            columns[name] = getattr(disparity, measure)
+            columns[f"{name}_low"] = interval.low
+            columns[f"{name}_high"] = interval.high
+    return columns
 
 
 def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
-    """Return how much worse than the target it is; as `RuleCheck.excess`."""
+    """Return by how much the target is missed, as `RuleCheck.excess` does."""
     if rule.target is None or not rule.quantity:
         return _NAN
     if rule.quantity == "cost":
@@ -273,5 +284,5 @@ def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
     return rule.target - value if rule.quantity == "coverage" else value - rule.target
 
 
-def _number(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return math.nan if value is None else value

@@ -1,4 +1,4 @@
-"""What says which samples a threshold or a limit is about: groups, predicted and true classes."""
+"""Subsets of samples that a threshold or a limit applies to: groups, predicted and true classes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -9,112 +9,118 @@ from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
-from abstain.thresholds.group_names import class_texts, predicted_names, texts
+from abstain.thresholds.group_names import class_name_texts, group_texts, predicted_class_names
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import AnyArray, Array, BoolArray
 
 GROUP: Final = "group"
 OVERALL: Final = "overall"
-_TRUTH: Final = (
-    "the true class is not known when a sample is to be answered, so no threshold can depend on "
-    "it. Choose one per 'prediction', the predicted class; or keep one threshold and limit the "
-    "risk in each true class: limits={'label': 0.1} (--limit label=0.1)"
+_TRUE_CLASS_RULE: Final = (
+    "the true class is unknown when a sample is answered, so no threshold can depend on it. "
+    "Choose one threshold per 'prediction', the predicted class; or use one threshold and limit "
+    "the risk in each true class: limits={'label': 0.1} (--limit label=0.1)"
 )
 
 
 def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
-    """Return what the groups are, and the group of each sample as text; refuse true classes."""
+    """Return the name of the grouping and the group of each sample; reject true classes."""
     if not isinstance(per, str):
-        name, names = GROUP, texts(per, "per")
+        name, groups = GROUP, group_texts(per, "per")
     elif per == PREDICTION:
-        return per, predicted_names(predictions)
+        return per, predicted_class_names(predictions)
     elif per == GROUP:
         if predictions.group is None:
             raise MissingInputError(
-                "per='group' needs the `group` of the predictions, and there is none"
+                "per='group' requires the `group` of the predictions, and they have none"
             )
-        name, names = per, texts(predictions.group)
+        name, groups = per, group_texts(predictions.group)
     else:
-        true = per.lower() in {"label", "labels", "truth", "target", "y", "y_true"}
-        rule = "`per` must be 'group', 'prediction' or the group of each sample"
-        raise InputError(f"{rule}; got {per!r}" + (f": {_TRUTH}" if true else ""))
-    if names.shape == (predictions.n,) and _is_truth(names, predictions):
-        raise InputError(f"`per` holds the true class of every sample: {_TRUTH}")
-    return name, names
+        is_true_class = per.lower() in {"label", "labels", "truth", "target", "y", "y_true"}
+        reason = f": {_TRUE_CLASS_RULE}" if is_true_class else ""
+        raise InputError(
+            f"`per` must be 'group', 'prediction' or the group of each sample; got {per!r}{reason}"
+        )
+    if groups.shape == (predictions.n,) and _are_true_classes(groups, predictions):
+        raise InputError(f"`per` contains the true class of every sample: {_TRUE_CLASS_RULE}")
+    return name, groups
 
 
-def _is_truth(names: Array, predictions: Predictions) -> bool:
-    """Whether groups are the true classes, and not the predicted ones that happen to be right."""
-    if predictions.labels is None or len(set(names.tolist())) < 2:
+def _are_true_classes(groups: Array, predictions: Predictions) -> bool:
+    """Return whether the groups equal the true classes, and not also the predicted classes."""
+    if predictions.labels is None or len(set(groups.tolist())) < 2:
         return False
-    if not (names == texts(predictions.labels)).all():
+    if not (groups == group_texts(predictions.labels)).all():
         return False
-    return not (predictions.has_prediction and (names == predicted_names(predictions)).all())
+    return not (predictions.has_prediction and (groups == predicted_class_names(predictions)).all())
 
 
-def _true_names(predictions: Predictions) -> Array:
+def _true_class_names(predictions: Predictions) -> Array:
     codes = predictions.label_codes
-    named = class_texts(predictions)
-    # Of no known class: no limit is about these alone.
-    return np.where(codes >= 0, named[codes], "")
+    names = class_name_texts(predictions)
+    # An unknown class (code -1) gets an empty name, to which no limit applies.
+    return np.where(codes >= 0, names[codes], "")
 
 
-def _own_groups(predictions: Predictions) -> Array:
+def _group_names(predictions: Predictions) -> Array:
     if predictions.group is None:
         raise MissingInputError(
-            f"a limit of groups needs the {format_option('group')} of the predictions; there is "
-            "none"
+            f"a limit per group requires the {format_option('group')} of the predictions, and "
+            "they have none"
         )
-    return texts(predictions.group)
+    return group_texts(predictions.group)
 
 
-#: From what a limit is about to the name of each sample there.
-_KINDS: Final[Mapping[str, Callable[[Predictions], Array]]] = {
-    GROUP: _own_groups,
-    PREDICTION: predicted_names,
-    "label": _true_names,
+#: Functions that return the subset name of each sample, by the kind of the limit.
+_SUBSET_NAMES: Final[Mapping[str, Callable[[Predictions], Array]]] = {
+    GROUP: _group_names,
+    PREDICTION: predicted_class_names,
+    "label": _true_class_names,
 }
 
 
-def resolve_limits(wanted: Mapping[str, float], predictions: Predictions, risk: str) -> list[Limit]:
-    """Return the limits that were asked for: of a kind alone, one for each of its names."""
-    found: dict[str, Limit] = {}
-    for name, most in wanted.items():
-        for own, among in _expanded(name, predictions).items():
-            # What is said of one name goes before what is said of all.
-            if own not in found or ":" in name:
-                found[own] = Limit(own, most, among, risk)  # type: ignore[arg-type]
-    return list(found.values())
+def resolve_limits(
+    max_risks: Mapping[str, float], predictions: Predictions, risk: str
+) -> list[Limit]:
+    """Return the requested limits; a kind without a name becomes one limit for each name."""
+    limits: dict[str, Limit] = {}
+    for requested_name, max_risk in max_risks.items():
+        for name, mask in _expand_limit(requested_name, predictions).items():
+            # The limit of one name, such as "label:cat", takes precedence over that of its kind.
+            if name not in limits or ":" in requested_name:
+                limits[name] = Limit(name, max_risk, mask, risk)  # type: ignore[arg-type]
+    return list(limits.values())
 
 
-def _expanded(name: str, predictions: Predictions) -> dict[str, BoolArray | None]:
+def _expand_limit(name: str, predictions: Predictions) -> dict[str, BoolArray | None]:
     if name == OVERALL:
         return {name: None}
-    kind, mark, value = name.partition(":")
-    if kind not in _KINDS:
-        known = [OVERALL, *_KINDS]
+    kind, separator, value = name.partition(":")
+    if kind not in _SUBSET_NAMES:
+        kinds = [OVERALL, *_SUBSET_NAMES]
         raise InputError(
-            f"a limit is about {', '.join(map(repr, known))}, or one name, such as 'label:cat'; "
-            f"got {name!r}.{suggest(kind, known)}"
+            f"a limit must refer to {', '.join(map(repr, kinds))}, or to one name, such as "
+            f"'label:cat'; got {name!r}.{suggest(kind, kinds)}"
         )
-    names = _KINDS[kind](predictions)
-    if not mark:
-        return {f"{kind}:{one}": names == one for one in np.unique(names).tolist() if one}
-    if not (names == value).any():
-        known = np.unique(names).tolist()
-        raise InputError(f"no calibration sample has the {kind} {value!r}.{suggest(value, known)}")
-    return {name: names == value}
+    subset_names = _SUBSET_NAMES[kind](predictions)
+    distinct = np.unique(subset_names).tolist()
+    if not separator:
+        return {f"{kind}:{subset}": subset_names == subset for subset in distinct if subset}
+    if value not in distinct:
+        raise InputError(
+            f"no calibration sample has the {kind} {value!r}.{suggest(value, distinct)}"
+        )
+    return {name: subset_names == value}
 
 
 def limit_masks(names: Iterable[str], predictions: Predictions) -> dict[str, BoolArray]:
-    """Return the samples that each limit is about, of those that these predictions can tell."""
-    out: dict[str, BoolArray] = {}
+    """Return a mask of the samples of each limit that these predictions can evaluate."""
+    masks: dict[str, BoolArray] = {}
     for name in names:
-        kind, mark, value = name.partition(":")
-        if not mark:
+        kind, separator, value = name.partition(":")
+        if not separator:
             continue
         try:
-            out[name] = _KINDS[kind](predictions) == value
+            masks[name] = _SUBSET_NAMES[kind](predictions) == value
         except MissingInputError:
             continue
-    return out
+    return masks

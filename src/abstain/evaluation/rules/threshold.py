@@ -1,4 +1,4 @@
-"""`set_threshold`: predictions and a score to a decision rule."""
+"""Choose a decision rule on calibration predictions (`set_threshold`)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,8 +22,8 @@ from abstain.evaluation.rules.subsets import OVERALL, resolve_groups, resolve_li
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
-from abstain.thresholds.limits import refuse_weights
+from abstain.thresholds.catalogue import DEFAULT_DELTA, SEVERAL_RISKS_RULE, default_rule
+from abstain.thresholds.limits import check_no_weights
 from abstain.typing import AnyArray, Scale, Split
 
 
@@ -41,63 +41,65 @@ def set_threshold(
 ) -> DecisionRule:
     """Choose the threshold of a confidence score on calibration predictions.
 
-    Answers: from which confidence on may the model answer, so that what I ask for holds on new
-    data of the same kind?
+    Answers: at which confidence may the model answer, so that the target also holds on new data
+    from the same distribution?
 
     Parameters
     ----------
     predictions : Predictions
-        The calibration data: not those that trained the model or fitted the score, and not those
-        on which the rule is checked afterwards. A mapping, as `read_predictions` returns it, may
-        hold one set. Also what `evaluate` opens: a path, a dataframe, arrays by name, a tuple of
-        labels and probabilities.
+        The calibration data: neither the training samples of the model or of a fitted score, nor
+        the samples that check the rule later. A mapping, as `read_predictions` returns it, must
+        contain one data set. All inputs of `evaluate` also work: a path, a dataframe, named arrays,
+        a tuple of labels and probabilities.
     score : str or fitted score, optional
-        A confidence column, a name of the catalogue, or what `abstain.confidence.fit` returned.
-        By default the only confidence column, or "msr" where there are class scores alone.
+        A confidence column, a registered score, or a fitted score from `abstain.confidence.fit`. By
+        default the only confidence column, or "msr" if there are only class scores.
     loss : str, CostMatrix or array of shape (n,), optional
-        What counts as wrong; by default that of the predictions, or 0/1.
+        Loss of a prediction; by default the loss of the predictions, or the 0/1 loss.
     method : str, optional
         A name in `abstain.thresholds.RULES`. By default "sgr" for `max_risk`,
-        "coverage_guarantee" for `coverage` and "cost" for `abstention_cost`, as for the command;
-        "learn_then_test" for `max_risk` with `ratio`.
+        "learn_then_test" for `max_risk` with `ratio`, "coverage_guarantee" for `coverage` and
+        "cost" for `abstention_cost`.
     scale : {"log-odds", "probability", "score"}, optional
-        What a confidence column is measured in. By default a probability where all of it lies in
-        [0, 1], else a unit of its own. The scale of a computed score is known.
+        Scale of a confidence column. By default "probability" if all values are in [0, 1], else
+        "score". The scale of a computed score is known.
     per : {"group", "prediction"} or array of shape (n,), optional
-        One threshold for each group of the predictions, each predicted class, or each of these
-        groups, with the promise in each of them: see `abstain.thresholds.fit_groups`.
+        One threshold for each group of the predictions, for each predicted class, or for each value
+        of this array, with the guarantee in each group: see `abstain.thresholds.fit_groups`.
     joint : bool, default=False
-        With `per`: whether the promises hold together with probability 1 - delta, or each does.
+        With `per`: whether the guarantees hold jointly with probability 1 - delta instead of
+        separately.
     limits : mapping from str to float, optional
-        One threshold that keeps several risks, each at most this: of "overall", of each "group",
-        "prediction" or "label" (the true class: its false negatives), or of one of them, such as
-        "label:cat", all together with probability 1 - delta. `max_risk` is the limit "overall",
-        ``risk="generalized"`` says which risk. See `abstain.thresholds.several_risks`.
+        One threshold with several limits on the risk, which hold jointly with probability
+        1 - delta. A key is "overall"; each "group", "prediction" or "label" (the true class: its
+        false negatives); or one of these, such as "label:cat". `max_risk` is the limit "overall",
+        and ``risk="generalized"`` selects the risk. See `abstain.thresholds.several_risks`.
     **options
-        Of the rule, such as ``max_risk=0.05``; ``delta`` is 0.05 unless it is given.
+        Options of the rule, such as ``max_risk=0.05``; the default of ``delta`` is 0.05.
 
     Returns
     -------
     DecisionRule
-        The threshold with what it promises, for the score and on the scale named in it; or the
-        reason why the target is unattainable. With `per` or `limits` the rule has parts, and a
-        group too small for a promise has no threshold and is abstained on.
+        The threshold and its guarantee, with the name and the scale of the score. If the target is
+        unattainable, the rule contains the reason. With `per` or `limits` the rule has parts. A
+        group that is too small for a guarantee has no threshold, so its samples are rejected.
 
     Raises
     ------
     InputError
-        Several data sets, several scores to choose from, or what the rule refuses; `per` the true
-        class, which nobody knows when a sample is to be answered.
+        If there are several data sets or several possible scores, if the rule rejects its options,
+        or if `per` is the true class, which is unknown when a sample is answered.
     UnknownNameError
-        No score or rule of that name.
+        If a score or rule does not exist.
     MissingInputError
-        The predictions lack what the score needs.
+        If the predictions do not have the inputs of the score.
 
     Notes
     -----
-    The threshold is on the scale of the score, `rule.scale`: that of "msr" is log-odds, since
-    probabilities near 1 run together. ``rule.apply(predictions)`` and ``rule.apply(logits=...)``
-    compute the score, as `check_rule` does; confidences on another scale are refused.
+    The threshold is on the scale of the score, `rule.scale`. For "msr" these are log-odds, because
+    probabilities near 1 are rounded to ties. ``rule.apply(predictions)`` and
+    ``rule.apply(logits=...)`` compute the score, as does `check_rule`. Confidences on another scale
+    raise an error.
 
     Examples
     --------
@@ -105,104 +107,111 @@ def set_threshold(
     >>> import abstain as ab
     >>> from abstain.evaluation import set_threshold
     >>> confidence = np.linspace(0.5, 1, 400)
-    >>> wrong = (np.arange(400) % 4 == 0) & (confidence < 0.8)
-    >>> predictions = ab.Predictions(confidence={"own": confidence}, loss=wrong)
+    >>> is_failure = (np.arange(400) % 4 == 0) & (confidence < 0.8)
+    >>> predictions = ab.Predictions(confidence={"score": confidence}, loss=is_failure)
     >>> rule = set_threshold(predictions, max_risk=0.05, delta=0.05)
     >>> rule.score, rule.attainable, 0.4 < rule.coverage < 0.6
-    ('own', True, True)
+    ('score', True, True)
     >>> shift = np.where(np.arange(400) % 3 == 0, "night", "day")
     >>> by_shift = set_threshold(predictions, per=shift, max_risk=0.1, delta=0.05)
     >>> [(part.name, part.rule.n, part.rule.accepted) for part in by_shift.parts]
     [('day', 266, 132), ('night', 134, 0)]
     """
-    known: Any = read_calibration_set(predictions)
-    known, loss, per = positive_weight_rows(known, loss, per)
-    part = score_data(known, score, loss)
-    if part.score is None:
+    calibration_set: Any = read_calibration_set(predictions)
+    calibration_set, loss, per = positive_weight_rows(calibration_set, loss, per)
+    data = score_data(calibration_set, score, loss)
+    if data.score is None:
         raise InputError(f"`predictions` must be a Predictions; got {type(predictions).__name__}")
-    method = _method_for(method, per, limits, options, joint=joint)
-    needs_loss = RULES[method].needs_loss or not (per is None and limits is None)
-    if part.loss is None and needs_loss:
+    method = _resolve_method(method, per, limits, options, joint=joint)
+    needs_loss = RULES[method].needs_loss or per is not None or limits is not None
+    if data.loss is None and needs_loss:
         raise MissingInputError(
-            "`predictions` without labels choose no threshold that has to do with being right"
+            f"the rule {method!r} needs labels or losses, and `predictions` have none"
         )
-    own = set_scale(part.score, scale)
-    given = dict(options)
-    if part.weight is not None:
-        given.setdefault("weight", part.weight)
+    scored = set_scale(data.score, scale)
+    rule_options = dict(options)
+    if data.weight is not None:
+        rule_options.setdefault("weight", data.weight)
     if "delta" in RULES[method].options:
-        given.setdefault("delta", DELTA)
+        rule_options.setdefault("delta", DEFAULT_DELTA)
     if limits is not None:
-        rule = _within(part, merge_overall_limit(limits, given), known, given)
+        all_limits = merge_overall_limit(limits, rule_options)
+        rule = _fit_limits(data, all_limits, calibration_set, rule_options)
     elif per is not None:
-        name, groups = resolve_groups(known, per)
-        rule = fit_groups(method, part.values, part.loss, groups, per=name, joint=joint, **given)
+        name, groups = resolve_groups(calibration_set, per)
+        rule = fit_groups(
+            method, data.values, data.loss, groups, per=name, joint=joint, **rule_options
+        )
     else:
-        rule = fit_rule(method, part.values, part.loss, **given)
-    # Other rules choose one of the confidences, which is on their scale.
+        rule = fit_rule(method, data.values, data.loss, **rule_options)
+    # The thresholds of other rules are confidences, so they already are on the scale of the score.
     if rule.scale == "probability":
-        rule = _on_scale(rule, own)
-    return rule.for_score(own.name, scale=own.scale)
+        rule = _convert_from_probability(rule, scored)
+    return rule.for_score(scored.name, scale=scored.scale)
 
 
-def _method_for(
+def _resolve_method(
     method: str | None, per: object, limits: object, options: Mapping[str, Any], *, joint: bool
 ) -> str:
-    """Return the name of the rule: the requested one, or the default one of the target."""
+    """Return the name of the rule: the requested one, or the default of the target."""
+    joint_option, per_option = format_option("joint"), format_option("per")
+    limits_option = format_option("limits")
     if joint and per is None:
         raise InputError(
-            f"{format_option('joint')} is about the groups of {format_option('per')}; add it or "
-            f"drop {format_option('joint')}"
+            f"{joint_option} requires groups: add {per_option}, or drop {joint_option}"
         )
     if limits is None:
         return method or default_rule(options)
     if per is not None:
         raise InputError(
-            f"{format_option('per')} gives each group a threshold, {format_option('limits')} all "
-            f"of them one; drop {format_option('per')} or {format_option('limits')}"
+            f"{per_option} chooses one threshold per group and {limits_option} one threshold for "
+            f"all samples; drop {per_option} or {limits_option}"
         )
-    if method not in {None, SEVERAL}:
+    if method not in {None, SEVERAL_RISKS_RULE}:
         raise InputError(
-            f"{format_option('limits')} takes the method {SEVERAL!r} alone; got {method!r}"
+            f"{limits_option} supports only the method {SEVERAL_RISKS_RULE!r}; got {method!r}"
         )
-    return SEVERAL
+    return SEVERAL_RISKS_RULE
 
 
 def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
-    """Return the limits, with `max_risk` as the overall one; it is taken out of the options."""
+    """Remove `max_risk` from the options and return the limits with it as the overall limit."""
     overall = options.pop("max_risk", None)
-    if overall is not None and limits.get(OVERALL, overall) != overall:
+    if overall is None:
+        return dict(limits)
+    if limits.get(OVERALL, overall) != overall:
         raise InputError(
-            f"{format_option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} "
-            f"and {limits[OVERALL]!r}; drop one"
+            f"{format_option('max_risk')} is the limit {OVERALL!r}, and there are two values: "
+            f"{overall!r} and {limits[OVERALL]!r}; drop one"
         )
-    return dict(limits) if overall is None else {OVERALL: overall, **limits}
+    return {OVERALL: overall, **limits}
 
 
-def _within(
-    part: RuleData, limits: dict[str, float], known: Predictions, options: dict[str, Any]
+def _fit_limits(
+    data: RuleData, limits: dict[str, float], predictions: Predictions, options: dict[str, Any]
 ) -> DecisionRule:
-    """Choose one threshold that keeps several limits."""
-    refuse_weights(options.pop("weight", None), method="several risks")
-    asked = resolve_limits(limits, known, options.pop("risk", "selective"))
-    unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
-    if unknown:
-        takes = ", ".join(map(format_option, ("delta", "risk", "starts", "ratio")))
+    """Choose one threshold that satisfies several limits."""
+    check_no_weights(options.pop("weight", None), method="several risks")
+    resolved = resolve_limits(limits, predictions, options.pop("risk", "selective"))
+    unsupported = sorted(options.keys() - {"delta", "starts", "ratio"})
+    if unsupported:
+        supported = ", ".join(map(format_option, ("delta", "risk", "starts", "ratio")))
         raise InputError(
-            f"{format_option('limits')} takes {takes} besides; got {format_option(unknown[0])}"
+            f"{format_option('limits')} can be combined with {supported}; got "
+            f"{format_option(unsupported[0])}"
         )
-    return several_risks(part.values, part.loss, asked, **options)
+    return several_risks(data.values, data.loss, resolved, **options)
 
 
-def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
-    """Bring a threshold on probabilities to the scale of the score."""
-    if own.scale == "score":
+def _convert_from_probability(rule: DecisionRule, score: ConfidenceScore) -> DecisionRule:
+    """Convert a threshold on probabilities to the scale of the score."""
+    if score.scale == "score":
         raise InputError(
             f"{RULES[rule.method].title} needs confidences that are probabilities; those of "
-            f"{own.name!r} are none. Calibrate them, choose the threshold on data with "
-            'method="cost", or say what they are with `scale` (--scale)'
+            f"{score.name!r} are not. Calibrate them, choose the threshold on data with "
+            'method="cost", or pass their scale with `scale` (--scale)'
         )
-    if own.scale == "probability" or rule.threshold is None:
+    if score.scale == "probability" or rule.threshold is None:
         return rule
-    odds = np.clip(special.logit(rule.threshold), -MAX_LOG_ODDS, MAX_LOG_ODDS)
-    return replace(rule, threshold=float(odds))
+    log_odds = np.clip(special.logit(rule.threshold), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    return replace(rule, threshold=float(log_odds))

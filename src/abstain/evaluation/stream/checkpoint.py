@@ -33,8 +33,8 @@ from abstain.evaluation.stream.counts import (
 )
 from abstain.predictions import CostMatrix
 from abstain.streaming import GroupCounts, SortedRuns
-from abstain.streaming.blocks import SortedRun
-from abstain.streaming.tally import Tally, tally_of
+from abstain.streaming.run_files import SortedRun
+from abstain.streaming.value_counts import ValueCounts, checked_value_counts
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 
@@ -176,18 +176,18 @@ class _Arrays:
     def state(self, state: SampleState) -> list[int] | dict[str, Any]:
         """Take those of a state; of one on disk, the names of its files."""
         if isinstance(state, SortedRuns):
-            runs = [[run.path.name, run.rows, run.sha256] for run in state.runs]
+            runs = [[run.path.name, run.n_rows, run.sha256] for run in state.runs]
             return {"runs": runs, **{name: getattr(state, name) for name in _OF_RUNS}}
-        own = [self.tally(state.right), self.tally(state.wrong)]
+        own = [self.tally(state.successes), self.tally(state.failures)]
         return [*own, state.n, state.precision]
 
     def named(self, named: CountsByName) -> list[list[Any]]:
         """Take those of names."""
         return [[name, counts.n, self.tally(counts.failures)] for name, counts in named.items()]
 
-    def tally(self, tally: Tally) -> int:
+    def tally(self, tally: ValueCounts) -> int:
         """Take those of a tally; return its number."""
-        settled, number = tally.settled, len(self.found) // 2
+        settled, number = tally.finalized, len(self.found) // 2
         self.found[f"{number}.value"] = settled.value
         self.found[f"{number}.count"] = settled.count
         return number
@@ -198,7 +198,7 @@ def _rows(kept: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
     """Find the files of rows; refuse others than were written."""
     runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in kept["runs"])
     for run in runs:
-        run.opened()
+        run.open()
     return replace(empty, runs=runs, **{name: kept[name] for name in _OF_RUNS})
 
 
@@ -218,8 +218,10 @@ def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
     plain = json.loads(str(archive[_PLAIN]))
     arrays = archive.read(name for name in archive if name != _PLAIN)
 
-    def tally(number: int) -> Tally:
-        return tally_of(arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}")
+    def tally(number: int) -> ValueCounts:
+        return checked_value_counts(
+            arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}"
+        )
 
     def state(kept: Any) -> SampleState:
         if isinstance(kept, dict):

@@ -16,7 +16,7 @@ from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError
 from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan
-from abstain.tables.scan.pieces import Piece
+from abstain.tables.scan.chunks import FileChunk
 
 #: Processes that are started where there is no cluster.
 _PROCESSES = 2
@@ -81,9 +81,9 @@ def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
     return start_local_cluster(_PROCESSES, max_worker_deaths=_DEATHS)
 
 
-def _runs(scan: PredictionScan) -> list[list[Piece]]:
+def _runs(scan: PredictionScan) -> list[list[FileChunk]]:
     """Divide the pieces, neighbors together."""
-    pieces = list(scan.pieces())
+    pieces = list(scan.chunks())
     size = -(-len(pieces) // _TASKS)
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
@@ -117,7 +117,7 @@ class _Work:
     def __init__(self, scan: PredictionScan, question: CountingOptions) -> None:
         self.scan, self.question = scan, question
 
-    def __call__(self, pieces: Sequence[Piece]) -> StreamCounts:
+    def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
         """Return the counts of pieces."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:

@@ -28,7 +28,7 @@ from abstain.evaluation.scored_split import (
 )
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.streaming import GroupCounts, SortedRuns, merge, one_pass, sorted_runs
-from abstain.streaming.tally import Tally, empty_tally
+from abstain.streaming.value_counts import ValueCounts, empty_value_counts
 from abstain.tables.scan import ScannedBatch, Skipped
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
@@ -71,7 +71,7 @@ class CountingOptions:
         if isinstance(state, SortedRuns):
             return state
         runs = sorted_runs(self.folder or Path(), memory=self.memory)
-        return runs.of_counts(state.right, state.wrong, state.precision)
+        return runs.with_counts(state.successes, state.failures, state.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,11 @@ class NameCounts:
     """How many samples have a name, and the confidences of the failures among them."""
 
     n: int = 0
-    failures: Tally = field(default_factory=empty_tally)
+    failures: ValueCounts = field(default_factory=empty_value_counts)
 
     def merged(self, other: "NameCounts") -> "NameCounts":
         """Return those of both."""
-        return NameCounts(self.n + other.n, self.failures.joined(other.failures))
+        return NameCounts(self.n + other.n, self.failures.merged(other.failures))
 
 
 CountsByName: TypeAlias = Mapping[Hashable, NameCounts]
@@ -166,7 +166,7 @@ class ScoreCounts:
 
 
 def _finalize(state: SampleState) -> SampleState:
-    return state.flushed if isinstance(state, SortedRuns) else state.settled
+    return state.flushed if isinstance(state, SortedRuns) else state.finalized
 
 
 def empty_score_counts(*, chance: bool, own: bool) -> ScoreCounts:
@@ -211,7 +211,7 @@ def _add_names(
     out = dict(known)
     for i in np.flatnonzero(counts).tolist():
         before = out.get(names[i], NameCounts())
-        out[names[i]] = NameCounts(before.n + int(counts[i]), before.failures.adding(parts[i]))
+        out[names[i]] = NameCounts(before.n + int(counts[i]), before.failures.added(parts[i]))
     return out
 
 
@@ -328,7 +328,7 @@ class StreamCounts:
     ) -> "StreamCounts":
         """Return those with a batch too; of `several` files its samples are named by theirs."""
         splits, rows = dict(self.splits), 0
-        at = f"{batch.piece.file}: " if several else ""
+        at = f"{batch.chunk.file_label}: " if several else ""
         for split, passed in batch.splits.items():
             rows += passed.n
             p = positive_weight_batch(passed)
@@ -339,7 +339,7 @@ class StreamCounts:
             self.n_pieces + 1,
             self.n_rows + rows,
             splits,
-            (*self.notes, (batch.rows, batch.notes)),
+            (*self.notes, (batch.n_rows, batch.notes)),
             (*self.skipped, *batch.skipped),
         )
 

@@ -178,7 +178,7 @@ def count_batches(
     try:
         for batch in _left(scan, counts.n_pieces):
             counts = counts.updated(batch, question, several=several)
-            progress = progress.after(batch.piece, counts.n_rows)
+            progress = progress.after(batch.chunk, counts.n_rows)
             n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
             waiting += sum(p.n for p in batch.splits.values()) * n_scores
             late = monotonic() - since >= options.progress_interval
@@ -205,7 +205,7 @@ def _keep(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
 
 def _left(scan: PredictionScan, done: int) -> Iterator[ScannedBatch]:
     """Yield the batches behind those that are counted."""
-    for i, piece in enumerate(scan.pieces()):
+    for i, piece in enumerate(scan.chunks()):
         if i >= done:
             yield scan.read(piece)
 
@@ -227,22 +227,22 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
             own |= {name} if score.is_column else set()
-            if isinstance(score.state, SortedRuns) and not score.state.fits:
+            if isinstance(score.state, SortedRuns) and not score.state.fits_in_memory:
                 results, not_computed = measure_areas(
                     split, name, score.state, plan.metrics, plan.intervals
                 )
                 collector.add_results(results, not_computed, binary=score.state.binary)
             else:
                 collector.add(streamed_split(split, name, kept, plan.intervals))
-    given = scan.chosen.correct is not None or scan.chosen.loss is not None
+    given = scan.selection.correct is not None or scan.selection.loss is not None
     label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
     return collector.evaluation(label, frozenset(own))
 
 
 def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:
     """Say how much was left out, and where the first of it is."""
-    lost = sum(s.rows for s in skipped if s.rows > 0)
-    files = sum(s.rows < 0 for s in skipped)
+    lost = sum(s.n_rows for s in skipped if s.n_rows > 0)
+    files = sum(s.n_rows < 0 for s in skipped)
     parts = [f"{lost:,} of {rows + lost:,} rows"] if lost else []
     what = "file or block" if files == 1 else "files or blocks"
     parts += [f"{files:,} {what} that cannot be read"] if files else []

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 from abstain._foundation.input_files import file_size
-from abstain.tables.scan.pieces import Piece
+from abstain.tables.scan.chunks import FileChunk
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class StreamProgress:
         now = monotonic()
         return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
-    def after(self, piece: Piece, rows: int) -> "StreamProgress":
+    def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
         """Return how far it is after a piece."""
         files = list(self.sizes)
         whole = sum(self.sizes[path] for path in files[: files.index(piece.path)])

@@ -18,7 +18,7 @@ from abstain.evaluation.stream.counts import (
     SplitCounts,
 )
 from abstain.metrics import Metric, Need
-from abstain.metrics.contributions import contribution_of_counts
+from abstain.metrics.contributions import contribution_of_failures
 from abstain.streaming import scored
 from abstain.typing import Split
 
@@ -70,7 +70,7 @@ class StreamedSplit(ScoredSplit):
     def samples_for(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
         is_classifier_metric = (
-            metric.identity.of_classifier and set() < metric.measurement.needs <= _OF_ANSWERS
+            metric.identity.ignores_confidence and set() < metric.measurement.needs <= _OF_ANSWERS
         )
         # Pairs are counted without weights.
         has_pair_counts = (
@@ -116,8 +116,8 @@ class StreamedSplit(ScoredSplit):
     def _parts(self, named: CountsByName) -> tuple[Contribution, ...]:
         names = sorted(named, key=_order)
         each = [named[name] for name in names]
-        tallies = [counts.failures.settled for counts in each]
-        made = np.array([contribution_of_counts(self.s, t.value, t.count) for t in tallies])
+        tallies = [counts.failures.finalized for counts in each]
+        made = np.array([contribution_of_failures(self.s, t.value, t.count) for t in tallies])
         total = float(made.sum())
         share = made / total if total > 0 else np.full(made.size, np.nan)
         return tuple(

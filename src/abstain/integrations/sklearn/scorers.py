@@ -20,7 +20,7 @@ from abstain.evaluation.inputs import join
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores_by
 from abstain.integrations.sklearn.classifier import SelectiveClassifier
 from abstain.metrics import metric_named, working_point
-from abstain.metrics.entry import value_of
+from abstain.metrics.entry import value_with_warning
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
@@ -205,7 +205,7 @@ class SelectiveScorer(TakesWeights):
         metric = metric_named(self.metric)
         if missing := metric.reason_not_applicable(s):
             raise InputError(f"the metric {metric.name!r} does not apply here: it {missing}")
-        value = float(value_of(metric.compute(s), metric.name))
+        value = float(value_with_warning(metric.compute(s), metric.name))
         return -value if metric.lower_is_better else value
 
     def _scoring(self, own: Scoring | None) -> Scoring:

@@ -19,7 +19,7 @@ from abstain.integrations.torchmetrics._inputs import (
 )
 from abstain.integrations.torchmetrics._library import Metric, gather_all_tensors, torch
 from abstain.streaming import Histogram
-from abstain.streaming.scales import Scale, bin_index, checked_bins, checked_scale
+from abstain.streaming.scales import Scale, bin_index, check_bins, check_scale
 
 # The exact state keeps every sample. torchmetrics keeps a list of one tensor an update, half a
 # kilobyte each however small. Here the list is cut short by joining its newest blocks, so that a
@@ -143,8 +143,8 @@ def histogram(state: dict[str, Any], scale: str) -> Histogram:
         count=host["count"],
         weight=host["weight"].astype(np.float64),
         loss=host["loss"].astype(np.float64),
-        least=host["least"].astype(np.float64),
-        most=host["most"].astype(np.float64),
+        min_confidence=host["least"].astype(np.float64),
+        max_confidence=host["most"].astype(np.float64),
         largest_loss=float(host["largest_loss"]),
         binary=bool(host["binary"]),
         precision=int(host["precision"]),
@@ -157,9 +157,9 @@ def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
         return state
     held = state.count > 0
     least, most = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
-    least[held] = entry.to_probability(state.least[held])
-    most[held] = entry.to_probability(state.most[held])
-    return replace(state, least=least, most=most, precision=64)
+    least[held] = entry.to_probability(state.min_confidence[held])
+    most[held] = entry.to_probability(state.max_confidence[held])
+    return replace(state, min_confidence=least, max_confidence=most, precision=64)
 
 
 class StreamState(Metric):
@@ -179,10 +179,10 @@ class StreamState(Metric):
         self.inputs = checks.one_of(inputs, "inputs", INPUTS)
         self.score = score
         entry = self._score_entry
-        self.bins = None if bins is None else checked_bins(bins)
+        self.bins = None if bins is None else check_bins(bins)
         unit = "probability" if entry is None else entry.unit
         default = unit if unit in {"probability", "log-odds"} else "real"
-        self.scale = default if scale is None else checked_scale(scale)
+        self.scale = default if scale is None else check_scale(scale)
         # Metrics of a collection share states of equal names and values: different options must
         # never look alike, however alike the first batch may be.
         tag = "" if entry is None else f"_of_{inputs}_{re.sub(r'[^0-9a-z]', '_', score.lower())}"

@@ -19,8 +19,8 @@ from abstain.integrations.torchmetrics._state import (
 )
 from abstain.integrations.trackers import DEFAULTS
 from abstain.metrics import Need, metric_named
-from abstain.metrics.catalogue import PRIMARY
-from abstain.metrics.entry import value_of
+from abstain.metrics.catalogue import DEFAULT_METRIC
+from abstain.metrics.entry import value_with_warning
 from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
@@ -87,7 +87,7 @@ class SelectiveMetric(StreamState):
 
     def __init__(
         self,
-        metric: str = PRIMARY,
+        metric: str = DEFAULT_METRIC,
         *,
         inputs: Inputs = "confidence",
         score: str = BASELINE,
@@ -202,7 +202,7 @@ class SelectiveMetric(StreamState):
         entry, s = metric_named(self.metric), self._scored(samples)
         if missing := entry.reason_not_applicable(s):
             raise DomainError(f"the metric {self.metric!r} {missing}")
-        return float(value_of(entry.compute(s), self.metric))
+        return float(value_with_warning(entry.compute(s), self.metric))
 
     def _scored(self, samples: BatchTensors) -> Scored:
         weighted = samples.weight.is_floating_point()

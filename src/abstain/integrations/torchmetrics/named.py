@@ -5,7 +5,7 @@ from typing import Any
 
 from abstain._foundation import checks
 from abstain.integrations.torchmetrics.metric import SelectiveMetric
-from abstain.metrics.confidence_weighted.cwsa import threshold_of
+from abstain.metrics.confidence_weighted.cwsa import check_threshold
 from abstain.typing import AurcEstimator
 
 _AURC = {
@@ -207,7 +207,7 @@ class CWSA(SelectiveMetric):
     """
 
     def __init__(self, threshold: float, **kwargs: Any) -> None:
-        super().__init__(f"cwsa@{_digits(threshold_of(threshold))}", **kwargs)
+        super().__init__(f"cwsa@{_digits(check_threshold(threshold))}", **kwargs)
 
 
 class CWSAPlus(SelectiveMetric):
@@ -238,4 +238,4 @@ class CWSAPlus(SelectiveMetric):
     """
 
     def __init__(self, threshold: float, **kwargs: Any) -> None:
-        super().__init__(f"cwsa_plus@{_digits(threshold_of(threshold))}", **kwargs)
+        super().__init__(f"cwsa_plus@{_digits(check_threshold(threshold))}", **kwargs)

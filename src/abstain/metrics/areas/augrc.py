@@ -1,4 +1,4 @@
-"""AUGRC and what follows from it: its optimum, its two terms, the prediction rejection ratio."""
+"""AUGRC, its optimum and its two terms, and the prediction rejection ratio."""
 
 from dataclasses import replace
 
@@ -9,25 +9,31 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.inference.resampled_areas import ResampledAreas
-from abstain.metrics.blocks import sorted_within
+from abstain.metrics.binned import limits_from_sorted_losses
 from abstain.metrics.entry import (
     DisplayOptions,
     Extremes,
     Identity,
-    Influence,
+    InfluenceFunction,
     Measurement,
     Metric,
     Need,
-    Resampled,
-    value_of,
+    ResampledFormula,
+    value_with_warning,
 )
-from abstain.metrics.influences import kept, of_loss, on_best_order, on_groups, on_merged_rows
+from abstain.metrics.influences import (
+    accepts_merged_rows,
+    cached_influence,
+    influence_from_gradient,
+    influence_on_best_order,
+    mean_loss_gradient,
+)
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
-    excess_over,
+    cached_rank_weighted_risk,
+    excess_above_optimum,
     rank_weighted_risk,
-    weighted_risk,
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
 
@@ -37,8 +43,8 @@ _TRAUB = "Traub et al. (2024), {}, https://arxiv.org/abs/2407.01032"
 def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     r"""Compute the area under the generalized risk-coverage curve (AUGRC).
 
-    Answers: averaged over all coverages, how likely is a sample to be accepted *and* wrong, a
-    silent failure?
+    Answers: averaged over all coverages, what is the probability that a sample is accepted *and*
+    wrong (a silent failure)?
 
     Parameters
     ----------
@@ -52,8 +58,8 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Returns
     -------
     float
-        In [0, 0.5] for losses in [0, 1]; **lower is better**; a fraction (the literature prints
-        it x1000). A random order gives R/2, the best order R^2/2 for 0/1 loss, R the error rate.
+        In [0, 0.5] for losses in [0, 1]; **lower is better**. The literature prints it x1000. For
+        0/1 loss with error rate R, the best order has R^2/2 and a random order has R/2.
 
     Raises
     ------
@@ -64,7 +70,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
     Notes
     -----
-    A tie group is accepted in part along a straight line, which is the expectation over random
+    Between two vertices, the curve is a straight line, which is the expectation over random
     tie-breaking. For 0/1 loss ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2``
     exactly. Cost: one sort.
 
@@ -79,23 +85,30 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.1875
     """
-    return value_of(_augrc(validate_samples(confidence, loss, weight)), "augrc")
+    return value_with_warning(compute_augrc(validate_samples(confidence, loss, weight)), "augrc")
 
 
-def _augrc(s: Scored) -> MetricValue:
-    return MetricValue(weighted_risk(s, augrc_weight))
+def compute_augrc(s: Scored) -> MetricValue:
+    """Compute the AUGRC, for the catalogue."""
+    return MetricValue(cached_rank_weighted_risk(s, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
-    """AUGRC: a sample pushes those less confident down by one rank, half of its own group."""
-    pushed = tail_sums(groups.loss) - groups.loss / 2
-    return Gradient(-pushed / groups.total_weight**2, augrc_weight(groups) / groups.total_weight)
+    """Return the gradient of the AUGRC.
+
+    One more sample lowers the rank of all less confident samples by one, and of samples in the same
+    tie group by one half.
+    """
+    loss_below = tail_sums(groups.loss) - groups.loss / 2
+    return Gradient(
+        -loss_below / groups.total_weight**2, augrc_weight(groups) / groups.total_weight
+    )
 
 
-@on_merged_rows
-@kept
+@accepts_merged_rows
+@cached_influence
 def _augrc_influence(s: Scored) -> FloatArray:
-    return on_groups(s, augrc_gradient(s.groups))
+    return influence_from_gradient(s, augrc_gradient(s.groups))
 
 
 def augrc_optimum(s: Scored) -> Scalar:
@@ -103,16 +116,16 @@ def augrc_optimum(s: Scored) -> Scalar:
     return rank_weighted_risk(s.best_order, augrc_weight)
 
 
-@kept
-def _best_influence(s: Scored) -> FloatArray:
-    """AUGRC of the best order."""
-    return on_best_order(s, augrc_gradient(s.best_order))
+@cached_influence
+def _optimum_influence(s: Scored) -> FloatArray:
+    """Return the influence on the AUGRC of the best order."""
+    return influence_on_best_order(s, augrc_gradient(s.best_order))
 
 
 def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the AUGRC minus that of the best order of the same losses.
+    """Compute the AUGRC minus the AUGRC of the best order of the same losses.
 
-    Answers: how much of the AUGRC is the ranking's fault, not the classifier's?
+    Answers: how much of the AUGRC is due to the ranking, and not to the classifier?
 
     Parameters
     ----------
@@ -122,7 +135,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Returns
     -------
     float
-        In [0, 0.25] for losses in [0, 1]; **lower is better**; 0 when every failure is less
+        In [0, 0.25] for losses in [0, 1]; **lower is better**; 0 if every failure is less
         confident than every success.
 
     Raises
@@ -132,8 +145,8 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    Never negative, ties included. Equal to the ranking term of `augrc_terms`. Two scores of the
-    same classifier differ in it exactly as they differ in AUGRC. Cost: one sort.
+    Never negative, also with ties. Equal to the ranking term of `augrc_terms`. For two scores of
+    the same classifier, the difference equals the difference in AUGRC. Cost: one sort.
 
     References
     ----------
@@ -145,15 +158,17 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.0625
     """
-    return value_of(_excess(validate_samples(confidence, loss, weight)), "excess_augrc")
+    return value_with_warning(
+        _compute_excess(validate_samples(confidence, loss, weight)), "excess_augrc"
+    )
 
 
-def _excess(s: Scored) -> MetricValue:
-    return MetricValue(excess_over(augrc_optimum(s), _augrc(s).value, s))
+def _compute_excess(s: Scored) -> MetricValue:
+    return MetricValue(excess_above_optimum(augrc_optimum(s), compute_augrc(s).value, s))
 
 
 def _excess_influence(s: Scored) -> FloatArray:
-    return _augrc_influence(s) - _best_influence(s)
+    return _augrc_influence(s) - _optimum_influence(s)
 
 
 def augrc_terms(
@@ -171,10 +186,10 @@ def augrc_terms(
     Returns
     -------
     ranking : float
-        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss: what a perfect score would remove.
+        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss. A perfect score would remove this term.
     classifier : float
-        ``(1 - acc)**2 / 2`` for 0/1 loss: what stays for these losses whatever the score. For
-        other losses, the AUGRC of the best order.
+        ``(1 - acc)**2 / 2`` for 0/1 loss; the AUGRC of the best order for other losses. It does not
+        depend on the score.
 
     Raises
     ------
@@ -183,7 +198,7 @@ def augrc_terms(
 
     Notes
     -----
-    The two add up to the AUGRC. Both in [0, 0.5]; lower is better. Cost: one sort.
+    The sum of both terms is the AUGRC. Both are in [0, 0.5]; lower is better. Cost: one sort.
 
     References
     ----------
@@ -196,7 +211,7 @@ def augrc_terms(
     (0.0625, 0.125)
     """
     s = validate_samples(confidence, loss, weight)
-    return _excess(s).value, augrc_optimum(s)
+    return _compute_excess(s).value, augrc_optimum(s)
 
 
 def prediction_rejection_ratio(
@@ -204,8 +219,8 @@ def prediction_rejection_ratio(
 ) -> float:
     """Compute the prediction rejection ratio (PRR).
 
-    Answers: which share of the way from random rejection to perfect rejection does this score
-    go, when the rejected samples are answered by an oracle?
+    Answers: if an oracle answers the rejected samples, how close is this score to perfect rejection
+    (1), compared with random rejection (0)?
 
     Parameters
     ----------
@@ -215,8 +230,8 @@ def prediction_rejection_ratio(
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**; 0 for a random order, 1 for the best one. NaN, with an
-        `UndefinedMetricWarning`, when all losses are equal.
+        In [-1, 1]; **higher is better**; 0 for a random order, 1 for the best order. NaN, with an
+        `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------
@@ -239,59 +254,61 @@ def prediction_rejection_ratio(
     >>> ab.prediction_rejection_ratio([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.5
     """
-    return value_of(_prr(validate_samples(confidence, loss, weight)), "prediction_rejection_ratio")
+    return value_with_warning(
+        _compute_prr(validate_samples(confidence, loss, weight)), "prediction_rejection_ratio"
+    )
 
 
-def _prr(s: Scored) -> MetricValue:
+def _compute_prr(s: Scored) -> MetricValue:
     random, best = s.merged_groups.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
-    return MetricValue((random - _augrc(s).value) / (random - best))
+    return MetricValue((random - compute_augrc(s).value) / (random - best))
 
 
 def _prr_influence(s: Scored) -> FloatArray:
-    """(R/2 - AUGRC) / (R/2 - best AUGRC), by the rule for quotients."""
-    random = on_groups(s, of_loss(s.groups)) / 2
+    """Return the influence on (R/2 - AUGRC) / (R/2 - best AUGRC), by the quotient rule."""
+    random = influence_from_gradient(s, mean_loss_gradient(s.groups)) / 2
     best = augrc_optimum(s)
     gain = s.groups.risk / 2 - best
     value = (s.groups.risk / 2 - rank_weighted_risk(s.groups, augrc_weight)) / gain
-    return (random - _augrc_influence(s) - value * (random - _best_influence(s))) / gain
+    return (random - _augrc_influence(s) - value * (random - _optimum_influence(s))) / gain
 
 
-def divided(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Divide where the divisor is above zero; NaN elsewhere."""
+def divide_or_nan(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a / b where b > 0, and NaN elsewhere."""
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
 
 
-def auroc_of(a: ResampledAreas) -> FloatArray:
-    """Return the failure AUROC of every resample of a 0/1 loss."""
-    return 1.0 - divided(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
+def failure_auroc_of_resamples(a: ResampledAreas) -> FloatArray:
+    """Return the failure AUROC of every resample, for a 0/1 loss."""
+    return 1.0 - divide_or_nan(a.by_name["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
 
 
-#: What is computed of every resample for the metrics that follow from the AUGRC.
+#: Areas that metrics derived from the AUGRC need in every resample.
 FROM_AUGRC = frozenset({"augrc"})
 
-#: The best and the worst AUGRC of an error rate.
+#: The best and the worst AUGRC as functions of the error rate.
 AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
 
 
 def is_binary(s: Scored) -> bool:
-    """Tell whether the loss is 0/1."""
+    """Return whether the loss is 0/1."""
     return s.is_binary
 
 
-def rank_weighted_mean(phi: RankWeight, influence: Influence) -> Measurement:
-    """Return the measurement of a mean of rank-weighted losses that averages over ties."""
+def rank_weighted_measurement(phi: RankWeight, influence: InfluenceFunction) -> Measurement:
+    """Return the measurement of a rank-weighted mean of losses that averages over ties."""
 
     def compute(s: Scored) -> MetricValue:
-        return MetricValue(weighted_risk(s, phi))
+        return MetricValue(cached_rank_weighted_risk(s, phi))
 
     return Measurement(
         compute=compute,
         averages_ties=True,
         rank_weight=phi,
         influence=influence,
-        binned=sorted_within(compute),
+        binned=limits_from_sorted_losses(compute),
     )
 
 
@@ -308,10 +325,10 @@ AUGRC = Metric(
         violated_requirements=(),
     ),
     replace(
-        rank_weighted_mean(augrc_weight, _augrc_influence),
+        rank_weighted_measurement(augrc_weight, _augrc_influence),
         high=0.5,
         extremes=AUGRC_EXTREMES,
-        resampled=Resampled(FROM_AUGRC, lambda a: a.by_name["augrc"]),
+        resampled=ResampledFormula(FROM_AUGRC, lambda a: a.by_name["augrc"]),
     ),
     DisplayOptions(per_thousand=True, headline=2),
 )
@@ -322,18 +339,18 @@ _EXCESS = Metric(
         title="excess AUGRC",
         family="area",
         lower_is_better=True,
-        meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
+        meaning="A perfect score would reduce the AUGRC of this classifier by {value}.",
         source=_TRAUB.format("eq. 7"),
         function="excess_augrc(confidence, loss)",
     ),
     Measurement(
-        compute=_excess,
+        compute=_compute_excess,
         high=0.25,
         averages_ties=True,
-        influence=on_merged_rows(_excess_influence),
+        influence=accepts_merged_rows(_excess_influence),
         from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
         extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
-        resampled=Resampled(
+        resampled=ResampledFormula(
             FROM_AUGRC, lambda a: np.maximum(0.0, a.by_name["augrc"] - a.risk**2 / 2), is_binary
         ),
     ),
@@ -345,7 +362,7 @@ RANKING_TERM = Metric(
         _EXCESS.identity,
         name="augrc_ranking",
         title="AUGRC, ranking term",
-        meaning="{value} of the AUGRC comes from failures ranked above successes.",
+        meaning="Failures ranked above successes contribute {value} to the AUGRC.",
         function="augrc_terms(confidence, loss)[0]",
     ),
     replace(_EXCESS.measurement, needs=frozenset({Need.BINARY_LOSS})),
@@ -358,9 +375,9 @@ CLASSIFIER_TERM = Metric(
         title="AUGRC, classifier term",
         family="area",
         lower_is_better=True,
-        meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
+        meaning="The errors of the classifier contribute {value} to the AUGRC, for any score.",
         source=_TRAUB.format("eq. 7"),
-        of_classifier=True,
+        ignores_confidence=True,
         function="augrc_terms(confidence, loss)[1]",
     ),
     Measurement(
@@ -368,9 +385,9 @@ CLASSIFIER_TERM = Metric(
         high=0.5,
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,
-        influence=on_merged_rows(_best_influence),
+        influence=accepts_merged_rows(_optimum_influence),
         extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
-        resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
+        resampled=ResampledFormula(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
     ),
     DisplayOptions(per_thousand=True),
 )
@@ -386,18 +403,21 @@ ENTRIES = (
             title="prediction rejection ratio",
             family="ranking",
             lower_is_better=False,
-            meaning="The score goes {value} of the way from random rejection (0) to perfect (1).",
+            meaning="On the scale from random rejection (0) to perfect rejection (1), the score "
+            "reaches {value}.",
             source="Malinin et al. (2020), https://arxiv.org/abs/2002.07650",
             function="prediction_rejection_ratio(confidence, loss)",
         ),
         Measurement(
-            compute=_prr,
+            compute=_compute_prr,
             low=-1.0,
             averages_ties=True,
-            influence=on_merged_rows(_prr_influence),
+            influence=accepts_merged_rows(_prr_influence),
             is_two_sample=True,
             from_auroc=lambda auroc, _: 2 * auroc - 1,
-            resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),
+            resampled=ResampledFormula(
+                FROM_AUGRC, lambda a: 2.0 * failure_auroc_of_resamples(a) - 1.0, is_binary
+            ),
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""AURC in its five named estimators, the accuracy-rejection area and the achievable AURC."""
+"""Five estimators of the AURC, the accuracy-rejection area and the achievable AURC."""
 
 from dataclasses import replace
 
@@ -12,45 +12,50 @@ from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.errors import InputError
-from abstain.inference.influence import Gradient, of_cumulated, steps_of_vertices, tail_sums
+from abstain.inference.influence import (
+    Gradient,
+    gradient_from_cumulative,
+    tail_sums,
+    trapezoid_derivatives_of_groups,
+)
 from abstain.inference.resampled_areas import ResampledAreas
 from abstain.metrics.areas.augrc import (
     AUGRC_EXTREMES,
     FROM_AUGRC,
     augrc_gradient,
-    divided,
-    rank_weighted_mean,
+    divide_or_nan,
+    rank_weighted_measurement,
 )
-from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
+from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins, risk_at_position
 from abstain.metrics.entry import (
     DisplayOptions,
     Identity,
-    Influence,
+    InfluenceFunction,
     Measurement,
     Metric,
     Need,
-    Resampled,
+    ResampledFormula,
 )
 from abstain.metrics.influences import (
-    bend_within,
-    kept,
-    of_gradient,
-    on_groups,
-    on_merged_rows,
-    on_split_rows,
+    accepts_merged_rows,
+    accepts_split_rows,
+    cached_influence,
+    curvature_within_merged_groups,
+    influence_from_gradient,
+    make_influence_function,
 )
 from abstain.metrics.rank_weights import (
     RankWeight,
+    cached_rank_weighted_risk,
     log_weight,
-    partial_hyperbolic,
+    partial_hyperbolic_weights,
     plugin_weight,
-    rank_weight,
+    rank_weight_from_vertices,
     rank_weighted_risk,
     sele_weight,
     trapezoid_weight,
     two_sele_weight,
-    vertex_area,
-    weighted_risk,
+    vertex_area_weights,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray
 
@@ -72,7 +77,7 @@ def aurc(
 ) -> float:
     r"""Compute the area under the selective risk-coverage curve (AURC).
 
-    Answers: averaged over all coverages, how wrong are the samples that are accepted?
+    Answers: averaged over all coverages, how large is the mean loss of the accepted samples?
 
     Parameters
     ----------
@@ -81,21 +86,20 @@ def aurc(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        With r the ascending rank of a sample (n for the most confident), the mean over samples
-        of loss times: ``H_n - H_{n-r}`` ("plugin", the mean selective risk over all n
-        coverages), ``-ln(1 - r/(n+1))`` ("log"), ``r/n`` ("sele", another population value:
-        AUGRC + R/(2n)), ``2r/n`` ("2sele"). "trapezoid" joins the vertices of the curve by
-        straight lines and extends it flat to coverage 0, as FD-Shifts does. Monte-Carlo weights
-        need draws: `monte_carlo_aurc`.
+        "trapezoid" connects the vertices of the curve by straight lines and extends the curve as a
+        constant to coverage 0, as FD-Shifts does. The other estimators are means of loss times a
+        weight of the ascending rank r (n for the most confident): ``H_n - H_{n-r}`` ("plugin", the
+        mean selective risk over all n coverages), ``-ln(1 - r/(n+1))`` ("log"), ``r/n`` ("sele",
+        which estimates another population value: AUGRC + R/(2n)), ``2r/n`` ("2sele"). For
+        Monte Carlo weights, use `monte_carlo_aurc`.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] (up to 1 + 1/n for "2sele"); **lower is better**; a
-        fraction (the literature prints it x1000). A random order gives about the error rate R
-        (half of it for "sele").
+        In [0, 1] for losses in [0, 1] (up to 1 + 1/n for "2sele"); **lower is better**. The
+        literature prints it x1000. A random order has about the error rate R (R/2 for "sele").
 
     Raises
     ------
@@ -108,9 +112,9 @@ def aurc(
 
     Notes
     -----
-    All but "trapezoid" average the weight over a tie group (the expectation over random
-    tie-breaking). "trapezoid" has a vertex only at distinct confidences. Without ties it is
-    plugin + (loss of the most confident - R)/(2n). Cost: one sort.
+    All estimators except "trapezoid" average the weight over a tie group, which is the expectation
+    over random tie-breaking. "trapezoid" has a vertex at each distinct confidence. Without ties it
+    equals plugin + (loss of the most confident sample - R)/(2n). Cost: one sort.
 
     References
     ----------
@@ -129,14 +133,14 @@ def aurc(
     >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
     0.333333
     """
-    phi = _weight_of(estimator)
-    return weighted_risk(validate_samples(confidence, loss, weight), phi)
+    phi = _rank_weight_of_estimator(estimator)
+    return cached_rank_weighted_risk(validate_samples(confidence, loss, weight), phi)
 
 
-def _weight_of(estimator: str) -> RankWeight:
+def _rank_weight_of_estimator(estimator: str) -> RankWeight:
     if estimator == "monte-carlo":
         raise InputError(
-            "`estimator` 'monte-carlo' draws at random, so it has a function of its own: "
+            "`estimator` must not be 'monte-carlo', which needs random draws; call "
             "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
         )
     return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
@@ -147,7 +151,7 @@ def area_under_accuracy_rejection(
 ) -> float:
     """Compute the area under the accuracy-rejection curve.
 
-    Answers: averaged over all rejection rates, how accurate are the samples that are accepted?
+    Answers: averaged over all rejection rates, how accurate are the accepted samples?
 
     Parameters
     ----------
@@ -166,7 +170,7 @@ def area_under_accuracy_rejection(
 
     Notes
     -----
-    Ties share a vertex. Cost: one sort.
+    Samples with equal confidence share a vertex. Cost: one sort.
 
     References
     ----------
@@ -181,122 +185,142 @@ def area_under_accuracy_rejection(
     """
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss")
-    return 1.0 - weighted_risk(s, trapezoid_weight)
+    return 1.0 - cached_rank_weighted_risk(s, trapezoid_weight)
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
-    """AURC, plug-in, as the finite difference that one more sample makes."""
-    at = special.digamma(groups.cumulative_weight + 1.0)
-    return _harmonic_gradient(groups, plugin_weight(groups), at, float(at[-1]))
+    """Return the gradient of the plug-in AURC."""
+    harmonic = special.digamma(groups.cumulative_weight + 1.0)
+    return _harmonic_gradient(groups, plugin_weight(groups), harmonic, float(harmonic[-1]))
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
-    """AURC, log estimator: its derivative is the plug-in's with another first term."""
-    at = special.digamma(groups.cumulative_weight + 1.0)
-    return _harmonic_gradient(
-        groups, log_weight(groups), at, float(np.log(groups.total_weight + 1.0))
-    )
+    """Return the gradient of the log estimator of the AURC."""
+    harmonic = special.digamma(groups.cumulative_weight + 1.0)
+    log_total = float(np.log(groups.total_weight + 1.0))
+    return _harmonic_gradient(groups, log_weight(groups), harmonic, log_total)
 
 
 def _harmonic_gradient(
-    groups: TieGroups, phi: FloatArray, at: FloatArray, whole: float
+    groups: TieGroups, phi: FloatArray, harmonic: FloatArray, first_term: float
 ) -> Gradient:
+    """Return the gradient of the plug-in or log estimator, whose weights differ in one term.
+
+    `harmonic` is H_b of each group, as a function of the weight b. `first_term` is H_n or
+    ln(n + 1). The derivative with respect to a weight is the finite difference from one more
+    sample.
+    """
     mean_loss = groups.loss / groups.weight
-    # H_b - H_a of each group: what its mean weight loses when one more is more confident.
-    steps = np.diff(at, prepend=special.digamma(1.0))
-    below = tail_sums(mean_loss * steps) - mean_loss * steps
-    own = mean_loss * (whole - at - phi)
-    return Gradient((own - below) / groups.total_weight, phi / groups.total_weight)
+    # A more confident sample lowers the mean weight of a group by (H_b - H_a)/m.
+    harmonic_steps = np.diff(harmonic, prepend=special.digamma(1.0))
+    on_lower_groups = tail_sums(mean_loss * harmonic_steps) - mean_loss * harmonic_steps
+    on_same_group = mean_loss * (first_term - harmonic - phi)
+    return Gradient(
+        (on_same_group - on_lower_groups) / groups.total_weight, phi / groups.total_weight
+    )
 
 
 def _sele_gradient(groups: TieGroups) -> Gradient:
-    """SELE: the same, with its own weights."""
+    """Return the gradient of SELE, which is AUGRC + R/(2n)."""
     return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total_weight)
 
 
 def _two_sele_gradient(groups: TieGroups) -> Gradient:
-    """2 x SELE: twice that."""
-    half = _sele_gradient(groups)
-    return Gradient(2.0 * half.weight, 2.0 * half.loss)
+    """Return the gradient of 2 x SELE."""
+    sele = _sele_gradient(groups)
+    return Gradient(2.0 * sele.weight, 2.0 * sele.loss)
 
 
 def _trapezoid_gradient(groups: TieGroups) -> Gradient:
-    """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
+    """Return the gradient of the trapezoid AURC.
+
+    One more sample in a group moves all later vertices to the right and lowers their risks.
+    """
     risk = groups.cumulative_loss / groups.cumulative_weight
-    area = vertex_area(groups)
-    steps = steps_of_vertices(groups, lambda x, loss: loss / x, flat=True)
-    moved = steps / groups.total_weight - area * risk / groups.cumulative_weight
-    fails = groups.cumulative_loss / groups.total_weight
-    before, mean = bend_within(groups)
-    place = tail_sums(moved + fails * before) + fails * (mean - before)
-    return Gradient(place, trapezoid_weight(groups) / groups.total_weight)
+    area_weights = vertex_area_weights(groups)
+    position_derivative = trapezoid_derivatives_of_groups(
+        groups, lambda x, loss: loss / x, is_flat_before_first=True
+    )
+    vertex_derivative = (
+        position_derivative / groups.total_weight - area_weights * risk / groups.cumulative_weight
+    )
+    # Within a group of merged successes, the risk at position k is (accepted loss)/k.
+    loss_share = groups.cumulative_loss / groups.total_weight
+    above, within = curvature_within_merged_groups(groups)
+    on_weight = tail_sums(vertex_derivative + loss_share * above) + loss_share * (within - above)
+    return Gradient(on_weight, trapezoid_weight(groups) / groups.total_weight)
 
 
-@on_split_rows
-@kept
+@accepts_split_rows
+@cached_influence
 def trapezoid_influence(s: Scored) -> FloatArray:
-    """AURC, trapezoid."""
-    return on_groups(s, _trapezoid_gradient(s.groups))
+    """Return the influence on the trapezoid AURC."""
+    return influence_from_gradient(s, _trapezoid_gradient(s.groups))
 
 
-def _trapezoid_limits(blocks: FilledBins) -> Limits:
+def _trapezoid_limits(bins: NonemptyBins) -> Limits:
     """Return limits of the trapezoid AURC.
 
-    Within a bin the risk lies between that of all loss last and that of all loss first. Lines
-    between vertices stay below the concave envelope of the one and above the convex envelope
-    of the other, whichever vertices there are.
+    Within a bin, the risk is between its values with all losses last and with all losses first. The
+    lines between vertices are below the concave envelope of the upper curve and above the convex
+    envelope of the lower curve, for any choice of vertices.
     """
-    a, b = blocks.above, blocks.through
-    risk_a = risk_at(blocks.loss_above, a, blocks.peak)
-    risk_b = blocks.loss_through / b
-    # The curve is flat from its first vertex to coverage 0.
-    start = np.where(a > 0, risk_a, risk_b)
-    exact = (start + risk_b) / 2 * blocks.weight
-    low = np.where(blocks.spread, _lowest_area(blocks, risk_b), exact)
-    high = np.where(blocks.spread, _highest_area(blocks, risk_b), exact)
-    return float(low.sum()) / blocks.total, float(high.sum()) / blocks.total
+    risk_above = risk_at_position(bins.loss_above, bins.above, bins.max_loss)
+    risk_through = bins.loss_through / bins.through
+    # The curve is constant from its first vertex to coverage 0.
+    left_risk = np.where(bins.above > 0, risk_above, risk_through)
+    exact = (left_risk + risk_through) / 2 * bins.weight
+    is_range = bins.has_several_confidences
+    low = np.where(is_range, _min_area_within_bins(bins, risk_through), exact)
+    high = np.where(is_range, _max_area_within_bins(bins, risk_through), exact)
+    return float(low.sum()) / bins.total, float(high.sum()) / bins.total
 
 
-def _highest_area(blocks: FilledBins, risk_b: FloatArray) -> FloatArray:
-    """All loss first: L - K/x with K = L a - F_a, concave, to its end; then a line."""
-    a, wrong = blocks.above, blocks.wrong
-    end = a + wrong
-    spare = np.maximum(blocks.peak * a - blocks.loss_above, 0.0)
-    rising = blocks.peak * wrong - spare * _log_ratio(a, wrong)
-    peak = risk_at(blocks.loss_through, end, blocks.peak)
-    return np.maximum(rising, 0.0) + (peak + risk_b) / 2 * (blocks.weight - wrong)
+def _max_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
+    """Return the area with all losses first, a concave curve, and then a straight line.
+
+    With maximum loss L, and a loss F_a above the bin, the risk at position x is L - (L a - F_a)/x.
+    """
+    turning_point = bins.above + bins.min_failure_weight
+    constant = np.maximum(bins.max_loss * bins.above - bins.loss_above, 0.0)
+    log_ratio = _log_ratio(bins.above, bins.min_failure_weight)
+    concave_area = bins.max_loss * bins.min_failure_weight - constant * log_ratio
+    max_risk = risk_at_position(bins.loss_through, turning_point, bins.max_loss)
+    success_weight = bins.weight - bins.min_failure_weight
+    return np.maximum(concave_area, 0.0) + (max_risk + risk_through) / 2 * success_weight
 
 
-def _lowest_area(blocks: FilledBins, risk_b: FloatArray) -> FloatArray:
-    """All loss last: F_a/x, convex, to where it begins; then a line."""
-    right = blocks.weight - blocks.wrong
-    turn = risk_at(blocks.loss_above, blocks.above + right, blocks.peak)
-    falling = blocks.loss_above * _log_ratio(blocks.above, right)
-    return falling + (turn + risk_b) / 2 * blocks.wrong
+def _min_area_within_bins(bins: NonemptyBins, risk_through: FloatArray) -> FloatArray:
+    """Return the area with all losses last: the convex curve F_a/x, and then a straight line."""
+    success_weight = bins.weight - bins.min_failure_weight
+    turning_point = bins.above + success_weight
+    min_risk = risk_at_position(bins.loss_above, turning_point, bins.max_loss)
+    convex_area = bins.loss_above * _log_ratio(bins.above, success_weight)
+    return convex_area + (min_risk + risk_through) / 2 * bins.min_failure_weight
 
 
-def _accuracy_limits(blocks: FilledBins) -> Limits:
-    low, high = _trapezoid_limits(blocks)
+def _accuracy_limits(bins: NonemptyBins) -> Limits:
+    low, high = _trapezoid_limits(bins)
     return 1 - high, 1 - low
 
 
 def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
-    """Log of (a + step)/a; 0 at a = 0, where what it multiplies is 0."""
+    """Return ln((a + step)/a), and 0 where a = 0, because its factor is 0 there."""
     return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
 
 
-def _sele(a: ResampledAreas) -> FloatArray:
-    return a.by_name["augrc"] + divided(a.risk, 2.0 * a.total)
+def _sele_of_resamples(a: ResampledAreas) -> FloatArray:
+    return a.by_name["augrc"] + divide_or_nan(a.risk, 2.0 * a.total)
 
 
-def worst_aurc(r: float) -> float:
-    """Return the AURC of the worst order of an error rate."""
-    return float(r - r * np.log(r)) if r > 0 else 0.0
+def worst_population_aurc(error_rate: float) -> float:
+    """Return R - R ln R: the population AURC of the worst score for 0/1 loss."""
+    return float(error_rate - error_rate * np.log(error_rate)) if error_rate > 0 else 0.0
 
 
-def best_aurc(r: float) -> float:
+def best_population_aurc(error_rate: float) -> float:
     """Return R + (1 - R) ln(1 - R): the population AURC of a perfect score for 0/1 loss."""
-    return r + float((1.0 - r) * np.log1p(-r)) if r < 1 else 1.0
+    return error_rate + float((1.0 - error_rate) * np.log1p(-error_rate)) if error_rate < 1 else 1.0
 
 
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
@@ -304,12 +328,12 @@ _FRANC = "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html"
 _FROM_AURC = frozenset({"aurc"})
 
 
-def _measurement(estimator: str, influence: Influence) -> Measurement:
+def _aurc_measurement(estimator: str, influence: InfluenceFunction) -> Measurement:
     return replace(
-        rank_weighted_mean(ESTIMATORS[estimator], influence),
+        rank_weighted_measurement(ESTIMATORS[estimator], influence),
         duplication="limit",
         heavy_tailed=True,
-        extremes=(best_aurc, worst_aurc),
+        extremes=(best_population_aurc, worst_population_aurc),
     )
 
 
@@ -327,17 +351,17 @@ AURC = Metric(
         violated_requirements=("R2", "R3"),
     ),
     replace(
-        _measurement("trapezoid", trapezoid_influence),
+        _aurc_measurement("trapezoid", trapezoid_influence),
         averages_ties=False,
-        resampled=Resampled(_FROM_AURC, lambda a: a.by_name["aurc"]),
-        binned=Binned(_trapezoid_limits),
+        resampled=ResampledFormula(_FROM_AURC, lambda a: a.by_name["aurc"]),
+        binned=BinnedLimits(_trapezoid_limits),
     ),
     DisplayOptions(per_thousand=True, headline=3),
 )
 
 
-def _estimate(estimator: str, name: str, title: str, source: str) -> Identity:
-    """Return the identity of an estimator of the AURC of the population."""
+def _estimator_identity(estimator: str, name: str, title: str, source: str) -> Identity:
+    """Return the identity of another estimator of the AURC."""
     return replace(
         AURC.identity,
         name=name,
@@ -345,15 +369,15 @@ def _estimate(estimator: str, name: str, title: str, source: str) -> Identity:
         source=source,
         convention=estimator,
         function=f"aurc(confidence, loss, estimator={estimator!r})",
-        requirements_of="aurc",
+        requirements_from="aurc",
     )
 
 
 PLUG_IN = Metric(
-    _estimate("plugin", "aurc_plugin", "AURC, plug-in", _ZHOU.format("eq. 12-13")),
+    _estimator_identity("plugin", "aurc_plugin", "AURC, plug-in", _ZHOU.format("eq. 12-13")),
     replace(
-        _measurement("plugin", on_merged_rows(of_gradient(plugin_gradient))),
-        resampled=Resampled(
+        _aurc_measurement("plugin", accepts_merged_rows(make_influence_function(plugin_gradient))),
+        resampled=ResampledFormula(
             frozenset({"aurc_plugin"}),
             lambda a: a.by_name["aurc_plugin"],
             lambda s: s.weight is None,
@@ -367,10 +391,10 @@ def _sele_entry(
     estimator: str, name: str, title: str, meaning: str, measurement: Measurement
 ) -> Metric:
     identity = replace(
-        _estimate(estimator, name, title, _FRANC),
+        _estimator_identity(estimator, name, title, _FRANC),
         meaning=meaning,
         violated_requirements=None,
-        requirements_of="",
+        requirements_from="",
     )
     return Metric(identity, replace(measurement, duplication="limit"))
 
@@ -379,31 +403,35 @@ ENTRIES = (
     AURC,
     PLUG_IN,
     Metric(
-        _estimate("log", "aurc_log", "AURC, log estimator", _ZHOU.format("eq. 18")),
-        _measurement("log", on_merged_rows(of_gradient(_log_gradient))),
+        _estimator_identity("log", "aurc_log", "AURC, log estimator", _ZHOU.format("eq. 18")),
+        _aurc_measurement("log", accepts_merged_rows(make_influence_function(_log_gradient))),
         DisplayOptions(per_thousand=True),
     ),
     _sele_entry(
         "sele",
         "sele",
         "SELE",
-        "AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
+        "AUGRC + R/(2n), with error rate R, is {value}: a lower bound of the AURC.",
         replace(
-            rank_weighted_mean(sele_weight, on_merged_rows(of_gradient(_sele_gradient))),
+            rank_weighted_measurement(
+                sele_weight, accepts_merged_rows(make_influence_function(_sele_gradient))
+            ),
             extremes=AUGRC_EXTREMES,
-            resampled=Resampled(FROM_AUGRC, _sele),
+            resampled=ResampledFormula(FROM_AUGRC, _sele_of_resamples),
         ),
     ),
     _sele_entry(
         "2sele",
         "two_sele",
         "2 x SELE",
-        "Twice SELE, {value}: above the AURC unless the most confident samples fail.",
+        "Twice SELE is {value}: above the AURC unless the most confident samples fail.",
         replace(
-            rank_weighted_mean(two_sele_weight, on_merged_rows(of_gradient(_two_sele_gradient))),
+            rank_weighted_measurement(
+                two_sele_weight, accepts_merged_rows(make_influence_function(_two_sele_gradient))
+            ),
             high=2.0,
             extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
-            resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * _sele(a)),
+            resampled=ResampledFormula(FROM_AUGRC, lambda a: 2.0 * _sele_of_resamples(a)),
         ),
     ),
 )
@@ -414,21 +442,21 @@ AUARC = Metric(
         title="area under the accuracy-rejection curve",
         family="area",
         lower_is_better=False,
-        meaning="Averaged over all rejection rates, {value} of the accepted samples are right.",
+        meaning="Averaged over all rejection rates, {value} of the accepted samples are correct.",
         source="Nadeem et al. (2009), https://proceedings.mlr.press/v8/nadeem10a.html",
         convention="trapezoid",
         function="area_under_accuracy_rejection(confidence, loss)",
         violated_requirements=("R2", "R3"),
     ),
     Measurement(
-        compute=lambda s: MetricValue(1.0 - weighted_risk(s, trapezoid_weight)),
+        compute=lambda s: MetricValue(1.0 - cached_rank_weighted_risk(s, trapezoid_weight)),
         needs=frozenset({Need.UNIT_LOSS}),
         duplication="limit",
-        influence=on_split_rows(lambda s: -trapezoid_influence(s)),
+        influence=accepts_split_rows(lambda s: -trapezoid_influence(s)),
         heavy_tailed=True,
-        extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
-        resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.by_name["aurc"]),
-        binned=Binned(_accuracy_limits, size=1.0),
+        extremes=(lambda r: 1 - worst_population_aurc(r), lambda r: 1 - best_population_aurc(r)),
+        resampled=ResampledFormula(_FROM_AURC, lambda a: 1.0 - a.by_name["aurc"]),
+        binned=BinnedLimits(_accuracy_limits, rounding_scale=1.0),
     ),
 )
 
@@ -438,7 +466,7 @@ def achievable_aurc(
 ) -> float:
     """Compute the area under the achievable risk-coverage curve.
 
-    Answers: what would the AURC be if only the working points worth choosing were used?
+    Answers: what would the AURC be if only working points on the ROC convex hull were used?
 
     Parameters
     ----------
@@ -448,8 +476,7 @@ def achievable_aurc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**; never above the exact area of the
-        curve itself.
+        In [0, 1] for losses in [0, 1]; **lower is better**; at most the exact area under the curve.
 
     Raises
     ------
@@ -458,8 +485,9 @@ def achievable_aurc(
 
     Notes
     -----
-    The vertices are those of the convex hull in ROC space; between them the selective risk is
-    the hyperbola of a mixture of the two thresholds. Ties share a vertex. Cost: one sort.
+    The vertices are those of the convex hull in ROC space. Between two vertices, the selective risk
+    is a hyperbola: the risk of a random mixture of the two thresholds. Samples with equal
+    confidence share a vertex. Cost: one sort.
 
     References
     ----------
@@ -471,41 +499,49 @@ def achievable_aurc(
     >>> round(ab.achievable_aurc([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]), 6)
     0.356159
     """
-    return achievable(validate_samples(confidence, loss, weight)).value
+    return compute_achievable_aurc(validate_samples(confidence, loss, weight)).value
 
 
-def achievable(s: Scored) -> MetricValue:
-    """Area under the hull with hyperbolic segments, for the catalogue."""
+def compute_achievable_aurc(s: Scored) -> MetricValue:
+    """Compute the area under the hyperbolas between the vertices of the ROC convex hull."""
     hull = take(s.merged_groups, hull_vertices(s.merged_groups))
-    return MetricValue(rank_weighted_risk(hull, rank_weight(partial_hyperbolic(0.0, 1.0))))
+    return MetricValue(
+        rank_weighted_risk(hull, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)))
+    )
 
 
 def _achievable_gradient(hull: TieGroups) -> Gradient:
-    """Exact area below the hyperbolas through the vertices of the hull."""
+    """Return the gradient of the exact area under the hyperbolas between the vertices of the hull.
+
+    On a segment, the accepted loss is slope x + intercept, so the risk is slope + intercept/x.
+    """
     right, total = hull.cumulative_weight, hull.total_weight
     left = np.concatenate(([0.0], right[:-1]))
-    # The first segment starts at the origin, where the hyperbola is a constant.
+    # The first segment starts at the origin, where the risk is constant.
     log_ratio = np.log(right / np.where(left > 0, left, right))
     slope = hull.loss / hull.weight
     intercept = hull.cumulative_loss - slope * right
-    end = left * slope / hull.weight * log_ratio + intercept / right
-    start = -right * slope / hull.weight * log_ratio
-    start[1:] -= intercept[1:] / left[1:]
-    moved = end
-    moved[:-1] += start[1:]
-    weights = hyperbolic_weights(right / total, 0.0, 1.0) / total
-    return of_cumulated(moved / total, weights)
+    on_right_end = left * slope / hull.weight * log_ratio + intercept / right
+    on_left_end = -right * slope / hull.weight * log_ratio
+    on_left_end[1:] -= intercept[1:] / left[1:]
+    # Each vertex is the right end of one segment and the left end of the next.
+    on_position = on_right_end
+    on_position[:-1] += on_left_end[1:]
+    on_loss = hyperbolic_weights(right / total, 0.0, 1.0) / total
+    return gradient_from_cumulative(on_position / total, on_loss)
 
 
 def _achievable_influence(s: Scored) -> FloatArray:
-    """Achievable AURC, the vertices of the hull held where they are.
+    """Return the influence on the achievable AURC, with the vertices of the hull fixed.
 
-    Where a vertex stands matters only to second order: the hull is the best there is.
+    Choosing other vertices has an effect of second order only, because the hull is the optimum.
     """
     vertices = hull_vertices(s.groups)
-    segment = np.append(np.searchsorted(vertices, np.arange(s.groups.loss.size)), -1)
-    gradient = _achievable_gradient(take(s.groups, vertices))
-    return gradient.influence(take(s.groups, vertices), segment[s.group_index], s.loss)
+    hull = take(s.groups, vertices)
+    n_groups = s.groups.loss.size
+    # The segment of each group; -1 for samples without weight, whose group index is -1.
+    segment_of_group = np.append(np.searchsorted(vertices, np.arange(n_groups)), -1)
+    return _achievable_gradient(hull).influence(hull, segment_of_group[s.group_index], s.loss)
 
 
 ACHIEVABLE = Metric(
@@ -514,17 +550,17 @@ ACHIEVABLE = Metric(
         title="achievable AURC",
         family="area",
         lower_is_better=True,
-        meaning="With the best working points only, the area under the risk curve is {value}.",
+        meaning="With working points on the ROC convex hull only, the AURC is {value}.",
         source="code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
         convention="hull, hyperbolic segments",
         function="achievable_aurc(confidence, loss)",
     ),
     Measurement(
-        compute=achievable,
-        influence=on_merged_rows(_achievable_influence),
+        compute=compute_achievable_aurc,
+        influence=accepts_merged_rows(_achievable_influence),
         heavy_tailed=True,
-        caution="the hull is chosen on these data, which flatters it",
-        extremes=(best_aurc, lambda r: r),
+        caution="the hull is selected on the same data, so the value is optimistic",
+        extremes=(best_population_aurc, lambda r: r),
     ),
     DisplayOptions(per_thousand=True),
 )

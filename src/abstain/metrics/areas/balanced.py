@@ -12,17 +12,24 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.names import validate_codes
 from abstain._foundation.scored import ClassView, Scored, validate_samples
 from abstain._foundation.tie_groups import find_group_index, group_ties
-from abstain.inference.influence import tail_sums, trapezoid_steps
+from abstain.inference.influence import tail_sums, trapezoid_derivatives
 from abstain.metrics.classes import (
     ClassCells,
     class_cells,
-    few_failures_of_class,
-    late_start_of_class,
-    view_of,
+    get_class_view,
+    reason_few_failures_of_class,
+    reason_late_start_of_class,
 )
-from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, Need, value_of
-from abstain.metrics.influences import of_mean, on_class_rows
-from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area
+from abstain.metrics.entry import (
+    DisplayOptions,
+    Identity,
+    Measurement,
+    Metric,
+    Need,
+    value_with_warning,
+)
+from abstain.metrics.influences import accepts_class_rows, mean_influence
+from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area_weights
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
@@ -69,19 +76,19 @@ def balanced_aurc(
     >>> ab.balanced_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], ["a", "a", "b", "b"])
     0.1875
     """
-    s = _of_classes(confidence, loss, weight, labels)
-    return value_of(_balanced_aurc(s), "balanced_aurc")
+    s = _scored_with_classes(confidence, loss, weight, labels)
+    return value_with_warning(_compute_balanced_aurc(s), "balanced_aurc")
 
 
-def _of_classes(
+def _scored_with_classes(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, labels: AnyArray
 ) -> Scored:
     s = validate_samples(confidence, loss, weight)
-    codes = _codes(labels, s)
+    codes = _label_codes(labels, s)
     return replace(s, class_view=ClassView(codes, codes, ()))
 
 
-def _codes(labels: AnyArray, s: Scored) -> AnyArray:
+def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
     """Return a code for each label; names of any type are read on the host, once."""
     if is_on_device(labels) and tuple(labels.shape) == (n_input_rows(s),):
         return select_samples(s, namespace(labels).unique_inverse(labels)[1])
@@ -91,23 +98,27 @@ def _codes(labels: AnyArray, s: Scored) -> AnyArray:
     )
 
 
-def _balanced_aurc(s: Scored) -> MetricValue:
-    area = vertex_area(s.groups)
+def _compute_balanced_aurc(s: Scored) -> MetricValue:
+    area_weights = vertex_area_weights(s.groups)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
     xp = s.xp
-    to_come = xp.concat((reverse_cumulative_sum(area), xp.zeros_like(area[:1])))
+    remaining_area = xp.concat(
+        (reverse_cumulative_sum(area_weights), xp.zeros_like(area_weights[:1]))
+    )
     if xp is np:
-        by_class = class_cells(s)
-        return MetricValue(inner(by_class.risk, by_class.until_next(to_come)) / by_class.present)
-    labels = view_of(s).labels
+        cells = class_cells(s)
+        return MetricValue(
+            inner(cells.risk, cells.difference_to_next(remaining_area)) / cells.n_classes
+        )
+    labels = get_class_view(s).labels
     present = _present_classes(s, labels)
     order = xp.argsort(labels, stable=True)
     ordered = xp.take(labels, order)
     bounds = xp.searchsorted(ordered, present)
     ends = xp.searchsorted(ordered, present, side="right")
     total = sum(
-        _class_area(s, order[int(bounds[k]) : int(ends[k])], to_come)
+        _class_area(s, order[int(bounds[k]) : int(ends[k])], remaining_area)
         for k in range(present.shape[0])
     )
     return MetricValue(total / present.shape[0])
@@ -117,13 +128,19 @@ def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
     return sorted_unique(labels if s.weight is None else labels[s.weight > 0])
 
 
-def _class_area(s: Scored, rows: IntArray, to_come: IntArray) -> Scalar:
+def _class_area(s: Scored, rows: IntArray, remaining_area: IntArray) -> Scalar:
     take = s.xp.take
     weight = None if s.weight is None else take(s.weight, rows)
-    own = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
-    start = take(to_come, find_group_index(s.groups, own.confidence))
-    end = s.xp.concat((start[1:], s.xp.zeros_like(start[:1])))
-    return as_scalar(s.xp.sum(own.cumulative_loss / own.cumulative_weight * (start - end)))
+    class_groups = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
+    area_from_vertex = take(remaining_area, find_group_index(s.groups, class_groups.confidence))
+    area_from_next = s.xp.concat((area_from_vertex[1:], s.xp.zeros_like(area_from_vertex[:1])))
+    return as_scalar(
+        s.xp.sum(
+            class_groups.cumulative_loss
+            / class_groups.cumulative_weight
+            * (area_from_vertex - area_from_next)
+        )
+    )
 
 
 def balanced_augrc(
@@ -168,55 +185,60 @@ def balanced_augrc(
     >>> round(ab.balanced_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], ["a", "a", "a", "b"]), 6)
     0.166667
     """
-    s = _of_classes(confidence, loss, weight, labels)
-    return value_of(_balanced_augrc(s), "balanced_augrc")
+    s = _scored_with_classes(confidence, loss, weight, labels)
+    return value_with_warning(_compute_balanced_augrc(s), "balanced_augrc")
 
 
-def _balanced_augrc(s: Scored) -> MetricValue:
+def _compute_balanced_augrc(s: Scored) -> MetricValue:
     xp = s.xp
     if xp is np:
-        by_class = class_cells(s)
-        phi = augrc_weight(s.groups)[by_class.group]
-        return MetricValue(inner(phi, by_class.loss * by_class.balance) / s.total_weight)
-    labels = view_of(s).labels
+        cells = class_cells(s)
+        phi = augrc_weight(s.groups)[cells.group]
+        return MetricValue(inner(phi, cells.loss * cells.balance_factor) / s.total_weight)
+    labels = get_class_view(s).labels
     present = _present_classes(s, labels)
     classes = present.shape[0]
-    place = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
+    class_index = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
     # A class of which no sample has weight is not among those present.
-    there = as_double(xp.take(present, place) == labels)
-    weight = there if s.weight is None else there * s.weight
-    balance = s.total_weight / (classes * sum_by_index(place, weight, classes))
-    mass = weight * s.loss * xp.take(balance, place)
+    is_present = as_double(xp.take(present, class_index) == labels)
+    weight = is_present if s.weight is None else is_present * s.weight
+    balance = s.total_weight / (classes * sum_by_index(class_index, weight, classes))
+    balanced_loss = weight * s.loss * xp.take(balance, class_index)
     # Only the losses differ from the groups at hand.
-    kept = xp.nonzero(weight > 0)[0]
-    home = find_group_index(s.groups, xp.take(s.confidence, kept))
-    loss = sum_by_index(home, xp.take(mass, kept), s.groups.loss.shape[0])
+    rows = xp.nonzero(weight > 0)[0]
+    group = find_group_index(s.groups, xp.take(s.confidence, rows))
+    loss = sum_by_index(group, xp.take(balanced_loss, rows), s.groups.loss.shape[0])
     return MetricValue(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 
-@on_class_rows
+@accepts_class_rows
 def _aurc_influence(s: Scored) -> FloatArray:
     """AURC of the mean class-wise selective risk.
 
     Three effects of one more sample: the risk of its class at all thresholds below it, the coverage
     at which the curves bend, and the coverage at which the curve of its class starts.
     """
-    groups, by_class = s.groups, s.cached(ClassCells.of)
-    width = by_class.until_next(np.append(tail_sums(vertex_area(groups)), 0.0))
-    risk = by_class.risk
-    per_weight = width / by_class.through
-    on_weight, on_loss = -by_class.to_come(per_weight * risk), by_class.to_come(per_weight)
-    on_weight += _influence_on_start(by_class, width * risk)
-    opens = np.append(True, by_class.last[:-1])
-    rises = risk - np.where(opens, 0.0, np.append(0.0, risk[:-1]))
-    value = np.cumsum(sum_by_index(by_class.group, rises, groups.loss.size))
-    moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total_weight
-    on_weight += moved[by_class.group]
-    scale = s.total_weight / by_class.present
-    return _of_each(s, by_class, scale * on_weight, scale * on_loss)
+    groups, cells = s.groups, s.cached(ClassCells.from_samples)
+    area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
+    risk = cells.risk
+    per_weight = area / cells.through
+    on_weight, on_loss = (
+        -cells.sum_from_cell(per_weight * risk),
+        cells.sum_from_cell(per_weight),
+    )
+    on_weight += _start_influence(cells, area * risk)
+    is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
+    risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))
+    mean_risk = np.cumsum(sum_by_index(cells.group, risk_increase, groups.loss.size))
+    on_coverage = (
+        tail_sums(trapezoid_derivatives(mean_risk, is_flat_before_first=True)) / groups.total_weight
+    )
+    on_weight += on_coverage[cells.group]
+    scale = s.total_weight / cells.n_classes
+    return _influence_of_samples(s, cells, scale * on_weight, scale * on_loss)
 
 
-def _influence_on_start(by_class: ClassCells, area: FloatArray) -> FloatArray:
+def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
     """Return what the weight of each cell adds to the area by letting its class start earlier.
 
     `area` is what each cell contributes to the area of its class. At a threshold that accepts the
@@ -225,38 +247,42 @@ def _influence_on_start(by_class: ClassCells, area: FloatArray) -> FloatArray:
     is m (1 - G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the weights
     of given samples lacks this term, because no weight above 0 moves the start.
     """
-    size, coverage = by_class.size[by_class.owner], by_class.coverage
-    starting = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
-    mean = np.bincount(by_class.owner, weights=starting * coverage)
-    weight_of_one = by_class.class_weight / by_class.size
-    centered = by_class.to_come(starting) - mean[by_class.owner]
-    return np.asarray(centered / weight_of_one[by_class.owner])
+    size, coverage = cells.n_effective[cells.class_of_cell], cells.coverage
+    start_derivative = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
+    mean_derivative = np.bincount(cells.class_of_cell, weights=start_derivative * coverage)
+    weight_per_sample = cells.class_weight / cells.n_effective
+    centered = cells.sum_from_cell(start_derivative) - mean_derivative[cells.class_of_cell]
+    return np.asarray(centered / weight_per_sample[cells.class_of_cell])
 
 
-@on_class_rows
+@accepts_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
-    groups, by_class = s.groups, s.cached(ClassCells.of)
-    factor = by_class.balance
-    balanced = by_class.loss * factor
-    of_groups = sum_by_index(by_class.group, balanced, groups.loss.size)
-    pushed = tail_sums(of_groups) - of_groups / 2
-    phi = augrc_weight(groups)[by_class.group]
-    of_class = np.bincount(by_class.owner, weights=phi * balanced) / by_class.class_weight
-    on_weight = -pushed[by_class.group] / groups.total_weight - of_class[by_class.owner]
-    return _of_each(s, by_class, on_weight, phi * factor)
+    groups, cells = s.groups, s.cached(ClassCells.from_samples)
+    factor = cells.balance_factor
+    balanced_loss = cells.loss * factor
+    loss_of_groups = sum_by_index(cells.group, balanced_loss, groups.loss.size)
+    loss_below = tail_sums(loss_of_groups) - loss_of_groups / 2
+    phi = augrc_weight(groups)[cells.group]
+    contribution_of_class = (
+        np.bincount(cells.class_of_cell, weights=phi * balanced_loss) / cells.class_weight
+    )
+    on_weight = (
+        -loss_below[cells.group] / groups.total_weight - contribution_of_class[cells.class_of_cell]
+    )
+    return _influence_of_samples(s, cells, on_weight, phi * factor)
 
 
-def _of_each(
-    s: Scored, by_class: ClassCells, on_weight: FloatArray, on_loss: FloatArray
+def _influence_of_samples(
+    s: Scored, cells: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
     """Return the influence of each sample from those of weight and loss mass of its cell."""
-    out = np.zeros(s.n_rows)
-    each = on_loss[by_class.cell]
-    each *= s.loss[by_class.rows]
-    each += on_weight[by_class.cell]
-    out[by_class.rows] = each
-    return of_mean(s, out)
+    influence_of_rows = np.zeros(s.n_rows)
+    influence = on_loss[cells.cell_of_row]
+    influence *= s.loss[cells.rows]
+    influence += on_weight[cells.cell_of_row]
+    influence_of_rows[cells.rows] = influence
+    return mean_influence(s, influence_of_rows)
 
 
 _SOURCE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts"
@@ -276,14 +302,16 @@ ENTRIES = (
             function="balanced_aurc(confidence, loss, labels)",
         ),
         Measurement(
-            compute=_balanced_aurc,
+            compute=_compute_balanced_aurc,
             needs=frozenset({Need.CLASSES}),
             # Which class a failure belongs to matters too, not only the order of the losses.
             monotone=False,
             duplication="limit",
             influence=_aurc_influence,
             heavy_tailed=True,
-            unreliable_reason=lambda s: few_failures_of_class(s) or late_start_of_class(s),
+            unreliable_reason=lambda s: (
+                reason_few_failures_of_class(s) or reason_late_start_of_class(s)
+            ),
         ),
         DisplayOptions(per_thousand=True),
     ),
@@ -299,11 +327,11 @@ ENTRIES = (
             function="balanced_augrc(confidence, loss, labels)",
         ),
         Measurement(
-            compute=_balanced_augrc,
+            compute=_compute_balanced_augrc,
             needs=frozenset({Need.CLASSES}),
             monotone=False,
             influence=_augrc_influence,
-            unreliable_reason=few_failures_of_class,
+            unreliable_reason=reason_few_failures_of_class,
         ),
         DisplayOptions(per_thousand=True),
     ),

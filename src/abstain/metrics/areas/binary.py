@@ -10,8 +10,8 @@ from abstain._foundation.arrays import move_to_library_of, namespace
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_of
-from abstain.metrics.review import BinaryTask, binary_task, task_of
+from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
+from abstain.metrics.review import BinaryTask, binary_task, binary_task_of_samples
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 #: Coverages of the mean: one percent, two percent, to all.
@@ -82,7 +82,9 @@ def auroc_retention(
     1.0
     """
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_of(_mean(_at_coverages(task)[0], _KINDS[0]), "auroc_retention")
+    return value_with_warning(
+        _mean(_auroc_and_ap_at_coverages(task)[0], _KINDS[0]), "auroc_retention"
+    )
 
 
 def auprc_retention(
@@ -132,25 +134,27 @@ def auprc_retention(
     1.0
     """
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_of(_mean(_at_coverages(task)[1], _KINDS[1]), "auprc_retention")
+    return value_with_warning(
+        _mean(_auroc_and_ap_at_coverages(task)[1], _KINDS[1]), "auprc_retention"
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _RankedSamples:
     """The samples that have weight, the highest positive score first."""
 
     #: Most confident first: what is above the group of each, and the weight of the group.
     above: FloatArray
-    group: FloatArray
+    group_weight: FloatArray
     weight: FloatArray
     positive: FloatArray
     #: Weight accepted at each coverage, shape (COVERAGES,).
-    targets: FloatArray
+    accepted_weight: FloatArray
     #: The last row of each positive score.
-    last: IntArray
+    last_row_of_score: IntArray
 
     @classmethod
-    def of(cls, task: BinaryTask) -> "_Rows":
+    def from_task(cls, task: BinaryTask) -> "_RankedSamples":
         """Order the samples of a task."""
         s, xp = task.scored, task.scored.xp
         by_score = Scored(task.score, task.positive, s.weight)
@@ -170,37 +174,39 @@ class _Rows:
             xp.concat((ends, move_to_library_of(np.array([place.shape[0] - 1]), "places", ends))),
         )
 
-    def parts(self) -> Iterator[tuple[slice, IntArray]]:
+    def score_blocks(self) -> Iterator[tuple[slice, IntArray]]:
         """Yield rows that fit a cache, or all of one score, and where in them scores end."""
-        xp, count = namespace(self.last), self.positive.shape[0]
+        xp, count = namespace(self.last_row_of_score), self.positive.shape[0]
         done, scores = 0, 0
         while done < count:
-            aim = move_to_library_of(np.array([done + _ROWS - 1]), "places", self.last)
-            whole = int(xp.searchsorted(self.last, aim, side="right")[0])
+            aim = move_to_library_of(np.array([done + _ROWS - 1]), "places", self.last_row_of_score)
+            whole = int(xp.searchsorted(self.last_row_of_score, aim, side="right")[0])
             until = max(whole, scores + 1)
-            end = int(self.last[until - 1]) + 1
-            yield slice(done, end), self.last[scores:until] - done
+            end = int(self.last_row_of_score[until - 1]) + 1
+            yield slice(done, end), self.last_row_of_score[scores:until] - done
             done, scores = end, until
 
-    def through(self, rows: slice, ends: IntArray) -> tuple[FloatArray, FloatArray]:
+    def accepted_weight_through(self, rows: slice, ends: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what each coverage keeps of both classes to the end of each score of a part."""
         xp = namespace(ends)
         if ends.shape[0] > 1:
-            sums = (xp.cumulative_sum(kept, axis=0) for kept in self.kept(rows))
+            sums = (xp.cumulative_sum(kept, axis=0) for kept in self.accepted_weight_of_rows(rows))
             right, wrong = (xp.take(x, ends, axis=0) for x in sums)
             return right, wrong
-        right = wrong = xp.zeros_like(self.targets)[None, :]
+        right = wrong = xp.zeros_like(self.accepted_weight)[None, :]
         for start in range(rows.start, rows.stop, _ROWS):
-            kept = self.kept(slice(start, min(start + _ROWS, rows.stop)))
+            kept = self.accepted_weight_of_rows(slice(start, min(start + _ROWS, rows.stop)))
             right, wrong = (
                 x + xp.sum(y, axis=0)[None, :] for x, y in zip((right, wrong), kept, strict=True)
             )
         return right, wrong
 
-    def kept(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+    def accepted_weight_of_rows(self, rows: slice) -> tuple[FloatArray, FloatArray]:
         """Return what each coverage keeps of rows, positives and negatives: (rows, COVERAGES)."""
         xp = namespace(self.positive)
-        share = (self.targets[None, :] - self.above[rows][:, None]) / self.group[rows][:, None]
+        share = (self.accepted_weight[None, :] - self.above[rows][:, None]) / self.group_weight[
+            rows
+        ][:, None]
         share = xp.clip(share, 0.0, 1.0)
         # A share that is there by rounding alone is none.
         share = xp.where(share < ROUNDING, xp.zeros_like(share), share)
@@ -209,12 +215,12 @@ class _Rows:
         return positive, mass - positive
 
 
-def _at_coverages(task: BinaryTask) -> tuple[FloatArray, FloatArray]:
+def _auroc_and_ap_at_coverages(task: BinaryTask) -> tuple[FloatArray, FloatArray]:
     """Return ROC AUC and average precision among the accepted; NaN without both, or a positive."""
-    rows, xp = _Rows.of(task), task.scored.xp
-    positive = negative = wins = hits = xp.zeros_like(rows.targets)
-    for part, ends in rows.parts():
-        right, wrong = rows.through(part, ends)
+    rows, xp = _RankedSamples.from_task(task), task.scored.xp
+    positive = negative = wins = hits = xp.zeros_like(rows.accepted_weight)
+    for part, ends in rows.score_blocks():
+        right, wrong = rows.accepted_weight_through(part, ends)
         nothing = xp.zeros_like(right[:1, :])
         found, other = (xp.concat((nothing, x[:-1, :])) for x in (right, wrong))
         own = right - found
@@ -222,10 +228,10 @@ def _at_coverages(task: BinaryTask) -> tuple[FloatArray, FloatArray]:
         taken = positive + right + negative + wrong
         hits = hits + xp.sum(own * (positive + right) / xp.where(taken > 0, taken, 1.0), axis=0)
         positive, negative = positive + right[-1, :], negative + wrong[-1, :]
-    return _divided(wins, positive * negative), _divided(hits, positive)
+    return _divide_or_nan(wins, positive * negative), _divide_or_nan(hits, positive)
 
 
-def _divided(x: FloatArray, y: FloatArray) -> AnyArray:
+def _divide_or_nan(x: FloatArray, y: FloatArray) -> AnyArray:
     xp = namespace(x)
     return xp.where(y > 0, x / xp.where(y > 0, y, 1.0), xp.full_like(x, float("nan")))
 
@@ -233,26 +239,26 @@ def _divided(x: FloatArray, y: FloatArray) -> AnyArray:
 def _mean(values: FloatArray, kinds: str) -> MetricValue:
     """Mean over the coverages at which the accepted hold these kinds."""
     xp = namespace(values)
-    known = ~xp.isnan(values)
-    if not xp.any(known):
+    is_defined = ~xp.isnan(values)
+    if not xp.any(is_defined):
         return undefined(f"the accepted hold {kinds} at no coverage")
-    return MetricValue(float(xp.mean(values[known])))
+    return MetricValue(float(xp.mean(values[is_defined])))
 
 
-def _of_task(s: Scored) -> tuple[FloatArray, FloatArray] | MetricValue:
-    task = task_of(s)
-    return task if isinstance(task, MetricValue) else _at_coverages(task)
+def _auroc_and_ap_of_samples(s: Scored) -> tuple[FloatArray, FloatArray] | MetricValue:
+    task = binary_task_of_samples(s)
+    return task if isinstance(task, MetricValue) else _auroc_and_ap_at_coverages(task)
 
 
-def _of(s: Scored, *, which: int) -> MetricValue:
+def _compute_retention(s: Scored, *, index: int) -> MetricValue:
     # One pass is enough for both.
-    found = s.cached(_of_task)
-    return found if isinstance(found, MetricValue) else _mean(found[which], _KINDS[which])
+    result = s.cached(_auroc_and_ap_of_samples)
+    return result if isinstance(result, MetricValue) else _mean(result[index], _KINDS[index])
 
 
-def _entry(identity: Identity, which: int) -> Metric:
+def _entry(identity: Identity, index: int) -> Metric:
     measurement = Measurement(
-        compute=partial(_of, which=which),
+        compute=partial(_compute_retention, index=index),
         needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
         monotone=False,
         gradients=frozenset(),
@@ -275,7 +281,7 @@ ENTRIES = (
             function="auroc_retention(confidence, labels, probabilities[:, 1])",
             violated_requirements=("R2", "R3", "R5"),
         ),
-        which=0,
+        index=0,
     ),
     _entry(
         Identity(
@@ -289,6 +295,6 @@ ENTRIES = (
             convention=f"mean over those of {COVERAGES} coverages that accept a positive",
             function="auprc_retention(confidence, labels, probabilities[:, 1])",
         ),
-        which=1,
+        index=1,
     ),
 )

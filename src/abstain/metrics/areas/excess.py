@@ -1,4 +1,4 @@
-"""AURC less its optimum: excess AURC, normalized AURC and AUSE."""
+"""AURC compared with its optimum: excess AURC, normalized AURC and AUSE."""
 
 from dataclasses import replace
 
@@ -17,33 +17,33 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.special import harmonic_between
 from abstain._foundation.tie_groups import TieGroups, one_group_per_sample, with_vertex_at
-from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
 from abstain.metrics.areas.aurc import (
     ESTIMATORS,
-    best_aurc,
+    best_population_aurc,
     plugin_gradient,
     trapezoid_influence,
-    worst_aurc,
+    worst_population_aurc,
 )
-from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, value_of
+from abstain.metrics.entry import DisplayOptions, Identity, Measurement, Metric, value_with_warning
 from abstain.metrics.influences import (
-    bend_within,
-    kept,
-    of_loss,
-    on_best_order,
-    on_groups,
-    on_split_rows,
-    sums_within,
+    accepts_split_rows,
+    cached_influence,
+    curvature_within_merged_groups,
+    influence_from_gradient,
+    influence_on_best_order,
+    mean_loss_gradient,
+    sums_within_merged_groups,
 )
 from abstain.metrics.rank_weights import (
-    excess_over,
+    cached_rank_weighted_risk,
+    excess_above_optimum,
     plugin_weight,
     rank_weighted_risk,
     trapezoid_area,
-    trapezoid_in_merged_groups,
     trapezoid_weight,
-    vertex_area,
-    weighted_risk,
+    trapezoid_weight_with_merged_groups,
+    vertex_area_weights,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
 
@@ -53,8 +53,8 @@ _SOURCE = "Ilg et al. (2018), section 5, https://arxiv.org/abs/1802.07095"
 def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the area under the sparsification error (AUSE).
 
-    Answers: as the least confident samples are taken away, how far is the mean loss of the rest
-    above what the best order would leave, in units of the mean loss of all?
+    Answers: if the least confident samples are removed, how far is the mean loss of the remaining
+    samples above that of the best order, relative to the mean loss of all samples?
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Returns
     -------
     float
-        At least 0, no upper bound; **lower is better**; 0 for a perfect order. NaN, with an
-        `UndefinedMetricWarning`, when nothing is lost.
+        At least 0, without upper bound; **lower is better**; 0 for a perfect order. NaN, with an
+        `UndefinedMetricWarning`, if all losses are 0.
 
     Raises
     ------
@@ -80,11 +80,12 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 
     Notes
     -----
-    The sparsification curve is the selective risk against the share taken away, divided by the risk
-    of all, so this is exactly the excess AURC (trapezoid, flat below the first vertex) over the
-    mean loss; samples of equal confidence share a vertex. torch-uncertainty (0.13) leaves out the
-    part below a coverage of 1/n, and without ties prints this less (f - m)/(n R): f the loss of the
-    most confident sample, m the least loss, R the mean loss. Cost: two sorts.
+    The sparsification curve is the selective risk as a function of the removed share, divided by
+    the risk of all samples. AUSE is therefore the excess AURC (trapezoid, constant below the first
+    vertex) divided by the mean loss. Samples with equal confidence share a vertex.
+    torch-uncertainty (0.13) omits the part below coverage 1/n. Without ties it prints this value
+    minus (f - m)/(n R), where f is the loss of the most confident sample, m the smallest loss and
+    R the mean loss. Cost: two sorts.
 
     References
     ----------
@@ -97,24 +98,26 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     >>> round(ause([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.25
     """
-    return value_of(_ause(validate_samples(confidence, loss, weight)), "ause")
+    return value_with_warning(_compute_ause(validate_samples(confidence, loss, weight)), "ause")
 
 
-def _ause(s: Scored) -> MetricValue:
+def _compute_ause(s: Scored) -> MetricValue:
     risk = s.merged_groups.risk
     if not bool(risk > 0):
-        return undefined("nothing is lost, so there is no unit to measure in")
-    return MetricValue(excess_aurc(s).value / risk)
+        return undefined("all losses are 0, so the mean loss cannot be the unit")
+    return MetricValue(compute_excess_aurc(s).value / risk)
 
 
 def _ause_influence(s: Scored) -> FloatArray:
-    """Excess AURC over the risk, by the rule for quotients."""
+    """Return the influence on excess AURC / risk, by the quotient rule."""
     if s.best_order.loss.size == 1:
-        # No order of equal losses has an excess; rounding has no range here to be small beside.
+        # All losses are equal, so the excess is 0 for every order.
         return np.zeros(s.n_rows)
     risk = s.groups.risk
-    value = excess_aurc(s).value / risk
-    return (excess_influence(s) - value * on_groups(s, of_loss(s.groups))) / risk
+    value = compute_excess_aurc(s).value / risk
+    return (
+        excess_influence(s) - value * influence_from_gradient(s, mean_loss_gradient(s.groups))
+    ) / risk
 
 
 _AUSE = Metric(
@@ -123,28 +126,28 @@ _AUSE = Metric(
         title="AUSE",
         family="area",
         lower_is_better=True,
-        meaning="Averaged over the share taken away, the mean loss of the rest is {value} mean "
-        "losses above the best order's.",
+        meaning="Averaged over the removed share, the mean loss of the others is {value} times the "
+        "mean loss of all samples above that of the best order.",
         source=_SOURCE,
-        convention="selective risk over the risk of all, trapezoid",
+        convention="selective risk divided by the risk of all samples, trapezoid",
         function="ause(confidence, loss)",
     ),
     Measurement(
-        compute=_ause,
+        compute=_compute_ause,
         high=float("inf"),
         duplication="limit",
-        influence=on_split_rows(_ause_influence),
+        influence=accepts_split_rows(_ause_influence),
         heavy_tailed=True,
     ),
 )
 
 
 def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
-    """Return the least value of an estimator for these losses.
+    """Return the smallest value of an estimator for these losses.
 
-    The best order of the losses, once over distinct scores and once over the score's own ties;
-    the smaller counts. Only the trapezoid can be smaller on ties: where failures are tied, its
-    straight line runs below the curve that untied failures have.
+    This is the value of the best order: over distinct confidences, or over the tie groups of the
+    score, whichever is smaller. Only the trapezoid can be smaller over ties, because its line
+    across tied failures is below the curve of untied failures.
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.best_order, ESTIMATORS[estimator])
@@ -153,74 +156,75 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
 
 def _trapezoid_optimum(s: Scored) -> Scalar:
     if s.weight is None and s.xp is np and not s.is_binary:
-        return _optimum_of_each(s)
+        return _optimum_of_unweighted_samples(s)
     return min(_untied_optimum(s), _optimum_over_ties(s))
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
-    """Return the least value over the score's own ties."""
+    """Return the smallest value over the tie groups of the score."""
     if s.is_binary and s.has_unit_weights and s.xp is np:
-        right = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
-        return _failures_last(with_vertex_at(s.merged_groups, right), right)
-    best = _best_losses(s.merged_groups, s.best_order)
-    return trapezoid_area(s.merged_groups, best)
+        n_successes = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
+        groups = with_vertex_at(s.merged_groups, n_successes)
+        return _area_with_failures_last(groups, n_successes)
+    accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
+    return trapezoid_area(s.merged_groups, accepted_loss)
 
 
-def _optimum_of_each(s: Scored) -> float:
-    """Return the optimum where each sample counts as one: the least losses, one after the other."""
-    through = np.cumsum(np.sort(s.loss.astype(np.float64)))
-    risk = through / np.arange(1, s.n_rows + 1)
-    distinct = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n_rows)
+def _optimum_of_unweighted_samples(s: Scored) -> float:
+    """Return the optimum of samples without weights, from the sorted losses."""
+    loss_through = np.cumsum(np.sort(s.loss.astype(np.float64)))
+    risk = loss_through / np.arange(1, s.n_rows + 1)
+    untied_optimum = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n_rows)
     if s.groups.loss.size == s.n_rows:
-        return distinct
-    best = through.take(s.groups.cumulative_count - 1)
-    return min(distinct, float(trapezoid_area(s.groups, best)))
+        return untied_optimum
+    accepted_loss = loss_through.take(s.groups.cumulative_count - 1)
+    return min(untied_optimum, float(trapezoid_area(s.groups, accepted_loss)))
 
 
-def _failures_last(groups: TieGroups, n_successes: int) -> float:
-    """Return the trapezoid area with the failures after all that is right."""
-    # Weights follow from what comes later, and nothing is wrong before.
-    wrong = slice(int(np.searchsorted(groups.cumulative_weight, n_successes, side="right")), None)
-    through, weight = groups.cumulative_weight[wrong], groups.weight[wrong]
-    is_merged = (
-        np.zeros(weight.size, np.bool_) if groups.is_merged is None else groups.is_merged[wrong]
-    )
-    phi = trapezoid_in_merged_groups(through, weight, is_merged)
+def _area_with_failures_last(groups: TieGroups, n_successes: int) -> float:
+    """Return the trapezoid area of tie groups if all failures are after all successes."""
+    # Only groups after the successes have a loss, and rank weights depend on later groups only.
+    first = int(np.searchsorted(groups.cumulative_weight, n_successes, side="right"))
+    through, weight = groups.cumulative_weight[first:], groups.weight[first:]
+    if groups.is_merged is None:
+        is_merged = np.zeros(weight.size, np.bool_)
+    else:
+        is_merged = groups.is_merged[first:]
+    phi = trapezoid_weight_with_merged_groups(through, weight, is_merged)
     return inner(phi, np.minimum(weight, through - n_successes)) / groups.total_weight
 
 
 def _untied_optimum(s: Scored) -> Scalar:
     if s.weight is None or not s.xp.any(s.weight % 1 != 0):
-        # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
-        # since it needs no vertex for each sample, so that integer weights equal repetition.
-        least = s.best_order.loss[0] / s.best_order.weight[0]
-        boundary = (least - s.best_order.risk) / (2 * s.best_order.total_weight)
+        # Without ties, the trapezoid equals the plug-in estimator plus a boundary term. The plug-in
+        # estimator does not need one vertex per sample, so integer weights equal repetition.
+        min_loss = s.best_order.loss[0] / s.best_order.weight[0]
+        boundary = (min_loss - s.best_order.risk) / (2 * s.best_order.total_weight)
         return rank_weighted_risk(s.best_order, plugin_weight) + as_scalar(boundary)
-    # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
-    order = _heaviest_first(s, s.weight)
+    # With other weights each sample is a vertex, in order of loss, then of decreasing weight.
+    order = _order_by_loss_and_weight(s, s.weight)
     groups = one_group_per_sample(s.loss[order], s.weight[order])
     return trapezoid_area(groups, groups.cumulative_loss)
 
 
-def _heaviest_first(s: Scored, weight: FloatArray) -> AnyArray:
-    """Return the samples that have weight by their loss, of equal ones the heaviest first."""
+def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
+    """Return the samples with positive weight in order of loss, then of decreasing weight."""
     if s.xp is not np:
-        every = lexicographic_order(without_gradient(s.loss), -weight)
-        return every[weight[every] > 0]
+        order = lexicographic_order(without_gradient(s.loss), -weight)
+        return order[weight[order] > 0]
     runs = s.sorted_losses
     order = runs.order.copy()
-    # Among samples without loss any order is the best.
-    places = np.flatnonzero(
-        np.repeat((runs.group_sizes > 1) & (runs.distinct_values < 0), runs.group_sizes)
-    )
-    if places.size:
-        rows = order[places]
-        order[places] = rows[lexicographic_order(s.loss[rows], -weight[rows])]
+    # Samples without loss need no second criterion: their order does not change the area.
+    needs_sorting = (runs.group_sizes > 1) & (runs.distinct_values < 0)
+    positions = np.flatnonzero(np.repeat(needs_sorting, runs.group_sizes))
+    if positions.size:
+        rows = order[positions]
+        order[positions] = rows[lexicographic_order(s.loss[rows], -weight[rows])]
     return order
 
 
-def _best_losses(groups: TieGroups, best_order: TieGroups) -> AnyArray:
-    """Return the loss mass down to each group when losses are handed out in the best order."""
+def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
+    """Return the accepted loss at each vertex if the losses are assigned in the best order."""
     through, loss_through = (
         prepend_zero(best_order.cumulative_weight),
         prepend_zero(best_order.cumulative_loss),
@@ -238,7 +242,7 @@ def e_aurc(
 ) -> float:
     """Compute the excess AURC: the AURC minus its optimum.
 
-    Answers: how much of the AURC is the ranking's fault, not the classifier's?
+    Answers: how much of the AURC is due to the ranking, and not to the classifier?
 
     Parameters
     ----------
@@ -247,22 +251,22 @@ def e_aurc(
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `aurc`.
     optimum : {"same", "analytic"}, default="same"
-        "same": the least value of the same estimator for these losses, over distinct scores or
-        over the score's own ties. "analytic": R + (1 - R) ln(1 - R), as FD-Shifts subtracts; it
-        belongs to another estimator, so the result can be negative.
+        "same": the smallest value of the same estimator for these losses, over distinct scores or
+        over the tie groups of the score. "analytic": R + (1 - R) ln(1 - R), as in FD-Shifts. This
+        is the optimum of another estimator, so the result can be negative.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0, up
-        to rounding, for a perfect order.
+        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0, up to rounding, for a
+        perfect order.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`; "analytic" needs a 0/1 loss.
+        As in `aurc`; "analytic" requires a 0/1 loss.
 
     Notes
     -----
@@ -284,19 +288,19 @@ def e_aurc(
     s = validate_samples(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, required_by="the analytic optimum")
-        return weighted_risk(s.without_gradient, phi) - best_aurc(
+        return cached_rank_weighted_risk(s.without_gradient, phi) - best_population_aurc(
             s.without_gradient.merged_groups.risk
         )
-    return excess_aurc(s, estimator).value
+    return compute_excess_aurc(s, estimator).value
 
 
-def excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
-    """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
+def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
+    """Compute the AURC minus its optimum, for the catalogue; rounding never makes it negative."""
     return MetricValue(_excess(s, estimator, aurc_optimum(s, estimator)))
 
 
 def _excess(s: Scored, estimator: str, best: Scalar) -> Scalar:
-    return excess_over(best, weighted_risk(s, ESTIMATORS[estimator]), s)
+    return excess_above_optimum(best, cached_rank_weighted_risk(s, ESTIMATORS[estimator]), s)
 
 
 def normalized_aurc(
@@ -306,9 +310,9 @@ def normalized_aurc(
     estimator: AurcEstimator = "trapezoid",
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the normalized AURC: the excess AURC over that of a random score.
+    """Compute the normalized AURC: the excess AURC divided by that of a random score.
 
-    Answers: on the way from a perfect score (0) to a random one (1), where does this score stand?
+    Answers: where is this score on a scale from a perfect score (0) to a random score (1)?
 
     Parameters
     ----------
@@ -322,8 +326,8 @@ def normalized_aurc(
     Returns
     -------
     float
-        0 for a perfect order, 1 for a random one, above 1 for worse than random; **lower is
-        better**. NaN, with an `UndefinedMetricWarning`, when all losses are equal.
+        0 for a perfect order, 1 for a random order, above 1 for worse than random; **lower is
+        better**. NaN, with an `UndefinedMetricWarning`, if all losses are equal.
 
     Raises
     ------
@@ -332,8 +336,8 @@ def normalized_aurc(
 
     Notes
     -----
-    Not comparable between classifiers of different accuracy: at one failure AUROC the accuracy
-    moves it, in either direction. A score that is the same for all samples gives 1. Cost: two
+    Not comparable between classifiers of different accuracy: at equal failure AUROC, the value
+    changes with the accuracy, in either direction. A constant score has the value 1. Cost: two
     sorts.
 
     References
@@ -348,111 +352,134 @@ def normalized_aurc(
     0.428571
     """
     checks.one_of(estimator, "estimator", tuple(ESTIMATORS))
-    return value_of(
-        normalized(validate_samples(confidence, loss, weight), estimator), "normalized_aurc"
+    return value_with_warning(
+        compute_normalized_aurc(validate_samples(confidence, loss, weight), estimator),
+        "normalized_aurc",
     )
 
 
-def normalized(s: Scored, estimator: str = "trapezoid") -> MetricValue:
-    """Excess AURC over the excess of a random score, for the catalogue."""
+def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
+    """Compute the excess AURC divided by that of a random score, for the catalogue."""
     if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.merged_groups.risk * _random_factor(s.merged_groups.total_weight, estimator)
+    random = s.merged_groups.risk * _mean_rank_weight(s.merged_groups.total_weight, estimator)
     return MetricValue(_excess(s, estimator, best) / (random - best))
 
 
-def _random_factor(total: float, estimator: str) -> float:
-    """Return what a random order expects per unit of risk: the mean of phi over the ranks."""
-    # One number decides it, so the host computes it.
-    everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
-    return rank_weighted_risk(everything, ESTIMATORS[estimator])
+def _mean_rank_weight(total: float, estimator: str) -> float:
+    """Return the mean of phi over all ranks: the expected value of a random order, if R = 1."""
+    # One tie group with all samples, computed in NumPy because it depends on one number only.
+    all_samples = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
+    return rank_weighted_risk(all_samples, ESTIMATORS[estimator])
 
 
 def excess_influence(s: Scored) -> FloatArray:
-    """AURC less its optimum."""
-    return trapezoid_influence(s) - _best_influence(s)
+    """Return the influence on the excess AURC."""
+    return trapezoid_influence(s) - _optimum_influence(s)
 
 
 def _normalized_influence(s: Scored) -> FloatArray:
-    """Excess AURC over that of a random order, by the rule for quotients."""
-    best = aurc_optimum(s)
-    room = s.groups.risk - best
-    value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - best) / room
-    lowest, random = _best_influence(s), on_groups(s, of_loss(s.groups))
-    return (trapezoid_influence(s) - lowest - value * (random - lowest)) / room
+    """Return the influence on (AURC - optimum) / (R - optimum), by the quotient rule."""
+    optimum = aurc_optimum(s)
+    random_excess = s.groups.risk - optimum
+    value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - optimum) / random_excess
+    on_optimum = _optimum_influence(s)
+    on_risk = influence_from_gradient(s, mean_loss_gradient(s.groups))
+    on_excess = trapezoid_influence(s) - on_optimum
+    return (on_excess - value * (on_risk - on_optimum)) / random_excess
 
 
-@kept
-def _best_influence(s: Scored) -> FloatArray:
-    """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
+@cached_influence
+def _optimum_influence(s: Scored) -> FloatArray:
+    """Return the influence on the optimum of the trapezoid AURC, whichever optimum is smaller."""
     if s.groups.n_tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
-        return _best_over_ties(s)
+        return _optimum_influence_over_ties(s)
     if s.weight is not None and np.any(s.weight % 1 != 0):
-        # The plug-in estimator takes the total weight for the number of samples.
+        # The plug-in estimator uses the total weight as the number of samples, so rescale it.
         s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total_weight))
-    best = on_best_order(s, plugin_gradient(s.best_order))
-    # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
-    return best - on_best_order(s, of_loss(s.best_order)) / (2 * s.total_weight)
+    on_plugin = influence_on_best_order(s, plugin_gradient(s.best_order))
+    # Without ties, the trapezoid equals the plug-in estimator + (smallest loss - R)/(2n).
+    return on_plugin - influence_on_best_order(s, mean_loss_gradient(s.best_order)) / (
+        2 * s.total_weight
+    )
 
 
-def _best_over_ties(s: Scored) -> FloatArray:
-    """Influence when the losses, least first, are handed out over the tie groups.
+def _optimum_influence_over_ties(s: Scored) -> FloatArray:
+    """Return the influence on the optimum over the tie groups of the score.
 
-    Each vertex then accepts the loss mass O(x) of the x least losses. One more sample of loss l
-    below the loss q that is next in line there pushes some of q out: O changes by l - q. Where a
-    vertex stands between two losses, the mean of both directions counts.
+    The losses are assigned to the tie groups in ascending order. A vertex at position x then
+    accepts the x smallest losses, with sum O(x). A new sample of loss l displaces a part of the
+    next loss q at the vertex if l < q: O(x) changes by l - q. If the vertex is between two losses,
+    the mean of the influences with both neighbors as q is used.
     """
     groups, best_order = s.groups, s.best_order
-    best = replace(groups, loss=undo_cumulative_sum(_best_losses(groups, best_order)))
-    each = best_order.loss / best_order.weight
-    sides = (groups.cumulative_weight * (1 - 1e-12), groups.cumulative_weight * (1 + 1e-12))
-    places = [
-        np.searchsorted(best_order.cumulative_weight, side).clip(max=each.size - 1)
-        for side in sides
-    ]
-    return np.asarray(np.mean([_over_ties(s, best, each[place]) for place in places], axis=0))
+    best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
+    sorted_loss = best_order.loss / best_order.weight
+    influences = []
+    for position in (
+        groups.cumulative_weight * (1 - 1e-12),
+        groups.cumulative_weight * (1 + 1e-12),
+    ):
+        index = np.searchsorted(best_order.cumulative_weight, position).clip(
+            max=sorted_loss.size - 1
+        )
+        influences.append(_influence_with_next_loss(s, best, sorted_loss[index]))
+    return np.asarray(np.mean(influences, axis=0))
 
 
-def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
-    """Return it where each vertex has this loss next in line; a merged group has one within it."""
-    area, own = vertex_area(best), best.loss / best.weight
-    on_mass, inside = (
-        area / best.cumulative_weight,
-        sums_within(best, harmonic_between) / best.total_weight,
+def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
+    """Return the influence if `next_loss` is the next loss at each vertex.
+
+    Within a merged group, all samples have the same loss, which is also the next one.
+    """
+    area_weights = vertex_area_weights(best)
+    group_loss = best.loss / best.weight
+    on_accepted_loss = area_weights / best.cumulative_weight
+    on_loss_within = sums_within_merged_groups(best, harmonic_between) / best.total_weight
+    # Effect of one more sample on the positions of the vertices.
+    position_derivative = (
+        trapezoid_derivatives_of_groups(best, lambda x, loss: loss / x, is_flat_before_first=True)
+        / best.total_weight
     )
-    steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
-    moved = steps / best.total_weight + on_mass * (
-        next_loss - best.cumulative_loss / best.cumulative_weight
-    )
-    before, mean = bend_within(best)
-    beyond = (best.cumulative_loss - own * best.cumulative_weight) / best.total_weight
-    place = tail_sums(moved + beyond * before) + beyond * (mean - before)
+    risk = best.cumulative_loss / best.cumulative_weight
+    vertex_derivative = position_derivative + on_accepted_loss * (next_loss - risk)
+    # Within a merged group, the risk at position k is group_loss + constant/k.
+    constant = (best.cumulative_loss - group_loss * best.cumulative_weight) / best.total_weight
+    above, within = curvature_within_merged_groups(best)
+    on_weight = tail_sums(vertex_derivative + constant * above) + constant * (within - above)
+    # Effect of its loss on the accepted losses.
     loss = s.loss.astype(np.float64)
-    pushed = _pushed(loss, next_loss, on_mass) + _pushed(loss, own, inside)
-    pushed -= float(np.average(pushed, weights=s.weight))
+    on_loss = _displaced_loss(loss, next_loss, on_accepted_loss)
+    on_loss += _displaced_loss(loss, group_loss, on_loss_within)
+    on_loss -= float(np.average(on_loss, weights=s.weight))
     if s.weight is not None:
-        pushed[s.weight == 0] = 0.0
-    gradient = Gradient(place, np.zeros_like(area))
-    out: FloatArray = (
-        gradient.influence(best, s.group_index, np.zeros(s.n_rows)) + best.total_weight * pushed
+        on_loss[s.weight == 0] = 0.0
+    gradient = Gradient(on_weight, np.zeros_like(area_weights))
+    influence: FloatArray = (
+        gradient.influence(best, s.group_index, np.zeros(s.n_rows)) + best.total_weight * on_loss
     )
-    return out
+    return influence
 
 
-def _pushed(loss: FloatArray, next_loss: FloatArray, on_mass: FloatArray) -> FloatArray:
-    """Sum over the vertices of on_mass x min(loss - next_loss, 0); next_loss never falls."""
-    beyond = np.searchsorted(next_loss, loss, side="right")
-    weights = np.append(tail_sums(on_mass), 0.0)
-    weighted = np.append(tail_sums(on_mass * next_loss), 0.0)
-    out: FloatArray = loss * weights[beyond] - weighted[beyond]
-    return out
+def _displaced_loss(
+    loss: FloatArray, next_loss: FloatArray, on_accepted_loss: FloatArray
+) -> FloatArray:
+    """Return the sum over vertices of on_accepted_loss x min(loss - next_loss, 0) for each loss.
+
+    `next_loss` is nondecreasing, so the vertices with next_loss > loss are the last ones.
+    """
+    first = np.searchsorted(next_loss, loss, side="right")
+    weight_sums = np.append(tail_sums(on_accepted_loss), 0.0)
+    loss_sums = np.append(tail_sums(on_accepted_loss * next_loss), 0.0)
+    displaced: FloatArray = loss * weight_sums[first] - loss_sums[first]
+    return displaced
 
 
-def _entropy(r: float) -> float:
-    """Worst less best AURC; it grows up to 1/2."""
-    half = min(r, 0.5)
-    return worst_aurc(half) - best_aurc(half)
+def _max_excess(r: float) -> float:
+    """Return the largest excess AURC up to this error rate; it is monotone only up to R = 1/2."""
+    rate = min(r, 0.5)
+    return worst_population_aurc(rate) - best_population_aurc(rate)
 
 
 ENTRIES = (
@@ -462,18 +489,18 @@ ENTRIES = (
             title="E-AURC",
             family="area",
             lower_is_better=True,
-            meaning="A perfect score would lower the AURC of this classifier by {value}.",
+            meaning="A perfect score would reduce the AURC of this classifier by {value}.",
             source="Geifman et al. (2019), https://arxiv.org/abs/1805.08206",
             convention="trapezoid, optimum of the same estimator",
             function="e_aurc(confidence, loss)",
             violated_requirements=("R2", "R3", "R5"),
         ),
         Measurement(
-            compute=excess_aurc,
+            compute=compute_excess_aurc,
             duplication="limit",
-            influence=on_split_rows(excess_influence),
+            influence=accepts_split_rows(excess_influence),
             heavy_tailed=True,
-            extremes=(lambda _: 0.0, _entropy),
+            extremes=(lambda _: 0.0, _max_excess),
         ),
         DisplayOptions(per_thousand=True, headline=4),
     ),
@@ -483,17 +510,18 @@ ENTRIES = (
             title="normalized AURC",
             family="area",
             lower_is_better=True,
-            meaning="Between a perfect score (0) and a random one (1), this one stands at {value}.",
+            meaning="On the scale from a perfect score (0) to a random score (1), this score has "
+            "{value}.",
             source="Cattelan and Silva (2024), https://arxiv.org/abs/2305.15508",
             convention="trapezoid",
             function="normalized_aurc(confidence, loss)",
             violated_requirements=("R2", "R3"),
         ),
         Measurement(
-            compute=normalized,
+            compute=compute_normalized_aurc,
             high=float("inf"),
             duplication="limit",
-            influence=on_split_rows(_normalized_influence),
+            influence=accepts_split_rows(_normalized_influence),
             heavy_tailed=True,
             is_two_sample=True,
         ),

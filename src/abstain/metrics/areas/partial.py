@@ -1,4 +1,4 @@
-"""Areas between two coverages: partial AURC and AUGRC, exact inside a segment."""
+"""Areas between two coverages: partial AURC and partial AUGRC."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
-from abstain.inference.influence import Gradient, of_cumulated
+from abstain.inference.influence import Gradient, gradient_from_cumulative
 from abstain.metrics.entry import DisplayOptions, Family, Identity, Measurement, Metric
-from abstain.metrics.influences import on_group_rows, on_groups
+from abstain.metrics.influences import accepts_group_rows, influence_from_gradient
 from abstain.metrics.rank_weights import (
-    partial_generalized,
-    partial_hyperbolic,
-    partial_selective,
-    rank_weight,
+    partial_generalized_weights,
+    partial_hyperbolic_weights,
+    partial_trapezoid_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
-    trapezoids,
+    trapezoid_areas,
 )
-from abstain.metrics.working_points.quantities import accepted_failures, at_coverage
+from abstain.metrics.working_points.quantities import count_accepted_failures, vertex_at_coverage
 from abstain.typing import AnyArray, FloatArray, Scalar
 
 Interpolation = Literal["linear", "hyperbolic"]
 
 
-def _interval(low: float, high: float) -> tuple[float, float]:
+def _check_coverage_interval(low: float, high: float) -> tuple[float, float]:
     low, high = checks.fraction(low, "low"), checks.fraction(high, "high")
     if low >= high:
         raise DomainError(f"`low` must be below `high`; got low = {low!r}, high = {high!r}")
@@ -49,7 +49,7 @@ def partial_aurc(
 ) -> float:
     """Compute the area under the selective risk-coverage curve between two coverages.
 
-    Answers: how wrong are the accepted samples, over the coverages I may really use?
+    Answers: how large is the mean loss of the accepted samples, over the coverages of interest?
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def partial_aurc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     interpolation : {"linear", "hyperbolic"}, default="linear"
-        Between two vertices: a straight line (as the trapezoid AURC), or the exact risk when a
-        tie group is accepted in part at random (its generalized risk is linear).
+        The risk between two vertices: a straight line (as in the trapezoid AURC), or the exact risk
+        if a random part of the tie group is accepted (its generalized risk is linear).
     mean : bool, default=False
-        Divide by high - low, for the mean risk over the interval.
+        Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -77,12 +77,12 @@ def partial_aurc(
 
     Notes
     -----
-    Areas of adjacent intervals add up to the whole, also inside a segment. Cost: one sort.
+    The areas of adjacent intervals add up, also within a segment. Cost: one sort.
 
     References
     ----------
     .. [1] The code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts
-       (between two coverages by hyperbolas only)
+       (between two coverages, with hyperbolas only)
 
     Examples
     --------
@@ -90,41 +90,53 @@ def partial_aurc(
     >>> ab.partial_aurc([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 0], low=0.3, high=0.4, mean=True)
     1.0
     """
-    low, high = _interval(low, high)
-    kinds = {"linear": selective_area, "hyperbolic": hyperbolic_area}
+    low, high = _check_coverage_interval(low, high)
+    kinds = {"linear": selective_risk_area, "hyperbolic": hyperbolic_risk_area}
     area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
     area = area_of(validate_samples(confidence, loss, weight).merged_groups, low, high)
     return area / (high - low) if mean else area
 
 
-def hyperbolic_area(groups: TieGroups, low: float, high: float) -> Scalar:
+def hyperbolic_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the exact area under the selective risk between two coverages.
 
-    Over untied successes the generalized risk is a straight line.
+    Merged groups need no special case: the generalized risk is a straight line over successes.
     """
-    return rank_weighted_risk(groups, rank_weight(partial_hyperbolic(low, high)))
+    return rank_weighted_risk(
+        groups, rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
+    )
 
 
-def generalized_area(groups: TieGroups, low: float, high: float) -> Scalar:
+def generalized_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the area under the generalized risk between two coverages."""
-    return rank_weighted_risk(groups, rank_weight(partial_generalized(low, high)))
+    return rank_weighted_risk(
+        groups, rank_weight_from_vertices(partial_generalized_weights(low, high))
+    )
 
 
-def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
+def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the trapezoid area under the selective risk between two coverages."""
     if groups.is_merged_without_unknown_ties is None:
-        return rank_weighted_risk(groups, rank_weight(partial_selective(low, high)))
-    ends = np.array([low, high]) * groups.total_weight
-    around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
-    groups = split_merged_groups(groups, np.unique(around))
-    accepted, through, above = groups.cumulative_loss, groups.cumulative_weight, groups.weight_above
-    right, left = linear_segments(through / groups.total_weight, low, high, flat=True)
-    risk = accepted / through
-    area = right * risk + left * np.append(risk[:1], risk[:-1])
-    # The two segments in which the interval ends are straight lines; between them all is whole.
-    whole = (groups.last_vertex_weight < groups.weight) & (above >= ends[0]) & (through <= ends[1])
-    area[whole] = trapezoids(groups, accepted)[whole] / groups.total_weight
-    return float(area.sum())
+        return rank_weighted_risk(
+            groups, rank_weight_from_vertices(partial_trapezoid_weights(low, high))
+        )
+    bounds = np.array([low, high]) * groups.total_weight
+    neighbors = np.concatenate((np.floor(bounds), np.ceil(bounds))).astype(np.int64)
+    # A vertex on each side of both bounds, so that no bound lies within a merged group.
+    groups = split_merged_groups(groups, np.unique(neighbors))
+    right_weight, left_weight = linear_segments(
+        groups.cumulative_weight / groups.total_weight, low, high, flat=True
+    )
+    risk = groups.cumulative_loss / groups.cumulative_weight
+    left_risk = np.append(risk[:1], risk[:-1])
+    areas = right_weight * risk + left_weight * left_risk
+    is_merged = groups.last_vertex_weight < groups.weight
+    is_in_interval = (groups.weight_above >= bounds[0]) & (groups.cumulative_weight <= bounds[1])
+    is_complete = is_merged & is_in_interval
+    areas[is_complete] = (
+        trapezoid_areas(groups, groups.cumulative_loss)[is_complete] / groups.total_weight
+    )
+    return float(areas.sum())
 
 
 def partial_augrc(
@@ -138,7 +150,7 @@ def partial_augrc(
 ) -> float:
     """Compute the area under the generalized risk-coverage curve between two coverages.
 
-    Answers: how many silent failures are there, over the coverages I may really use?
+    Answers: how frequent are silent failures, over the coverages of interest?
 
     Parameters
     ----------
@@ -147,7 +159,7 @@ def partial_augrc(
     low, high : float, default=0.0, 1.0
         The coverage interval, 0 <= low < high <= 1.
     mean : bool, default=False
-        Divide by high - low, for the mean generalized risk over the interval.
+        Whether to divide the area by high - low, which yields the mean over the interval.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -163,13 +175,13 @@ def partial_augrc(
 
     Notes
     -----
-    The curve is a straight line between vertices, so the area is exact for random tie-breaking.
-    Areas of adjacent intervals add up to the whole. Cost: one sort.
+    The curve is a straight line between vertices, so the area is exact for random tie-breaking. The
+    areas of adjacent intervals add up. Cost: one sort.
 
     References
     ----------
-    .. [1] Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032, between two coverages; the
-       interval is ours
+    .. [1] Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032 (over all coverages;
+       abstain defines the interval)
 
     Examples
     --------
@@ -177,35 +189,39 @@ def partial_augrc(
     >>> ab.partial_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], low=0.5)
     0.15625
     """
-    low, high = _interval(low, high)
-    area = generalized_area(validate_samples(confidence, loss, weight).merged_groups, low, high)
+    low, high = _check_coverage_interval(low, high)
+    area = generalized_risk_area(
+        validate_samples(confidence, loss, weight).merged_groups, low, high
+    )
     return area / (high - low) if mean else area
 
 
-def _influence(s: Scored, *, between: tuple[float, float], selective: bool) -> FloatArray:
-    """Influence of each sample on the area over the width of the interval.
+def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) -> FloatArray:
+    """Return the influence on the mean risk between two coverages.
 
-    The curve is continuous, so the two fixed coverages add nothing: moving the vertex of a segment
-    moves the curve in it by its slope, as much as the vertex counts there.
+    The curve is continuous, so the fixed bounds of the interval contribute nothing. Moving the
+    vertex of a segment to the right lowers the curve in the segment by its slope.
     """
     groups = s.groups
     coverage = groups.cumulative_weight / groups.total_weight
     divisor = groups.cumulative_weight if selective else groups.total_weight
-    value = groups.cumulative_loss / divisor
-    right, left = linear_segments(coverage, *between, flat=selective)
-    # From the origin, or flat from the first vertex on, whose place then does not matter.
-    before = np.concatenate((value[:1] if selective else [0.0], value[:-1]))
-    slope = (value - before) / np.diff(coverage, prepend=0.0)
-    counts = right + np.append(left[1:], 0.0)
-    moved = -slope * right - np.append((slope * left)[1:], 0.0)
-    through = moved / groups.total_weight - (counts * value / divisor if selective else 0.0)
-    found = of_cumulated(through, counts / divisor)
-    width = between[1] - between[0]
-    return on_groups(s, Gradient(found.weight / width, found.loss / width))
+    risk = groups.cumulative_loss / divisor
+    right_weight, left_weight = linear_segments(coverage, *coverages, flat=selective)
+    # The selective risk is constant before the first vertex; the generalized risk starts at 0.
+    left_risk = np.concatenate((risk[:1] if selective else [0.0], risk[:-1]))
+    slope = (risk - left_risk) / np.diff(coverage, prepend=0.0)
+    vertex_weight = right_weight + np.append(left_weight[1:], 0.0)
+    on_coverage = -slope * right_weight - np.append((slope * left_weight)[1:], 0.0)
+    on_through = on_coverage / groups.total_weight
+    if selective:
+        on_through = on_through - vertex_weight * risk / divisor
+    gradient = gradient_from_cumulative(on_through, vertex_weight / divisor)
+    width = coverages[1] - coverages[0]
+    return influence_from_gradient(s, Gradient(gradient.weight / width, gradient.loss / width))
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _PartialArea:
     title: str
     meaning: str
     source: str
@@ -213,23 +229,23 @@ class _Kind:
     selective: bool
 
 
-_SELECTIVE = _Kind(
-    "mean selective risk from {} to {} % coverage",
-    "Averaged over coverages from {} to {} %, {{value}} of the accepted are wrong.",
+_SELECTIVE = _PartialArea(
+    "mean selective risk from {} to {}% coverage",
+    "Averaged over coverages from {} to {}%, {{value}} of the accepted samples are wrong.",
     "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
-    selective_area,
+    selective_risk_area,
     selective=True,
 )
-_GENERALIZED = _Kind(
-    "mean generalized risk from {} to {} % coverage",
-    "Averaged over coverages from {} to {} %, {{value}} of all samples are accepted and wrong.",
+_GENERALIZED = _PartialArea(
+    "mean generalized risk from {} to {}% coverage",
+    "Averaged over coverages from {} to {}%, {{value}} of all samples are accepted and wrong.",
     "Traub et al. (2024), eq. 6, between two coverages, https://arxiv.org/abs/2407.01032",
-    generalized_area,
+    generalized_risk_area,
     selective=False,
 )
 
 
-def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
+def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric | None:
     between = float(low) / 100, float(high) / 100
     if not between[0] < between[1] <= 1:
         return None
@@ -250,10 +266,12 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
             compute=compute,
             high=1.0 if kind.selective else sum(between) / 2,
             averages_ties=not kind.selective,
-            influence=on_group_rows(partial(_influence, between=between, selective=kind.selective)),
+            influence=accepts_group_rows(
+                partial(_influence, coverages=between, selective=kind.selective)
+            ),
             heavy_tailed=kind.selective,
-            n_failures=lambda s: accepted_failures(
-                s, lambda groups: at_coverage(groups, between[1], first=True)
+            n_failures=lambda s: count_accepted_failures(
+                s, lambda groups: vertex_at_coverage(groups, between[1], first=True)
             ),
         ),
         DisplayOptions(per_thousand=True),
@@ -261,6 +279,6 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
 
 
 FAMILIES = (
-    Family("partial_aurc@{}-{}cov", partial(_made, _SELECTIVE), ("50", "80")),
-    Family("partial_augrc@{}-{}cov", partial(_made, _GENERALIZED), ("50", "80")),
+    Family("partial_aurc@{}-{}cov", partial(_make_metric, _SELECTIVE), ("50", "80")),
+    Family("partial_augrc@{}-{}cov", partial(_make_metric, _GENERALIZED), ("50", "80")),
 )

@@ -11,14 +11,14 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.gradients import as_double, as_scalar
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import DomainError
-from abstain.metrics.areas.aurc import achievable, best_aurc
+from abstain.metrics.areas.aurc import best_population_aurc, compute_achievable_aurc
 from abstain.metrics.rank_weights import (
     augrc_weight,
-    partial_hyperbolic,
-    rank_weight,
+    cached_rank_weighted_risk,
+    partial_hyperbolic_weights,
+    rank_weight_from_vertices,
     rank_weighted_risk,
     trapezoid_weight,
-    weighted_risk,
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
 
@@ -82,17 +82,17 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     checks.one_of(convention, "convention", _AURC)
     s = validate_samples(confidence, loss)
     if convention == "fd-shifts":
-        return FD_SHIFTS_SCALE * weighted_risk(s, trapezoid_weight)
+        return FD_SHIFTS_SCALE * cached_rank_weighted_risk(s, trapezoid_weight)
     if convention == "fd-shifts-legacy":
         return FD_SHIFTS_SCALE * _legacy_trapezoid(s)
     if convention == "geifman":
-        return _mean_of_shifted_risks(s)
-    losses = _in_row_order(s)
+        return _mean_of_geifman_risks(s)
+    losses = _losses_in_row_order(s)
     places = s.xp.cumulative_sum(s.xp.ones_like(losses))
     risk = s.xp.cumulative_sum(losses) / places
     if convention == "plugin":
         return as_scalar(s.xp.mean(risk))
-    return _trapezoid_from_one(risk, scale=convention == "torch-uncertainty")
+    return _trapezoid_from_first_sample(risk, scale=convention == "torch-uncertainty")
 
 
 def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
@@ -135,8 +135,10 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     checks.one_of(convention, "convention", _AUGRC)
     s = validate_samples(confidence, loss)
     if convention == "fd-shifts":
-        return FD_SHIFTS_SCALE * weighted_risk(s, augrc_weight)
-    return _trapezoid_from_one(s.xp.cumulative_sum(_in_row_order(s)) / s.n_rows, scale=True)
+        return FD_SHIFTS_SCALE * cached_rank_weighted_risk(s, augrc_weight)
+    return _trapezoid_from_first_sample(
+        s.xp.cumulative_sum(_losses_in_row_order(s)) / s.n_rows, scale=True
+    )
 
 
 def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
@@ -179,9 +181,9 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     checks.binary_loss(s.loss, required_by="the analytic optimum")
     risk = s.merged_groups.risk
     tiny = float(np.finfo(np.float64).eps)
-    optimum = best_aurc(risk) if risk < 1 else 1.0
+    optimum = best_population_aurc(risk) if risk < 1 else 1.0
     optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
-    return FD_SHIFTS_SCALE * (weighted_risk(s, trapezoid_weight) - optimum)
+    return FD_SHIFTS_SCALE * (cached_rank_weighted_risk(s, trapezoid_weight) - optimum)
 
 
 def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
@@ -222,46 +224,60 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     """
     s = validate_samples(confidence, loss)
     if s.is_binary:
-        return FD_SHIFTS_SCALE * achievable(s).value
-    return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, rank_weight(partial_hyperbolic(0.0, 1.0)))
+        return FD_SHIFTS_SCALE * compute_achievable_aurc(s).value
+    return FD_SHIFTS_SCALE * rank_weighted_risk(
+        s.groups, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0))
+    )
 
 
-def _in_row_order(s: Scored) -> AnyArray:
+def _losses_in_row_order(s: Scored) -> AnyArray:
     """Losses from the most to the least confident, tied samples first row first."""
     return as_double(s.xp.take(s.loss, s.xp.argsort(-as_double(s.confidence), stable=True)))
 
 
-def _rejected_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
+def _remaining_loss_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
     """Order of rejection, first of tied rows first, and the loss left after none, one, two..."""
     order = s.xp.argsort(as_double(s.confidence), stable=True)
-    kept_last_first = s.xp.flip(as_double(s.xp.take(s.loss, order)))
-    return order, s.xp.flip(s.xp.cumulative_sum(kept_last_first))
+    loss_from_most_confident = s.xp.flip(as_double(s.xp.take(s.loss, order)))
+    return order, s.xp.flip(s.xp.cumulative_sum(loss_from_most_confident))
 
 
-def _mean_of_shifted_risks(s: Scored) -> Scalar:
-    _, left = _rejected_in_row_order(s)
+def _mean_of_geifman_risks(s: Scored) -> Scalar:
+    _, remaining_loss = _remaining_loss_in_row_order(s)
     # The program counts the sample it has just rejected: k are left and it divides by k + 1.
-    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(left))) + 1.0
-    return as_scalar(left[0] / s.n_rows + s.xp.sum(left[1:] / divisor[1:])) / s.n_rows
+    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(remaining_loss))) + 1.0
+    return (
+        as_scalar(remaining_loss[0] / s.n_rows + s.xp.sum(remaining_loss[1:] / divisor[1:]))
+        / s.n_rows
+    )
 
 
 def _legacy_trapezoid(s: Scored) -> Scalar:
     """Area with vertices after the first sample of each tie group, down to coverage 1/n."""
     if s.n_rows == 1:
         return 0.0
-    xp, (order, left) = s.xp, _rejected_in_row_order(s)
-    kept = xp.flip(xp.cumulative_sum(xp.ones_like(left)))
+    xp, (order, remaining_loss) = s.xp, _remaining_loss_in_row_order(s)
+    n_remaining = xp.flip(xp.cumulative_sum(xp.ones_like(remaining_loss)))
     ascending = as_double(xp.take(s.confidence, order))
-    opens = xp.concat((ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2]))
-    vertex = xp.nonzero(opens)[0] + 1
-    width = xp.concat((kept[:1], xp.take(kept, vertex), kept[-1:]))
-    risk = xp.concat((left[:1] / s.n_rows, xp.take(left, vertex) / xp.take(kept, vertex)))
+    is_new_confidence = xp.concat(
+        (ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2])
+    )
+    vertex = xp.nonzero(is_new_confidence)[0] + 1
+    coverage = xp.concat((n_remaining[:1], xp.take(n_remaining, vertex), n_remaining[-1:]))
+    risk = xp.concat(
+        (
+            remaining_loss[:1] / s.n_rows,
+            xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex),
+        )
+    )
     # The last stretch, to coverage 1/n, has the risk of the last vertex.
     risk = xp.concat((risk, risk[-1:]))
-    return as_scalar(xp.sum((risk[:-1] + risk[1:]) * (width[:-1] - width[1:]))) / (2 * s.n_rows)
+    return as_scalar(xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))) / (
+        2 * s.n_rows
+    )
 
 
-def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> Scalar:
+def _trapezoid_from_first_sample(risk: FloatArray, *, scale: bool) -> Scalar:
     n = risk.shape[0]
     if n == 1:
         if scale:

@@ -16,21 +16,21 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, output_reference
 from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives
 from abstain.metrics.confidence_weighted.cwsa import (
     NEEDS,
     RAMPS,
     SOURCE,
+    AcceptedSums,
     Ramp,
     RampName,
-    Sums,
-    checked,
-    ramp_of,
-    sums_at_each,
+    accepted_sums_at_thresholds,
+    get_ramp,
+    scored_probabilities,
 )
-from abstain.metrics.entry import Identity, Measurement, Metric, value_of
-from abstain.metrics.influences import of_mean, on_group_rows
-from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
+from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
+from abstain.metrics.influences import accepts_group_rows, mean_influence
+from abstain.metrics.rank_weights import vertex_area_weights, vertex_area_weights_from_origin
 from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
@@ -48,7 +48,7 @@ def area_measurement(
         needs=NEEDS,
         rank_based=False,
         gradients=frozenset({"loss", "confidence"}),
-        influence=on_group_rows(partial(influence, plus=plus)),
+        influence=accepts_group_rows(partial(influence, plus=plus)),
         n_failures=None,
     )
 
@@ -130,8 +130,8 @@ class CwsaSweep:
         column = checks.one_of(metric, "metric", ("cwsa", "cwsa_plus", "selective_accuracy"))
         coverage = to_numpy(self.coverage, "coverage").astype(np.float64)
         value = to_numpy(getattr(self, column), column).astype(np.float64)
-        order = np.argsort(coverage[known := np.isfinite(value)], kind="stable")
-        return float(trapezoid(value[known][order], coverage[known][order]))
+        order = np.argsort(coverage[is_defined := np.isfinite(value)], kind="stable")
+        return float(trapezoid(value[is_defined][order], coverage[is_defined][order]))
 
 
 def cwsa_sweep(
@@ -186,9 +186,11 @@ def cwsa_sweep(
     >>> sweep.coverage.tolist(), sweep.cwsa.round(3).tolist()
     ([0.75, 0.5], [0.3, 0.333])
     """
-    s = checked(confidence, loss, weight)
-    swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _thresholds(thresholds)
-    sweep = sweep_of(s, swept, ramp_of(ramp))
+    s = scored_probabilities(confidence, loss, weight)
+    checked_thresholds = (
+        np.linspace(0.5, 0.99, 20) if thresholds is None else _check_thresholds(thresholds)
+    )
+    sweep = sweep_thresholds(s, checked_thresholds, get_ramp(ramp))
     if not sweep.accepted.all():
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
@@ -197,26 +199,27 @@ def cwsa_sweep(
     return CwsaSweep(**arrays)
 
 
-def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
-    """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
-    at = sums_at_each(s, swept, ramp)
-    weight = np.array([sums.weight for sums in at])
-    # A few numbers for each threshold, set side by side once they are known.
-    right = [sums.right / sums.weight if sums.weight > 0 else float("nan") for sums in at]
+def sweep_thresholds(s: Scored, thresholds: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
+    """Compute the sweep of samples that meet the needs, over thresholds in [0, 1)."""
+    all_sums = accepted_sums_at_thresholds(s, thresholds, ramp)
+    weight = np.array([sums.weight for sums in all_sums])
+    accuracy = [
+        sums.successes / sums.weight if sums.weight > 0 else float("nan") for sums in all_sums
+    ]
     return CwsaSweep(
-        threshold=swept,
+        threshold=thresholds,
         coverage=weight / s.total_weight,
-        accepted=np.array([sums.count for sums in at], dtype=np.int64),
-        selective_accuracy=stack_scalars(right),
-        cwsa=stack_scalars([sums.cwsa("all").value for sums in at]),
-        cwsa_plus=stack_scalars([sums.cwsa_plus("accepted").value for sums in at]),
+        accepted=np.array([sums.count for sums in all_sums], dtype=np.int64),
+        selective_accuracy=stack_scalars(accuracy),
+        cwsa=stack_scalars([sums.cwsa("all").value for sums in all_sums]),
+        cwsa_plus=stack_scalars([sums.cwsa_plus("accepted").value for sums in all_sums]),
     )
 
 
-def _thresholds(x: AnyArray) -> FloatArray:
-    given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
-    checks.reject_entries("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
-    return given.astype(np.float64)
+def _check_thresholds(thresholds: AnyArray) -> FloatArray:
+    values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds")
+    checks.reject_entries("thresholds", "must lie in [0, 1)", values, (values < 0) | (values >= 1))
+    return values.astype(np.float64)
 
 
 def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -258,7 +261,9 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     >>> round(cwsa_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
     0.2545
     """
-    return value_of(_area_of(checked(confidence, loss, weight), plus=False), "cwsa_area")
+    return value_with_warning(
+        _compute_area(scored_probabilities(confidence, loss, weight), plus=False), "cwsa_area"
+    )
 
 
 def cwsa_plus_area(
@@ -299,47 +304,54 @@ def cwsa_plus_area(
     >>> round(cwsa_plus_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
     0.683
     """
-    return value_of(_area_of(checked(confidence, loss, weight), plus=True), "cwsa_plus_area")
+    return value_with_warning(
+        _compute_area(scored_probabilities(confidence, loss, weight), plus=True), "cwsa_plus_area"
+    )
 
 
-def _area_of(s: Scored, *, plus: bool) -> MetricValue:
+def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
     """Area over coverage, by the trapezoid rule between the distinct confidences."""
     xp, factor = s.xp, 1.0 if plus else 2.0
-    area, away, last = 0.0, 0.0, None
+    area, weighted_distance, last_value = 0.0, 0.0, None
     for block in s.probability_vertices():
-        below_one = 1.0 - as_double(block.confidence)
+        distance_to_one = 1.0 - as_double(block.confidence)
         # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
         # limit from below is 1, and only the first group can be there: nothing is away then.
-        missing = xp.cumulative_sum((block.weight - factor * block.loss) * below_one) + away
-        away = missing[-1]
-        if not below_one[0] > 0:
-            below_one = xp.concat((xp.ones_like(below_one[:1]), below_one[1:]))
-        missing = missing / below_one
-        reached = block.cumulative_weight - factor * block.cumulative_loss - missing
-        value = reached / (block.cumulative_weight if plus else s.total_weight)
+        deficit = (
+            xp.cumulative_sum((block.weight - factor * block.loss) * distance_to_one)
+            + weighted_distance
+        )
+        weighted_distance = deficit[-1]
+        if not distance_to_one[0] > 0:
+            distance_to_one = xp.concat((xp.ones_like(distance_to_one[:1]), distance_to_one[1:]))
+        deficit = deficit / distance_to_one
+        score = block.cumulative_weight - factor * block.cumulative_loss - deficit
+        value = score / (block.cumulative_weight if plus else s.total_weight)
         # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted and has no such end.
-        before = last if last is not None else value[:1] * float(plus)
-        area = area + xp.sum(block.weight * (value + xp.concat((before, value[:-1]))))
-        last = value[-1:]
+        left_value = last_value if last_value is not None else value[:1] * float(plus)
+        area = area + xp.sum(block.weight * (value + xp.concat((left_value, value[:-1]))))
+        last_value = value[-1:]
     return MetricValue(as_scalar(area) / (2.0 * s.total_weight))
 
 
 def _influence(s: Scored, *, plus: bool) -> FloatArray:
     """Areas under CWSA and CWSA+ against coverage."""
     groups = s.probability_groups
-    below_one = 1.0 - groups.confidence.astype(np.float64)
+    distance_to_one = 1.0 - groups.confidence.astype(np.float64)
     factor = 1.0 if plus else 2.0
     score = groups.weight - factor * groups.loss
-    inverse = np.divide(1.0, below_one, out=np.zeros_like(below_one), where=below_one > 0)
-    reached = np.cumsum(score) - np.cumsum(score * below_one) * inverse
-    by = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
-    value = reached / by
-    area = vertex_area(groups) if plus else vertex_area_rising(groups)
-    moved = trapezoid_steps(value, flat=plus) / groups.total_weight
+    inverse = np.divide(
+        1.0, distance_to_one, out=np.zeros_like(distance_to_one), where=distance_to_one > 0
+    )
+    accepted_score = np.cumsum(score) - np.cumsum(score * distance_to_one) * inverse
+    divisor = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
+    value = accepted_score / divisor
+    area = vertex_area_weights(groups) if plus else vertex_area_weights_from_origin(groups)
+    on_position = trapezoid_derivatives(value, is_flat_before_first=plus) / groups.total_weight
     if plus:
-        moved = moved - area * value / by
-    on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)
-    gradient = Gradient(tail_sums(moved) + on_score, -factor * on_score)
+        on_position = on_position - area * value / divisor
+    on_score = tail_sums(area / divisor) - distance_to_one * tail_sums(area / divisor * inverse)
+    gradient = Gradient(tail_sums(on_position) + on_score, -factor * on_score)
     return gradient.influence(groups, s.probability_group_index, s.loss)
 
 
@@ -348,7 +360,7 @@ THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
 
 #: If fewer samples reach the last threshold, the area under CWSA+ has no valid interval: whether
 #: any do, and so whether the threshold counts, differs between samples of one population.
-_FEWEST: Final = 10
+_MIN_ACCEPTED: Final = 10
 
 
 def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -389,7 +401,9 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     >>> round(auc_mcc([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
     0.2374
     """
-    return value_of(_auc_mcc_of(checked(confidence, loss, weight), plus=False), "auc_mcc")
+    return value_with_warning(
+        _compute_auc_mcc(scored_probabilities(confidence, loss, weight), plus=False), "auc_mcc"
+    )
 
 
 def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -428,10 +442,12 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> round(auc_mcc_plus([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
     0.4806
     """
-    return value_of(_auc_mcc_of(checked(confidence, loss, weight), plus=True), "auc_mcc_plus")
+    return value_with_warning(
+        _compute_auc_mcc(scored_probabilities(confidence, loss, weight), plus=True), "auc_mcc_plus"
+    )
 
 
-def _auc_mcc_of(s: Scored, *, plus: bool) -> MetricValue:
+def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
     sums = _sums_where_defined(s, plus=plus)
     values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
@@ -451,48 +467,48 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
         return np.zeros(s.n_rows)
     coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
     value = np.array([_value_at(at_threshold, plus=plus) for at_threshold in sums])
-    by_coverage, by_score = _slopes_by_coverage(value), _trapezoid_widths(coverage)
+    coverage_derivative, score_derivative = _slopes_by_coverage(value), _trapezoid_widths(coverage)
     if plus:
-        by_coverage = by_coverage - by_score * value / coverage
-        by_score = by_score / coverage
+        coverage_derivative = coverage_derivative - score_derivative * value / coverage
+        score_derivative = score_derivative / coverage
     constant, slope, intercept = (
         np.concatenate(([0.0], np.cumsum(terms)))
         for terms in (
-            by_coverage,
-            by_score / (1 - thresholds),
-            by_score * thresholds / (1 - thresholds),
+            coverage_derivative,
+            score_derivative / (1 - thresholds),
+            score_derivative * thresholds / (1 - thresholds),
         )
     )
-    p = s.probability_or_confidence
-    n_accepting = np.searchsorted(thresholds.astype(p.dtype), p, side="right")
+    probability = s.probability_or_confidence
+    n_accepting = np.searchsorted(thresholds.astype(probability.dtype), probability, side="right")
     score = 1.0 - (1.0 if plus else 2.0) * s.loss
-    ramps = slope[n_accepting] * p.astype(np.float64) - intercept[n_accepting]
-    return of_mean(s, constant[n_accepting] + ramps * score)
+    ramps = slope[n_accepting] * probability.astype(np.float64) - intercept[n_accepting]
+    return mean_influence(s, constant[n_accepting] + ramps * score)
 
 
-def _few_accepted(s: Scored) -> str:
+def _reason_few_accepted(s: Scored) -> str:
     """Return why CWSA+ at these thresholds allows no interval, or an empty string."""
-    last = THRESHOLDS[-1]
-    [sums] = sums_at_each(s, THRESHOLDS[-1:], RAMPS["linear"])
-    if sums.count >= _FEWEST:
+    threshold = THRESHOLDS[-1]
+    [sums] = accepted_sums_at_thresholds(s, THRESHOLDS[-1:], RAMPS["linear"])
+    if sums.count >= _MIN_ACCEPTED:
         return ""
     return (
-        f"{sums.count} samples reach the threshold {last:g}; with fewer than {_FEWEST}, other "
-        "samples may decide whether it counts"
+        f"{sums.count} samples reach the threshold {threshold:g}; with fewer than {_MIN_ACCEPTED}, "
+        "other samples may decide whether it counts"
     )
 
 
-def _sums_where_defined(s: Scored, *, plus: bool) -> list[Sums]:
+def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
     """Return the sums at each threshold; for CWSA+ those that accept a sample, which come first."""
-    every = sums_at_each(s, THRESHOLDS, RAMPS["linear"])
-    return [sums for sums in every if sums.count] if plus else every
+    all_sums = accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
+    return [sums for sums in all_sums if sums.count] if plus else all_sums
 
 
-def _value_at(sums: Sums, *, plus: bool) -> Scalar:
+def _value_at(sums: AcceptedSums, *, plus: bool) -> Scalar:
     return (sums.cwsa_plus("accepted") if plus else sums.cwsa("all")).value
 
 
-def _coverages(sums: list[Sums]) -> FloatArray:
+def _coverages(sums: list[AcceptedSums]) -> FloatArray:
     return np.array([at_threshold.weight / at_threshold.total for at_threshold in sums])
 
 
@@ -519,7 +535,7 @@ ENTRIES = (
             convention="linear ramp, divided by the number of samples",
             function="cwsa_area(confidence, loss)",
         ),
-        area_measurement(_area_of, _influence, plus=False),
+        area_measurement(_compute_area, _influence, plus=False),
     ),
     Metric(
         Identity(
@@ -533,7 +549,7 @@ ENTRIES = (
             convention="linear ramp, divided by the number accepted",
             function="cwsa_plus_area(confidence, loss)",
         ),
-        area_measurement(_area_of, _influence, plus=True),
+        area_measurement(_compute_area, _influence, plus=True),
     ),
     Metric(
         Identity(
@@ -547,7 +563,7 @@ ENTRIES = (
             convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
             function="auc_mcc(confidence, loss)",
         ),
-        area_measurement(_auc_mcc_of, _auc_mcc_influence, plus=False),
+        area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=False),
     ),
     Metric(
         Identity(
@@ -562,8 +578,8 @@ ENTRIES = (
             function="auc_mcc_plus(confidence, loss)",
         ),
         replace(
-            area_measurement(_auc_mcc_of, _auc_mcc_influence, plus=True),
-            unreliable_reason=_few_accepted,
+            area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=True),
+            unreliable_reason=_reason_few_accepted,
         ),
     ),
 )

@@ -23,10 +23,18 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.bin_sums import BLOCK, Cells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.metrics.blocks import Binned, FilledBins, Limits
-from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, OneOfMany, value_of
-from abstain.metrics.influences import of_mean, on_group_rows, weights_of
-from abstain.metrics.roc import no_less_than_zero
+from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins
+from abstain.metrics.entry import (
+    BatchableComputation,
+    Family,
+    Identity,
+    Measurement,
+    Metric,
+    Need,
+    value_with_warning,
+)
+from abstain.metrics.influences import accepts_group_rows, mean_influence, sample_weights
+from abstain.metrics.roc import clip_negative
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
 Normalize = Literal["all", "accepted"]
@@ -48,7 +56,7 @@ _BLOCK = 1 << 14
 _HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank metric."
 
 
-def checked(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
+def scored_probabilities(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
     """Validate at the public edge: confidence and loss in [0, 1]."""
     s = validate_samples(confidence, loss, weight, uses_values=True)
     check_unit_interval(s)
@@ -61,17 +69,17 @@ def check_unit_interval(s: Scored) -> None:
     checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
 
 
-def threshold_of(x: float) -> float:
+def check_threshold(x: float) -> float:
     """Validate a threshold in [0, 1)."""
-    value = checks.number(x, "threshold")
-    if not 0.0 <= value < 1.0:
+    threshold = checks.number(x, "threshold")
+    if not 0.0 <= threshold < 1.0:
         raise DomainError(
-            f"`threshold` must lie in [0, 1); got {value!r}. At 1 the ramp has no width."
+            f"`threshold` must lie in [0, 1); got {threshold!r}. At 1 the ramp has no width."
         )
-    return value
+    return threshold
 
 
-def ramp_of(x: RampName | Ramp) -> Ramp:
+def get_ramp(x: RampName | Ramp) -> Ramp:
     """Return the ramp of that name, or the user's own."""
     if callable(x):
         return x
@@ -83,15 +91,15 @@ def ramp_of(x: RampName | Ramp) -> Ramp:
 
 
 @dataclass(frozen=True)
-class Sums:
+class AcceptedSums:
     """What is accepted at a threshold."""
 
     #: Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
-    signed: Scalar
+    weighted_difference: Scalar
     #: Sum of weight x ramp x (1 - loss).
-    correct: Scalar
+    weighted_successes: Scalar
     #: Sum of weight x (1 - loss).
-    right: Scalar
+    successes: Scalar
     #: Weight accepted.
     weight: float
     #: Weight of all samples.
@@ -101,13 +109,13 @@ class Sums:
 
     def cwsa(self, normalize: str) -> MetricValue:
         """Return the CWSA."""
-        return self._over(self.signed, normalize)
+        return self._normalize(self.weighted_difference, normalize)
 
     def cwsa_plus(self, normalize: str) -> MetricValue:
         """Return the CWSA+."""
-        return self._over(self.correct, normalize)
+        return self._normalize(self.weighted_successes, normalize)
 
-    def _over(self, score: Scalar, normalize: str) -> MetricValue:
+    def _normalize(self, score: Scalar, normalize: str) -> MetricValue:
         if normalize == "all":
             return MetricValue(score / self.total, self.count)
         if self.count == 0:
@@ -115,33 +123,40 @@ class Sums:
         return MetricValue(score / self.weight, self.count)
 
 
-def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
+def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     """Sum over the samples whose confidence reaches the threshold: one pass, in any order."""
     if s.precomputed_value_groups is not None:
         groups = s.precomputed_value_groups
         k = int(n_accepted_groups(groups, threshold))
         count = int(groups.xp.sum(groups.count[:k]))
-        held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
-        return _sum(held, groups.total_weight, threshold, ramp)
+        accepted = _Accepted(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
+        return _sum_accepted(accepted, groups.total_weight, threshold, ramp)
     # A ramp of the user's sees all that is accepted at once.
-    blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
-    step, pick = (_BLOCK, _zeroed) if blocks else (s.n_rows, _accepted_samples)
-    parts = [
-        _sum(pick(s, slice(start, start + step), threshold), s.total_weight, threshold, ramp)
+    in_blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
+    step, pick = (_BLOCK, _zero_weight_of_rejected) if in_blocks else (s.n_rows, _select_accepted)
+    blocks = [
+        _sum_accepted(
+            pick(s, slice(start, start + step), threshold), s.total_weight, threshold, ramp
+        )
         for start in range(0, s.n_rows, step)
     ]
-    return parts[0] if len(parts) == 1 else _added(parts)
+    return blocks[0] if len(blocks) == 1 else _add_blocks(blocks)
 
 
-def _added(parts: list[Sums]) -> Sums:
-    """Add up the parts of one threshold; each is summed by itself first."""
-    names = ("signed", "correct", "right", "weight", "count")
-    sums: dict[str, Any] = {name: sum(getattr(part, name) for part in parts) for name in names}
-    return Sums(**sums, total=parts[0].total)
+def _add_blocks(blocks: list[AcceptedSums]) -> AcceptedSums:
+    """Add the sums of the blocks of samples at one threshold."""
+    return AcceptedSums(
+        weighted_difference=sum(block.weighted_difference for block in blocks),
+        weighted_successes=sum(block.weighted_successes for block in blocks),
+        successes=sum(block.successes for block in blocks),
+        weight=sum(block.weight for block in blocks),
+        total=blocks[0].total,
+        count=sum(block.count for block in blocks),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _Accepted:
     """What is accepted, by groups or by samples: probability, weight, loss mass, and how many."""
 
     probability: Array
@@ -150,49 +165,54 @@ class _Held:
     count: int
 
 
-def _accepted_samples(s: Scored, rows: slice, threshold: float) -> _Held:
+def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
     """Return samples, not groups: each has its own gradient, tied or not."""
     p, loss = s.probability_or_confidence[rows], as_double(s.loss[rows])
-    fixed = without_gradient(p)
-    taken = fixed >= s.xp.astype(as_double_like(threshold, fixed), fixed.dtype)
+    values = without_gradient(p)
+    is_accepted = values >= s.xp.astype(as_double_like(threshold, values), values.dtype)
     if s.weight is None:
-        loss = loss[taken]
-        return _Held(p[taken], s.xp.ones_like(loss), loss, int(loss.shape[0]))
+        loss = loss[is_accepted]
+        return _Accepted(p[is_accepted], s.xp.ones_like(loss), loss, int(loss.shape[0]))
     weight = s.weight[rows]
-    taken = taken & (weight > 0)
-    weight = weight[taken]
-    return _Held(p[taken], weight, weight * loss[taken], int(weight.shape[0]))
+    is_accepted = is_accepted & (weight > 0)
+    weight = weight[is_accepted]
+    return _Accepted(p[is_accepted], weight, weight * loss[is_accepted], int(weight.shape[0]))
 
 
-def _zeroed(s: Scored, rows: slice, threshold: float) -> _Held:
+def _zero_weight_of_rejected(s: Scored, rows: slice, threshold: float) -> _Accepted:
     """Return all samples, those that are not accepted without weight: none has to be moved."""
     p = s.probability_or_confidence[rows]
-    taken = p >= p.dtype.type(threshold)
+    is_accepted = p >= p.dtype.type(threshold)
     if s.weight is not None:
-        taken &= s.weight[rows] > 0
-    weight = taken.astype(np.float64) if s.weight is None else taken * s.weight[rows]
-    return _Held(p, weight, weight * s.loss[rows], int(np.count_nonzero(taken)))
+        is_accepted &= s.weight[rows] > 0
+    weight = is_accepted.astype(np.float64) if s.weight is None else is_accepted * s.weight[rows]
+    return _Accepted(p, weight, weight * s.loss[rows], int(np.count_nonzero(is_accepted)))
 
 
-def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
-    p, weight, loss = held.probability, held.weight, held.loss
+def _sum_accepted(
+    accepted: _Accepted, total_weight: float, threshold: float, ramp: Ramp
+) -> AcceptedSums:
+    p, weight, loss = accepted.probability, accepted.weight, accepted.loss
     above = as_double(p) - threshold
     # A float32 0.9 reaches the threshold 0.9, from a hair below it.
-    above = value_with_gradient(above, no_less_than_zero(without_gradient(above)))
-    worth = ramped(ramp, above / (1.0 - threshold))
-    total, good = namespace(above).sum, weight - loss
-    correct, wrong = as_scalar(total(worth * good)), as_scalar(total(worth * loss))
-    return Sums(
-        signed=correct - wrong,
-        correct=correct,
-        right=as_scalar(total(good)),
-        weight=float(total(weight)),
-        total=everything,
-        count=held.count,
+    above = value_with_gradient(above, clip_negative(without_gradient(above)))
+    ramp_values = apply_ramp(ramp, above / (1.0 - threshold))
+    sum_values, successes = namespace(above).sum, weight - loss
+    weighted_successes, weighted_failures = (
+        as_scalar(sum_values(ramp_values * successes)),
+        as_scalar(sum_values(ramp_values * loss)),
+    )
+    return AcceptedSums(
+        weighted_difference=weighted_successes - weighted_failures,
+        weighted_successes=weighted_successes,
+        successes=as_scalar(sum_values(successes)),
+        weight=float(sum_values(weight)),
+        total=total_weight,
+        count=accepted.count,
     )
 
 
-def contributions_at(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
+def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
     """Return what each sample adds to CWSA, or to CWSA+, as the tables normalize them.
 
     Linear ramp. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
@@ -201,41 +221,43 @@ def contributions_at(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
     xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
     is_accepted = p >= xp.astype(as_double_like(threshold, p), p.dtype)
     weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
-    worth = no_less_than_zero(as_double(p) - threshold) / (1.0 - threshold)
+    ramp_values = clip_negative(as_double(p) - threshold) / (1.0 - threshold)
     total = float(xp.sum(weight)) if plus else s.total_weight
     if total == 0:
         msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
         return xp.full_like(loss, float("nan"))
     # 0.0 is added because a failure at the threshold would contribute -0.0.
-    return weight * worth * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
+    return weight * ramp_values * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
 
 
-def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:
+def apply_ramp(ramp: Ramp, u: FloatArray) -> AnyArray:
     """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
     if ramp in RAMPS.values():
         return ramp(u)
-    out = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
-    if out.shape != u.shape:
+    values = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
+    if values.shape != u.shape:
         raise InputError(
-            f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
+            f"`ramp` must return one weight for each of the {u.shape[0]} values; got {values.shape}"
         )
     if u.shape[0]:
-        checks.finite(out, "ramp(u)")
-        checks.unit_interval(out, "ramp(u)")
-    return out
+        checks.finite(values, "ramp(u)")
+        checks.unit_interval(values, "ramp(u)")
+    return values
 
 
 NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
 SOURCE = "Shahnazari et al. (2025), section {}, https://arxiv.org/abs/2505.18622"
 
 
-_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
+_RAMP_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
 
 
-def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
+def accepted_sums_at_thresholds(
+    s: Scored, thresholds: FloatArray, ramp: Ramp
+) -> list[AcceptedSums]:
     """Return `sums_at` of each threshold, in the order given."""
-    power = next((power for name, power in _POWERS if ramp is RAMPS[name]), None)
+    power = next((power for name, power in _RAMP_POWERS if ramp is RAMPS[name]), None)
     p = s.probability_or_confidence
     if (
         power is None
@@ -243,12 +265,12 @@ def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
         or s.precomputed_value_groups is not None
         or not thresholds.size
     ):
-        return [sums_at(s, float(t), ramp) for t in thresholds]
+        return [accepted_sums(s, float(t), ramp) for t in thresholds]
     at = thresholds.astype(p.dtype)
     # Reached in the precision of the confidences, but on the ramp only beyond the threshold itself.
     beyond = np.where(at > thresholds, at, np.nextafter(at, p.dtype.type(2)))
     ends = np.unique(np.concatenate((at, beyond)))
-    count, moments = _above(s, ends, power)
+    count, moments = _moments_above(s, ends, power)
     reached = np.searchsorted(ends, at)
     climbing = np.searchsorted(ends, beyond) if power else reached
     rise = ends[climbing] - thresholds
@@ -258,10 +280,10 @@ def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
     right, wrong = climbed / (1.0 - thresholds) ** power
     good, bad = moments[:, 0, reached]
     return [
-        Sums(
-            signed=float(right[i] - wrong[i]),
-            correct=float(right[i]),
-            right=float(good[i]),
+        AcceptedSums(
+            weighted_difference=float(right[i] - wrong[i]),
+            weighted_successes=float(right[i]),
+            successes=float(good[i]),
             weight=float(good[i] + bad[i]),
             total=s.total_weight,
             count=int(count[place]),
@@ -270,17 +292,17 @@ def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
     ]
 
 
-def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
+def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, FloatArray]:
     """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
-    cells = Cells(ends, "right", s.loss.dtype.kind == "b")
-    parts = [
-        _between(s, slice(start, start + BLOCK), cells, power)
+    cells = Cells(edges, "right", s.loss.dtype.kind == "b")
+    blocks = [
+        _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
         for start in range(0, s.n_rows, BLOCK)
     ]
     # Nothing is asked of what lies below all ends.
-    count = np.sum([part[0] for part in parts], axis=0)[1:]
-    sums = np.sum([part[1] for part in parts], axis=0)[..., 1:]
-    width = np.diff(ends.astype(np.float64))
+    count = np.sum([block[0] for block in blocks], axis=0)[1:]
+    sums = np.sum([block[1] for block in blocks], axis=0)[..., 1:]
+    width = np.diff(edges.astype(np.float64))
     for m in range(power + 1):
         for k in range(m):
             sums[:, m, :-1] += comb(m, k) * sums[:, k, 1:] * width ** (m - k)
@@ -288,27 +310,29 @@ def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
     return count[::-1].cumsum()[::-1], sums
 
 
-def _between(s: Scored, rows: slice, cells: Cells, power: int) -> tuple[IntArray, FloatArray]:
+def _moments_in_cells(
+    s: Scored, rows: slice, cells: Cells, power: int
+) -> tuple[IntArray, FloatArray]:
     """Return the same of what is at each end or above it, but below the next; first below all."""
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    place, index = cells.places(p, loss)
+    position, index = cells.places(p, loss)
     lower = np.append(0.0, cells.inner.astype(np.float64))
-    distance = p - lower.take(place) if power else p
-    kinds = [weight] if cells.parted else _right_wrong(loss, weight)
+    distance = p - lower.take(position) if power else p
+    kinds = [weight] if cells.parted else _success_and_failure_weights(loss, weight)
     sums = np.empty((2, power + 1, cells.bins))
     for m in range(power + 1):
         sums[:, m] = np.concatenate([cells.sums(index, kind) for kind in kinds])
         if m < power:
             kinds = [distance if kind is None else kind * distance for kind in kinds]
-    there = None if weight is None else weight > 0
-    return cells.sums(index, there).sum(axis=0).astype(np.int64), sums
+    has_weight = None if weight is None else weight > 0
+    return cells.sums(index, has_weight).sum(axis=0).astype(np.int64), sums
 
 
-def _right_wrong(loss: Array, weight: FloatArray | None) -> list[Any]:
+def _success_and_failure_weights(loss: Array, weight: FloatArray | None) -> list[Any]:
     """Return how much of each sample is right, and how much is wrong."""
-    wrong = loss.astype(np.float64) if weight is None else loss * weight
-    return [(1.0 if weight is None else weight) - wrong, wrong]
+    failures = loss.astype(np.float64) if weight is None else loss * weight
+    return [(1.0 if weight is None else weight) - failures, failures]
 
 
 def cwsa(
@@ -375,9 +399,11 @@ def cwsa(
     >>> round(cwsa([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.5), 4)
     0.3
     """
-    s = checked(confidence, loss, weight)
-    by = checks.one_of(normalize, "normalize", NORMALIZERS)
-    return value_of(sums_at(s, threshold_of(threshold), ramp_of(ramp)).cwsa(by), "cwsa")
+    s = scored_probabilities(confidence, loss, weight)
+    divisor = checks.one_of(normalize, "normalize", NORMALIZERS)
+    return value_with_warning(
+        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa(divisor), "cwsa"
+    )
 
 
 def cwsa_plus(
@@ -433,50 +459,57 @@ def cwsa_plus(
     >>> round(cwsa_plus([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.5), 4)
     0.6
     """
-    s = checked(confidence, loss, weight)
-    by = checks.one_of(normalize, "normalize", NORMALIZERS)
-    return value_of(sums_at(s, threshold_of(threshold), ramp_of(ramp)).cwsa_plus(by), "cwsa_plus")
+    s = scored_probabilities(confidence, loss, weight)
+    divisor = checks.one_of(normalize, "normalize", NORMALIZERS)
+    return value_with_warning(
+        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa_plus(divisor), "cwsa_plus"
+    )
 
 
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
     """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
     groups = s.probability_groups
-    inside = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
-        weights_of(s) > 0
+    is_accepted = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
+        sample_weights(s) > 0
     )
     p = np.zeros(s.n_rows) if s.probability is None else s.probability.astype(np.float64)
-    worth = inside * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
+    ramp_values = is_accepted * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
     if not plus:
-        return of_mean(s, worth * (1.0 - 2.0 * s.loss))
-    accepted = float(weights_of(s)[inside].sum())
-    each = worth * (1.0 - s.loss)
-    mean = float((weights_of(s) * each).sum()) / accepted
-    out: FloatArray = inside * (each - mean) * (s.total_weight / accepted)
-    return out
+        return mean_influence(s, ramp_values * (1.0 - 2.0 * s.loss))
+    accepted = float(sample_weights(s)[is_accepted].sum())
+    contribution = ramp_values * (1.0 - s.loss)
+    mean = float((sample_weights(s) * contribution).sum()) / accepted
+    influence: FloatArray = is_accepted * (contribution - mean) * (s.total_weight / accepted)
+    return influence
 
 
-def _cwsa_limits(blocks: FilledBins, threshold: float) -> Limits:
+def _cwsa_limits(bins: NonemptyBins, threshold: float) -> Limits:
     """Return limits of CWSA: successes at one end of their bin, failures at the other."""
-    low, high = _worth(blocks.least, threshold), _worth(blocks.most, threshold)
-    right = np.maximum(blocks.weight - blocks.loss, 0.0)
+    low_ramp, high_ramp = (
+        _ramp_values(bins.min_confidence, threshold),
+        _ramp_values(bins.max_confidence, threshold),
+    )
+    successes = np.maximum(bins.weight - bins.loss, 0.0)
     return (
-        float(np.sum(right * low - blocks.loss * high)) / blocks.total,
-        float(np.sum(right * high - blocks.loss * low)) / blocks.total,
+        float(np.sum(successes * low_ramp - bins.loss * high_ramp)) / bins.total,
+        float(np.sum(successes * high_ramp - bins.loss * low_ramp)) / bins.total,
     )
 
 
-def _cwsa_plus_limits(blocks: FilledBins, threshold: float) -> Limits:
+def _cwsa_plus_limits(bins: NonemptyBins, threshold: float) -> Limits:
     """Return limits of CWSA+, whose denominator a bin around the threshold leaves open too."""
-    at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
-    right = np.maximum(blocks.weight - blocks.loss, 0.0)
-    fewest = float(blocks.weight[blocks.least >= at].sum())
-    most = float(blocks.weight[blocks.most >= at].sum())
-    low = float(np.sum(right * _worth(blocks.least, threshold)))
-    high = float(np.sum(right * _worth(blocks.most, threshold)))
-    return (low / most if most else 0.0), (min(1.0, high / fewest) if fewest else 1.0)
+    threshold_in_precision = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
+    successes = np.maximum(bins.weight - bins.loss, 0.0)
+    min_weight = float(bins.weight[bins.min_confidence >= threshold_in_precision].sum())
+    max_weight = float(bins.weight[bins.max_confidence >= threshold_in_precision].sum())
+    low = float(np.sum(successes * _ramp_values(bins.min_confidence, threshold)))
+    high = float(np.sum(successes * _ramp_values(bins.max_confidence, threshold)))
+    return (low / max_weight if max_weight else 0.0), (
+        min(1.0, high / min_weight) if min_weight else 1.0
+    )
 
 
-def _worth(confidence: FloatArray, threshold: float) -> FloatArray:
+def _ramp_values(confidence: FloatArray, threshold: float) -> FloatArray:
     return np.maximum(confidence - threshold, 0.0) / (1.0 - threshold)
 
 
@@ -485,13 +518,13 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
 
     Both with the linear ramp and the normalization of the published tables.
     """
-    threshold = threshold_of(threshold)
+    threshold = check_threshold(threshold)
 
     def compute(s: Scored) -> MetricValue:
-        return _normalized(sums_at(s, threshold, RAMPS["linear"]), plus=plus)
+        return _normalized(accepted_sums(s, threshold, RAMPS["linear"]), plus=plus)
 
-    score = "right and confident" if plus else "right less wrong"
-    whom = "the accepted" if plus else "all samples"
+    description = "right and confident" if plus else "right less wrong"
+    population = "the accepted" if plus else "all samples"
     return Metric(
         Identity(
             name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
@@ -499,58 +532,60 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             family="cwsa",
             lower_is_better=False,
             meaning=(
-                f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
-                "weighted by confidence."
+                f"Accepting from a confidence of {threshold:.12g}, {population} are "
+                f"{{value}} {description}, weighted by confidence."
             ),
             source=SOURCE.format("3.3" if plus else "3.2"),
-            convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
+            convention=f"linear ramp, divided by the number of {population.removeprefix('the ')}",
             function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
         ),
         Measurement(
-            compute=OneOfMany(compute, _at_each, (threshold, plus)),
+            compute=BatchableComputation(compute, _compute_at_thresholds, (threshold, plus)),
             low=0.0 if plus else -1.0,
             needs=NEEDS,
             rank_based=False,
             gradients=frozenset({"loss", "confidence"}),
-            contributions=partial(contributions_at, threshold=threshold, plus=plus),
-            influence=on_group_rows(partial(_influence, threshold=threshold, plus=plus)),
+            contributions=partial(contributions_at_threshold, threshold=threshold, plus=plus),
+            influence=accepts_group_rows(partial(_influence, threshold=threshold, plus=plus)),
             n_failures=None,
             # Bins at their upper ends flatter successes; the middle is far closer.
-            binned=Binned(
+            binned=BinnedLimits(
                 partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold),
-                central=True,
+                use_midpoint=True,
             ),
         ),
     )
 
 
-def _normalized(sums: Sums, *, plus: bool) -> MetricValue:
+def _normalized(sums: AcceptedSums, *, plus: bool) -> MetricValue:
     return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
 
 
 #: Up to so many thresholds a pass for each is as fast as one for all.
-_FEW = 2
+_MAX_SEPARATE_PASSES = 2
 
 
-def _at_each(s: Scored, at: Sequence[tuple[float, bool]]) -> list[MetricValue]:
+def _compute_at_thresholds(
+    s: Scored, parameters: Sequence[tuple[float, bool]]
+) -> list[MetricValue]:
     """Compute CWSA and CWSA+ at many thresholds from the same sums."""
-    thresholds = sorted({threshold for threshold, _ in at})
+    thresholds = sorted({threshold for threshold, _ in parameters})
     ramp = RAMPS["linear"]
-    if len(thresholds) <= _FEW:
-        found = [sums_at(s, threshold, ramp) for threshold in thresholds]
+    if len(thresholds) <= _MAX_SEPARATE_PASSES:
+        sums_by_threshold = [accepted_sums(s, threshold, ramp) for threshold in thresholds]
     else:
-        found = sums_at_each(s, np.array(thresholds), ramp)
-    sums = dict(zip(thresholds, found, strict=True))
-    return [_normalized(sums[threshold], plus=plus) for threshold, plus in at]
+        sums_by_threshold = accepted_sums_at_thresholds(s, np.array(thresholds), ramp)
+    sums = dict(zip(thresholds, sums_by_threshold, strict=True))
+    return [_normalized(sums[threshold], plus=plus) for threshold, plus in parameters]
 
 
-def _named(_: str, threshold: str, *, plus: bool) -> Metric | None:
+def _make_metric(_: str, threshold: str, *, plus: bool) -> Metric | None:
     return cwsa_entry(float(threshold), plus=plus) if float(threshold) < 1 else None
 
 
 FAMILIES = (
-    Family("cwsa@{}", partial(_named, plus=False), ("0.8",)),
-    Family("cwsa_plus@{}", partial(_named, plus=True), ("0.8",)),
+    Family("cwsa@{}", partial(_make_metric, plus=False), ("0.8",)),
+    Family("cwsa_plus@{}", partial(_make_metric, plus=True), ("0.8",)),
 )
 
 ENTRIES = tuple(cwsa_entry(at, plus=plus) for plus in (False, True) for at in (0.5, 0.9))

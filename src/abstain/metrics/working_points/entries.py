@@ -12,9 +12,16 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.intervals import clopper_pearson
-from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
-from abstain.metrics.confidence_weighted.cwsa import NEEDS, RAMPS, checked, sums_at, threshold_of
+from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins, risk_at_position
+from abstain.metrics.confidence_weighted.cwsa import (
+    NEEDS,
+    RAMPS,
+    accepted_sums,
+    check_threshold,
+    scored_probabilities,
+)
 from abstain.metrics.entry import (
+    BatchableComputation,
     DisplayOptions,
     Extremes,
     Family,
@@ -22,28 +29,27 @@ from abstain.metrics.entry import (
     Measurement,
     Metric,
     Need,
-    OneOfMany,
-    value_of,
+    value_with_warning,
 )
-from abstain.metrics.influences import on_group_rows, on_split_rows, weights_of
+from abstain.metrics.influences import accepts_group_rows, accepts_split_rows, sample_weights
 from abstain.metrics.working_points.intervals import (
-    inverted_interval,
-    open_at_coverage,
-    open_at_risk,
+    coverage_at_risk_interval,
+    plausible_thresholds_at_coverage,
+    plausible_thresholds_at_risk,
 )
 from abstain.metrics.working_points.quantities import (
-    CLASSIFICATION,
+    CLASSIFICATION_QUALITY,
     GENERALIZED_RISK,
-    REJECTION,
+    REJECTION_QUALITY,
     SELECTIVE_RISK,
     Quantity,
-    accepted_failures,
-    at_coverage,
-    at_coverages,
-    at_risk,
-    coverage_of,
+    count_accepted_failures,
+    coverage_at_vertex,
     influence_at_coverage,
     influence_at_risk,
+    vertex_at_coverage,
+    vertex_at_risk,
+    vertices_at_coverages,
 )
 from abstain.typing import AnyArray, FloatArray
 
@@ -99,29 +105,34 @@ def selective_accuracy(
     >>> selective_accuracy([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.85)
     1.0
     """
-    s = checked(confidence, loss, weight)
-    return value_of(_accuracy(s, threshold=threshold_of(threshold)), "selective_accuracy")
+    s = scored_probabilities(confidence, loss, weight)
+    return value_with_warning(
+        _compute_selective_accuracy(s, threshold=check_threshold(threshold)), "selective_accuracy"
+    )
 
 
-def _accuracy(s: Scored, *, threshold: float) -> MetricValue:
-    return sums_at(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
+def _compute_selective_accuracy(s: Scored, *, threshold: float) -> MetricValue:
+    return accepted_sums(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
 
 
-def _accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
+def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
     """Return it for a mean over those who reach a threshold, which does not move."""
     taken = s.probability_group_index < int(n_accepted_groups(s.probability_groups, threshold))
-    inside = taken & (weights_of(s) > 0)
-    accepted = float(weights_of(s)[inside].sum())
+    inside = taken & (sample_weights(s) > 0)
+    accepted = float(sample_weights(s)[inside].sum())
     right = 1.0 - s.loss
-    mean = float((weights_of(s) * right)[inside].sum()) / accepted
+    mean = float((sample_weights(s) * right)[inside].sum()) / accepted
     out: FloatArray = inside * (right - mean) * (s.total_weight / accepted)
     return out
 
 
-def _accuracy_limits(blocks: FilledBins, threshold: float) -> Limits:
+def _selective_accuracy_limits(blocks: NonemptyBins, threshold: float) -> Limits:
     """Return its limits: of a bin around the threshold all wrong may be in, or all right."""
     at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
-    sure, may = blocks.least >= at, (blocks.least < at) & (blocks.most >= at)
+    sure, may = (
+        blocks.min_confidence >= at,
+        (blocks.min_confidence < at) & (blocks.max_confidence >= at),
+    )
     right = np.maximum(blocks.weight - blocks.loss, 0.0)
     inside, wrong = float(right[sure].sum()), float(blocks.loss[sure].sum())
     more, worse = float(right[may].sum()), float(blocks.loss[may].sum())
@@ -130,40 +141,46 @@ def _accuracy_limits(blocks: FilledBins, threshold: float) -> Limits:
     return (inside / most if most else 0.0), ((inside + more) / best if best else 1.0)
 
 
-def _selective_accuracy(name: str, threshold: str) -> Metric | None:
-    at = float(threshold)
-    if at >= 1:
+def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
+    threshold_value = float(threshold)
+    if threshold_value >= 1:
         return None
     return Metric(
         Identity(
             name=name,
-            title=f"selective accuracy at {at:.12g}",
+            title=f"selective accuracy at {threshold_value:.12g}",
             family="working point",
             lower_is_better=False,
-            meaning=f"Of what reaches a confidence of {at:.12g}, {{value}} is right.",
+            meaning=f"Of what reaches a confidence of {threshold_value:.12g}, {{value}} is right.",
             source=_SOURCE,
             convention="one minus the selective risk at a threshold",
-            function=f"selective_accuracy(confidence, loss, threshold={at:.12g})",
+            function=f"selective_accuracy(confidence, loss, threshold={threshold_value:.12g})",
         ),
         Measurement(
-            compute=partial(_accuracy, threshold=at),
+            compute=partial(_compute_selective_accuracy, threshold=threshold_value),
             needs=NEEDS,
             rank_based=False,
-            influence=on_group_rows(partial(_accuracy_influence, threshold=at)),
-            n_failures=partial(_failures_from_threshold, threshold=at),
-            binned=Binned(partial(_accuracy_limits, threshold=at)),
+            influence=accepts_group_rows(
+                partial(_selective_accuracy_influence, threshold=threshold_value)
+            ),
+            n_failures=partial(_count_failures_above_threshold, threshold=threshold_value),
+            binned=BinnedLimits(partial(_selective_accuracy_limits, threshold=threshold_value)),
         ),
     )
 
 
-def _failures_from_threshold(s: Scored, *, threshold: float) -> int:
-    place = s.probability_group_index
-    inside = (place >= 0) & (place < int(n_accepted_groups(s.probability_groups, threshold)))
-    failed = (s.loss > 0) & inside
-    return int(np.count_nonzero(failed) if s.row_counts is None else s.row_counts[failed].sum())
+def _count_failures_above_threshold(s: Scored, *, threshold: float) -> int:
+    group = s.probability_group_index
+    is_accepted = (group >= 0) & (group < int(n_accepted_groups(s.probability_groups, threshold)))
+    is_accepted_failure = (s.loss > 0) & is_accepted
+    return int(
+        np.count_nonzero(is_accepted_failure)
+        if s.row_counts is None
+        else s.row_counts[is_accepted_failure].sum()
+    )
 
 
-SELECTIVE_ACCURACY = Family("selective_accuracy@{}", _selective_accuracy, ("0.8",))
+SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accuracy, ("0.8",))
 
 
 _CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"
@@ -175,42 +192,55 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
     """Return the measurement that all quantities at a coverage share."""
 
     def compute(s: Scored) -> MetricValue:
-        return quantity.at(s.merged_groups, at_coverage(s.merged_groups, coverage))
+        return quantity.value_at_vertex(
+            s.merged_groups, vertex_at_coverage(s.merged_groups, coverage)
+        )
 
     return Measurement(
-        compute=OneOfMany(compute, _at_coverages, (quantity, coverage)),
+        compute=BatchableComputation(compute, _compute_at_coverages, (quantity, coverage)),
         at_coverage=coverage,
-        influence=on_split_rows(partial(influence_at_coverage, quantity=quantity, share=coverage)),
-        open_thresholds=partial(open_at_coverage, quantity=quantity, share=coverage),
+        influence=accepts_split_rows(
+            partial(influence_at_coverage, quantity=quantity, coverage=coverage)
+        ),
+        plausible_thresholds=partial(
+            plausible_thresholds_at_coverage, quantity=quantity, coverage=coverage
+        ),
     )
 
 
-def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[MetricValue]:
+def _compute_at_coverages(
+    s: Scored, parameters: Sequence[tuple[Quantity, float]]
+) -> list[MetricValue]:
     """Compute quantities at many coverages; the vertices of all are found at once."""
     groups = s.merged_groups
     if not is_numpy(groups.cumulative_weight):
-        return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
-    shares = sorted({share for _, share in at})
-    vertices = dict(zip(shares, at_coverages(groups, np.array(shares)).tolist(), strict=True))
-    return [quantity.at(groups, vertices[share]) for quantity, share in at]
+        return [
+            quantity.value_at_vertex(groups, vertex_at_coverage(groups, share))
+            for quantity, share in parameters
+        ]
+    shares = sorted({share for _, share in parameters})
+    vertices = dict(
+        zip(shares, vertices_at_coverages(groups, np.array(shares)).tolist(), strict=True)
+    )
+    return [quantity.value_at_vertex(groups, vertices[share]) for quantity, share in parameters]
 
 
-def _accepted_at(share: float) -> Callable[[Scored], int]:
-    return lambda s: accepted_failures(s, lambda groups: at_coverage(groups, share))
+def _failure_counter_at_coverage(share: float) -> Callable[[Scored], int]:
+    return lambda s: count_accepted_failures(s, lambda groups: vertex_at_coverage(groups, share))
 
 
-def _limit_of_zero(n: float, level: float, *, share: float) -> float:
+def _upper_limit_of_zero_risk(n: float, level: float, *, share: float) -> float:
     """Exact limit of the risk of those accepted, of whom none fails."""
     return clopper_pearson(0.0, max(n * share, 1.0), level=level).high
 
 
-def _selective_extremes(share: float) -> Extremes:
+def _selective_risk_extremes(share: float) -> Extremes:
     if share == 0:
         return (lambda r: float(r == 1), lambda r: float(r > 0))
     return (lambda r: max(0.0, (r + share - 1) / share), lambda r: min(r / share, 1.0))
 
 
-def _selective_risk(name: str, percent: str) -> Metric:
+def _make_selective_risk(name: str, percent: str) -> Metric:
     coverage = float(percent) / 100
     return Metric(
         Identity(
@@ -226,10 +256,10 @@ def _selective_risk(name: str, percent: str) -> Metric:
         ),
         replace(
             _measurement_at_coverage(SELECTIVE_RISK, coverage),
-            n_failures=_accepted_at(coverage),
-            extremes=_selective_extremes(coverage),
-            limit_of_zero=partial(_limit_of_zero, share=coverage),
-            binned=Binned(partial(_risk_limits, coverage=coverage)),
+            n_failures=_failure_counter_at_coverage(coverage),
+            extremes=_selective_risk_extremes(coverage),
+            upper_limit_of_zero=partial(_upper_limit_of_zero_risk, share=coverage),
+            binned=BinnedLimits(partial(_risk_limits, coverage=coverage)),
         ),
         DisplayOptions(
             short_title=f"Risk at {percent} % coverage", narrow_title=f"Risk at {percent} % cov."
@@ -237,7 +267,7 @@ def _selective_risk(name: str, percent: str) -> Metric:
     )
 
 
-def _generalized_risk(name: str, percent: str) -> Metric:
+def _make_generalized_risk(name: str, percent: str) -> Metric:
     coverage = float(percent) / 100
     return Metric(
         Identity(
@@ -256,9 +286,11 @@ def _generalized_risk(name: str, percent: str) -> Metric:
             # The vertex is chosen by selective risk, so a better order can move it to a larger
             # coverage with more loss in all.
             monotone=False,
-            n_failures=_accepted_at(coverage),
+            n_failures=_failure_counter_at_coverage(coverage),
             extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
-            limit_of_zero=lambda n, level: _limit_of_zero(n, level, share=coverage) * coverage,
+            upper_limit_of_zero=lambda n, level: (
+                _upper_limit_of_zero_risk(n, level, share=coverage) * coverage
+            ),
         ),
     )
 
@@ -272,7 +304,7 @@ def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
     )
 
 
-def _classification_quality(name: str, percent: str) -> Metric:
+def _make_classification_quality(name: str, percent: str) -> Metric:
     coverage = float(percent) / 100
     return Metric(
         Identity(
@@ -287,11 +319,11 @@ def _classification_quality(name: str, percent: str) -> Metric:
             function=f"working_point(confidence, loss, coverage={coverage:g})"
             ".classification_quality",
         ),
-        _measurement_of_quality(CLASSIFICATION, coverage),
+        _measurement_of_quality(CLASSIFICATION_QUALITY, coverage),
     )
 
 
-def _rejection_quality(name: str, percent: str) -> Metric:
+def _make_rejection_quality(name: str, percent: str) -> Metric:
     coverage = float(percent) / 100
     return Metric(
         Identity(
@@ -306,16 +338,18 @@ def _rejection_quality(name: str, percent: str) -> Metric:
             function=f"working_point(confidence, loss, coverage={coverage:g}).rejection_quality",
         ),
         replace(
-            _measurement_of_quality(REJECTION, coverage), high=float("inf"), is_two_sample=True
+            _measurement_of_quality(REJECTION_QUALITY, coverage),
+            high=float("inf"),
+            is_two_sample=True,
         ),
     )
 
 
-def _coverage(name: str, percent: str) -> Metric:
+def _make_coverage_at_risk(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> MetricValue:
-        return coverage_of(s.merged_groups, at_risk(s.merged_groups, risk))
+        return coverage_at_vertex(s.merged_groups, vertex_at_risk(s.merged_groups, risk))
 
     return Metric(
         Identity(
@@ -332,51 +366,53 @@ def _coverage(name: str, percent: str) -> Metric:
         Measurement(
             compute=compute,
             gradients=frozenset(),
-            influence=on_split_rows(partial(influence_at_risk, risk=risk)),
-            interval=partial(inverted_interval, risk=risk),
-            open_thresholds=partial(open_at_risk, risk=risk),
+            influence=accepts_split_rows(partial(influence_at_risk, max_risk=risk)),
+            interval=partial(coverage_at_risk_interval, risk=risk),
+            plausible_thresholds=partial(plausible_thresholds_at_risk, risk=risk),
             no_error_at_threshold=True,
-            n_failures=lambda s: accepted_failures(s, lambda groups: at_risk(groups, risk)),
-            binned=Binned(partial(_coverage_limits, max_risk=risk)),
+            n_failures=lambda s: count_accepted_failures(
+                s, lambda groups: vertex_at_risk(groups, risk)
+            ),
+            binned=BinnedLimits(partial(_coverage_limits, max_risk=risk)),
         ),
         DisplayOptions(narrow_title=f"Cov. at {percent} % risk"),
     )
 
 
-def _risk_limits(blocks: FilledBins, coverage: float) -> Limits:
+def _risk_limits(blocks: NonemptyBins, coverage: float) -> Limits:
     """Return limits of the lowest risk among the vertices that keep the coverage."""
     needed = coverage * blocks.total * (1 - ROUNDING)
     kept = blocks.through >= needed
     # The last block keeps any coverage, whatever rounding says.
     kept[-1] = True
     known = float((blocks.loss_through / blocks.through)[kept].min())
-    hidden = kept & blocks.spread
+    hidden = kept & blocks.has_several_confidences
     # All loss last, the risk falls until the loss begins and rises from there.
-    turn = blocks.through - blocks.wrong
+    turn = blocks.through - blocks.min_failure_weight
     at = np.clip(needed, turn, blocks.through)[hidden]
     # From what lies above: from the other end rounding would leave a hair where nothing is lost.
-    mass = blocks.loss_above[hidden] + blocks.peak * (at - turn[hidden])
-    risks = risk_at(mass, at, blocks.peak)
+    mass = blocks.loss_above[hidden] + blocks.max_loss * (at - turn[hidden])
+    risks = risk_at_position(mass, at, blocks.max_loss)
     return float(np.min(risks, initial=known)), known
 
 
-def _coverage_limits(blocks: FilledBins, max_risk: float) -> Limits:
+def _coverage_limits(blocks: NonemptyBins, max_risk: float) -> Limits:
     """Return limits of the largest coverage of a vertex with at most this risk."""
     target = max_risk * (1 + ROUNDING)
     fine = np.flatnonzero(blocks.loss_through / blocks.through <= target)
     known = float(blocks.through[fine[-1]]) if fine.size else 0.0
     high = known
-    if blocks.peak > target:
-        turn = blocks.through - blocks.wrong
-        lowest = risk_at(blocks.loss_above, turn, blocks.peak)
-        hidden = blocks.spread & (lowest <= target) & (blocks.through > known)
-        room = (blocks.peak * blocks.through - blocks.loss_through) / (blocks.peak - target)
+    if blocks.max_loss > target:
+        turn = blocks.through - blocks.min_failure_weight
+        lowest = risk_at_position(blocks.loss_above, turn, blocks.max_loss)
+        hidden = blocks.has_several_confidences & (lowest <= target) & (blocks.through > known)
+        room = (blocks.max_loss * blocks.through - blocks.loss_through) / (blocks.max_loss - target)
         reach = np.clip(room, turn, blocks.through)[hidden]
         high = float(np.max(reach, initial=known))
     return known / blocks.total, high / blocks.total
 
 
-def _family(form: str, make: Callable[[str, str], Metric], example: str) -> Family:
+def _percentage_family(form: str, make: Callable[[str, str], Metric], example: str) -> Family:
     """Return the family of a percentage."""
     return Family(
         form,
@@ -386,11 +422,11 @@ def _family(form: str, make: Callable[[str, str], Metric], example: str) -> Fami
 
 
 FAMILIES = (
-    _family("selective_risk@{}cov", _selective_risk, "85"),
-    _family("generalized_risk@{}cov", _generalized_risk, "85"),
-    _family("classification_quality@{}cov", _classification_quality, "85"),
-    _family("rejection_quality@{}cov", _rejection_quality, "85"),
-    _family("coverage@{}risk", _coverage, "2"),
+    _percentage_family("selective_risk@{}cov", _make_selective_risk, "85"),
+    _percentage_family("generalized_risk@{}cov", _make_generalized_risk, "85"),
+    _percentage_family("classification_quality@{}cov", _make_classification_quality, "85"),
+    _percentage_family("rejection_quality@{}cov", _make_rejection_quality, "85"),
+    _percentage_family("coverage@{}risk", _make_coverage_at_risk, "2"),
 )
 
 #: The names of the catalogue, and which of them a reader sees first: of each kind, one number.
@@ -410,6 +446,6 @@ _LISTED = {
 ENTRIES = tuple(
     replace(entry, display=replace(entry.display, headline=position))
     for name, position in _LISTED.items()
-    for family in (*FAMILIES, SELECTIVE_ACCURACY)
-    if (entry := family.named(name))
+    for family in (*FAMILIES, SELECTIVE_ACCURACY_FAMILY)
+    if (entry := family.parse(name))
 )

@@ -41,16 +41,16 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.influence import (
-    FARTHEST,
-    OPEN,
-    STEPS,
-    spread_of,
-    squares_left,
+    AMBIGUOUS_THRESHOLD_NOTE,
+    DISTANCE_STEPS,
+    MAX_DISTANCE,
+    influence_moments,
+    remaining_squared_quantiles,
     standard_error,
 )
-from abstain.inference.intervals import Interval, interval_from, no_interval
-from abstain.inference.small_samples import few_clusters
-from abstain.metrics.entry import OpenThresholds
+from abstain.inference.intervals import Interval, interval_from_influence, no_interval
+from abstain.inference.small_samples import few_clusters_warning
+from abstain.metrics.entry import PlausibleThresholds
 from abstain.metrics.small_samples import (
     AcceptedSamples,
     accepted_samples,
@@ -58,28 +58,30 @@ from abstain.metrics.small_samples import (
 )
 from abstain.metrics.working_points.quantities import (
     Quantity,
-    at_coverage,
-    at_coverages,
-    at_risk,
+    coverage_influence,
+    has_large_tie_group,
     influence_at_risk,
-    jumps,
-    share_at_vertex,
+    vertex_at_coverage,
+    vertex_at_risk,
+    vertices_at_coverages,
 )
 from abstain.typing import FloatArray, IntArray
 
 
-def inverted_interval(
+def coverage_at_risk_interval(
     s: Scored, level: float, cluster: IntArray | None, *, risk: float
 ) -> Interval:
     """Return the interval of the coverage at a risk."""
     units = None if cluster is None else np.unique(cluster).size
     if units == 1:
         return no_interval(level, "one independent cluster shows no spread")
-    s = near_risk(s.influence_rows(cluster), risk, cluster)
-    low, high = _coverage_ends(s, risk, cluster, level)
-    influence = influence_at_risk(s, risk=risk)
-    error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.row_counts).error
-    note = few_clusters(units)
+    s = rows_near_risk(s.influence_rows(cluster), risk, cluster)
+    low, high = _coverage_bounds(s, risk, cluster, level)
+    influence = influence_at_risk(s, max_risk=risk)
+    error = influence_moments(
+        influence, weight=s.weight, cluster=cluster, repeats=s.row_counts
+    ).standard_error
+    note = few_clusters_warning(units)
     if low == high:
         what = "every sample may be kept" if high == 1 else "nothing can be kept"
         note = "; ".join(filter(None, (note, f"{what}, beyond doubt at this level")))
@@ -93,7 +95,7 @@ def inverted_interval(
     )
 
 
-class Plausible(NamedTuple):
+class VertexPlausibility(NamedTuple):
     """How plausible each vertex is as the one of largest coverage that keeps a risk.
 
     From the one that accepts nothing on, arrays of shape (g + 1,).
@@ -102,32 +104,34 @@ class Plausible(NamedTuple):
     #: The share accepted.
     coverage: FloatArray
     #: How many independent samples that share rests on.
-    n: FloatArray
+    n_effective: FloatArray
     #: How far from the data it is that this is the vertex, in standard errors.
-    away: FloatArray
+    distance: FloatArray
     #: The error of the coverage that this distance implies, in standard errors: 0 unless weights
     #: depend on the loss.
-    shift: FloatArray
+    coverage_shift: FloatArray
     #: Share of the variance of the coverage that the risk does not explain.
-    unexplained: FloatArray
+    unexplained_variance: FloatArray
 
 
-def _coverage_ends(s: Scored, risk: float, cluster: IntArray | None, level: float) -> FloatArray:
+def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: float) -> FloatArray:
     """Return the ends of the interval of the largest coverage with a risk."""
-    found = plausible(s, risk, cluster)
+    found = vertex_plausibility(s, risk, cluster)
     square = float(special.ndtri((1 + level) / 2)) ** 2
-    near = found.coverage[found.away <= 2]
-    left = square - found.away**2
-    if jumps(s.groups, near.min(), near.max()):
-        left = np.where(found.away > 0, squares_left(level, found.away), left)
+    near = found.coverage[found.distance <= 2]
+    left = square - found.distance**2
+    if has_large_tie_group(s.groups, near.min(), near.max()):
+        left = np.where(
+            found.distance > 0, remaining_squared_quantiles(level, found.distance), left
+        )
     kept = left >= 0
-    reach = np.sqrt(left[kept] * found.unexplained[kept])
-    shares, n, shift = found.coverage[kept], found.n[kept], found.shift[kept]
-    low, high = (_score_end(shares, n, shift + end) for end in (reach, -reach))
+    reach = np.sqrt(left[kept] * found.unexplained_variance[kept])
+    shares, n, shift = found.coverage[kept], found.n_effective[kept], found.coverage_shift[kept]
+    low, high = (_wilson_bound(shares, n, shift + end) for end in (reach, -reach))
     return np.array([low.min(), high.max()])
 
 
-def near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
+def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     """Return rows in which every sample is apart at which the coverage may end.
 
     Within merged successes the risk falls, so none is nearer to it than its end.
@@ -135,12 +139,12 @@ def near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
     groups = s.groups
     if groups.is_merged is None:
         return s
-    kept = np.flatnonzero(plausible(s, risk, cluster).away < FARTHEST)
+    kept = np.flatnonzero(vertex_plausibility(s, risk, cluster).distance < MAX_DISTANCE)
     ends = np.append(0.0, groups.cumulative_weight)
     return s.with_separate_ranks(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
 
 
-def plausible(s: Scored, risk: float, cluster: IntArray | None) -> Plausible:
+def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> VertexPlausibility:
     """Hold each vertex against the data.
 
     A vertex has the largest coverage with the risk if its own is not above it, and those of all
@@ -148,8 +152,8 @@ def plausible(s: Scored, risk: float, cluster: IntArray | None) -> Plausible:
     threshold that is clearly above the risk is no less far away.
     """
     groups, sums = s.groups, accepted_samples(s, cluster, risk)
-    z = _departure(sums, risk)
-    found = at_risk(groups, risk) + 1
+    z = _risk_z_scores(sums, risk)
+    found = vertex_at_risk(groups, risk) + 1
     above = np.append(0.0, np.maximum(z, 0.0))
     above[found + 1 :] = np.maximum.accumulate(above[found + 1 :])
     below = np.maximum.accumulate(np.maximum(-z, 0.0)[::-1])[::-1]
@@ -157,7 +161,7 @@ def plausible(s: Scored, risk: float, cluster: IntArray | None) -> Plausible:
     correlation = np.append(sums.correlation[:1], sums.correlation)
     coverage = np.append(0.0, groups.cumulative_weight / groups.total_weight)
     coverage[-1] = 1.0
-    return Plausible(
+    return VertexPlausibility(
         coverage,
         np.append(sums.n_for_coverage[:1], sums.n_for_coverage),
         np.hypot(above, below),
@@ -170,7 +174,7 @@ def plausible(s: Scored, risk: float, cluster: IntArray | None) -> Plausible:
 _FAR, _ENOUGH = 25.0, 50.0
 
 
-def _departure(sums: AcceptedSamples, risk: float) -> FloatArray:
+def _risk_z_scores(sums: AcceptedSamples, risk: float) -> FloatArray:
     """Return how far the risk of the accepted of each threshold is above the one given.
 
     In standard errors: the signed root of the deviance of a binomial count of losses of the same
@@ -187,11 +191,11 @@ def _departure(sums: AcceptedSamples, risk: float) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         out: FloatArray = apart / np.sqrt(few)
     near = np.flatnonzero((np.abs(out) < _FAR) | (few < _ENOUGH) | ~np.isfinite(out))
-    out[near] = _signed_root(sums.n_for_risk[near], expected[near], apart[near])
+    out[near] = _signed_root_deviance(sums.n_for_risk[near], expected[near], apart[near])
     return out
 
 
-def _signed_root(n: FloatArray, expected: FloatArray, apart: FloatArray) -> FloatArray:
+def _signed_root_deviance(n: FloatArray, expected: FloatArray, apart: FloatArray) -> FloatArray:
     """Return the signed root of the deviance of a count so far from the one expected of n."""
     seen = expected + apart
     rest, rest_expected = n - seen, n - expected
@@ -202,7 +206,7 @@ def _signed_root(n: FloatArray, expected: FloatArray, apart: FloatArray) -> Floa
     return np.asarray(np.sign(apart) * np.sqrt(2 * np.maximum(deviance, 0.0)))
 
 
-def _score_end(share: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
+def _wilson_bound(share: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
     """Return the proportion that each share exceeds by `z` of its own standard errors (Wilson).
 
     What accepts nothing or everything does so in the population too.
@@ -214,89 +218,91 @@ def _score_end(share: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
     return np.clip(np.where(is_certain, share, end), 0.0, 1.0)
 
 
-def open_at_coverage(
-    s: Scored, cluster: IntArray | None, *, quantity: Quantity, share: float
-) -> OpenThresholds | None:
+def plausible_thresholds_at_coverage(
+    s: Scored, cluster: IntArray | None, *, quantity: Quantity, coverage: float
+) -> PlausibleThresholds | None:
     """Return the thresholds that are left open at a coverage; None where nothing jumps."""
     groups = s.groups
-    error = _error_of_coverage(s, share, cluster)
-    if quantity.everywhere is not None:
-        return _of_least_risk(quantity, share, s, error, cluster)
-    if not jumps(groups, share - 2 * error, share + 2 * error):
+    error = _coverage_standard_error(s, coverage, cluster)
+    if quantity.values_at_all_vertices is not None:
+        return _plausible_vertices_of_min_risk(quantity, coverage, s, error, cluster)
+    if not has_large_tie_group(groups, coverage - 2 * error, coverage + 2 * error):
         return None
     # The far end of each step, to either side.
-    far = np.append(STEPS[1:], STEPS[-1] + STEPS[1])
-    asked = np.clip(np.concatenate((share - far * error, share + far * error)), 0.0, 1.0)
-    others = at_coverages(groups, asked)
-    number, vertex = quantity.at, at_coverage(groups, share)
+    far = np.append(DISTANCE_STEPS[1:], DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
+    asked = np.clip(np.concatenate((coverage - far * error, coverage + far * error)), 0.0, 1.0)
+    others = vertices_at_coverages(groups, asked)
+    number, vertex = quantity.value_at_vertex, vertex_at_coverage(groups, coverage)
     known, place = np.unique(others, return_inverse=True)
-    return _unless_all_equal(
-        OpenThresholds(
+    return _none_if_constant(
+        PlausibleThresholds(
             s,
             vertex,
             others,
-            np.tile(STEPS, 2),
+            np.tile(DISTANCE_STEPS, 2),
             np.array([number(groups, int(i)).value for i in known])[place],
             float(number(groups, vertex).value),
-            quantity.at_vertex,
+            quantity.influence_at_vertex,
         )
     )
 
 
-def _of_least_risk(
+def _plausible_vertices_of_min_risk(
     quantity: Quantity, share: float, s: Scored, error: float, cluster: IntArray | None
-) -> OpenThresholds | None:
+) -> PlausibleThresholds | None:
     """Return the vertices that keep the coverage and may be those of least risk."""
-    away = _away_from_least(s, share, error, cluster)
-    kept = np.flatnonzero(away < FARTHEST)
+    away = _distance_to_min_risk(s, share, error, cluster)
+    kept = np.flatnonzero(away < MAX_DISTANCE)
     if s.groups.is_merged is not None:
         # Before the vertex of least risk a merged sample may be nearer than its end.
-        first = int(max(share - FARTHEST * error, 0.0) * s.groups.total_weight)
+        first = int(max(share - MAX_DISTANCE * error, 0.0) * s.groups.total_weight)
         s = s.with_separate_ranks(first, int(s.groups.cumulative_weight[kept[-1]]))
-        away = _away_from_least(s, share, error, cluster)
-        kept = np.flatnonzero(away < FARTHEST)
+        away = _distance_to_min_risk(s, share, error, cluster)
+        kept = np.flatnonzero(away < MAX_DISTANCE)
     groups = s.groups
-    vertex = at_coverage(groups, share)
-    value = float(quantity.at(groups, vertex).value)
-    if quantity.everywhere is None or not np.isfinite(value):
+    vertex = vertex_at_coverage(groups, share)
+    value = float(quantity.value_at_vertex(groups, vertex).value)
+    if quantity.values_at_all_vertices is None or not np.isfinite(value):
         return None
-    return _unless_all_equal(
-        OpenThresholds(
+    return _none_if_constant(
+        PlausibleThresholds(
             s,
             vertex,
             kept,
             away[kept],
-            quantity.everywhere(groups)[kept],
+            quantity.values_at_all_vertices(groups)[kept],
             value,
-            quantity.at_vertex,
+            quantity.influence_at_vertex,
         )
     )
 
 
-def _away_from_least(s: Scored, share: float, error: float, cluster: IntArray | None) -> FloatArray:
+def _distance_to_min_risk(
+    s: Scored, share: float, error: float, cluster: IntArray | None
+) -> FloatArray:
     """Return how far the data are from the risk being least at each vertex, in standard errors.
 
     A vertex that ends short of the coverage keeps it in another study; one that ends just beyond
     falls short in another, and the least risk is then that of a larger coverage.
     """
-    groups, worth = s.groups, _samples_worth(s, cluster)
+    groups, worth = s.groups, _n_effective_for_risk(s, cluster)
     short = np.maximum(share - groups.cumulative_weight / groups.total_weight, 0.0)
     away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
-    least = at_coverage(groups, share)
-    away = np.hypot(away, _beyond_least(s, least, worth))
+    least = vertex_at_coverage(groups, share)
+    away = np.hypot(away, _risk_excess_z_scores(s, least, worth))
     # The far end of each step.
-    asked = np.minimum(share + (STEPS + STEPS[1]) * error, 1.0)
+    asked = np.minimum(share + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
     first = np.searchsorted(groups.cumulative_weight, asked * groups.total_weight * (1 - ROUNDING))
     for vertex, step in zip(
-        *np.unique(at_coverages(groups, asked), return_index=True), strict=True
+        *np.unique(vertices_at_coverages(groups, asked), return_index=True), strict=True
     ):
         if vertex != least:
-            beyond = np.hypot(STEPS[step], _beyond_least(s, int(vertex), worth))
+            beyond = np.hypot(DISTANCE_STEPS[step], _risk_excess_z_scores(s, int(vertex), worth))
             away[first[step] :] = np.minimum(away, beyond)[first[step] :]
     return away
 
 
-def _beyond_least(s: Scored, vertex: int, worth: float) -> FloatArray:
+def _risk_excess_z_scores(s: Scored, vertex: int, worth: float) -> FloatArray:
     """Return how far the risk at each vertex is above that at one, in standard errors.
 
     `worth` are the `_samples_worth` of all. Of two nested sets of equal risk the difference varies
@@ -316,7 +322,7 @@ def _beyond_least(s: Scored, vertex: int, worth: float) -> FloatArray:
     return out
 
 
-def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
+def _n_effective_for_risk(s: Scored, cluster: IntArray | None) -> float:
     """Return how many independent samples of equal weight would know the risk as well."""
     if s.has_unit_weights and cluster is None:
         return float(s.groups.n_samples)
@@ -326,7 +332,7 @@ def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
     return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n_rows)
 
 
-def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> float:
+def _coverage_standard_error(s: Scored, share: float, cluster: IntArray | None) -> float:
     """Return the standard error of a coverage near the one asked for."""
     bare = share * (1 - share)
     if s.has_unit_weights and cluster is None:
@@ -337,42 +343,44 @@ def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> flo
     spread = coverage[near] * (1 - coverage[near])
     if spread <= 0:
         return 0.0
-    error = standard_error(share_at_vertex(s, near), weight=s.weight, cluster=cluster)
+    error = standard_error(coverage_influence(s, near), weight=s.weight, cluster=cluster)
     return float(error * np.sqrt(bare / spread)) if np.isfinite(error) else 0.0
 
 
-def open_at_risk(s: Scored, cluster: IntArray | None, *, risk: float) -> OpenThresholds | None:
+def plausible_thresholds_at_risk(
+    s: Scored, cluster: IntArray | None, *, risk: float
+) -> PlausibleThresholds | None:
     """Return the same for the coverage at a risk."""
-    s = near_risk(s, risk, cluster)
-    found = plausible(s, risk, cluster)
-    near = found.coverage[found.away <= 2]
-    nearest = found.coverage[found.away <= 1]
+    s = rows_near_risk(s, risk, cluster)
+    found = vertex_plausibility(s, risk, cluster)
+    near = found.coverage[found.distance <= 2]
+    nearest = found.coverage[found.distance <= 1]
     # At either end the coverage stops moving, so that no slope describes it next to an end.
     is_next_to_end = nearest.min() == 0 or nearest.max() == 1
-    if not is_next_to_end and not jumps(s.groups, near.min(), near.max()):
+    if not is_next_to_end and not has_large_tie_group(s.groups, near.min(), near.max()):
         return None
-    vertex = at_risk(s.groups, risk)
-    kept = np.flatnonzero(found.away < FARTHEST)
-    return _unless_all_equal(
-        OpenThresholds(
+    vertex = vertex_at_risk(s.groups, risk)
+    kept = np.flatnonzero(found.distance < MAX_DISTANCE)
+    return _none_if_constant(
+        PlausibleThresholds(
             s,
             vertex,
             kept - 1,
-            found.away[kept],
+            found.distance[kept],
             found.coverage[kept],
             float(found.coverage[vertex + 1]),
-            share_at_vertex,
+            coverage_influence,
         )
     )
 
 
-def _unless_all_equal(found: OpenThresholds) -> OpenThresholds | None:
+def _none_if_constant(found: PlausibleThresholds) -> PlausibleThresholds | None:
     return found if found.reach.any() else None
 
 
-def over_thresholds(
+def widen_over_thresholds(
     found: Interval,
-    left_open: OpenThresholds,
+    left_open: PlausibleThresholds,
     *,
     bounds: tuple[float, float],
     cluster: IntArray | None = None,
@@ -381,25 +389,25 @@ def over_thresholds(
 
     Each of these is of the level that its distance leaves.
     """
-    left = squares_left(found.level, left_open.away)
-    kept = (left > 0) & (left_open.others != left_open.vertex) & np.isfinite(left_open.values)
+    left = remaining_squared_quantiles(found.level, left_open.distances)
+    kept = (left > 0) & (left_open.alternatives != left_open.vertex) & np.isfinite(left_open.values)
     if np.isnan(found.low) or not kept.any():
         return found
     rows = left_open.rows
-    others, values = left_open.others[kept], left_open.values[kept]
+    others, values = left_open.alternatives[kept], left_open.values[kept]
     reach = np.sqrt(left[kept])
     # A rough half width picks the two that count.
     half = reach * np.sqrt(np.abs(values) / rows.groups.cumulative_count[others])
     ends = found.low, found.high
     for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
-        own = interval_from(
+        own = interval_from_influence(
             float(values[pick]),
-            left_open.influence(rows, int(others[pick])),
+            left_open.influence_at_vertex(rows, int(others[pick])),
             level=float(2 * special.ndtr(reach[pick]) - 1),
             bounds=bounds,
             weight=rows.weight,
             cluster=cluster,
-            times=rows.row_counts,
+            repeats=rows.row_counts,
         )
         ends = (
             float(np.fmin.reduce([ends[0], own.low, values[pick]])),
@@ -407,5 +415,5 @@ def over_thresholds(
         )
     if ends == (found.low, found.high):
         return found
-    notes = "; ".join(filter(None, (OPEN, found.note)))
+    notes = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, found.note)))
     return replace(found, low=ends[0], high=ends[1], note=notes)

@@ -13,18 +13,18 @@ from abstain._foundation.measurement import undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups, with_vertex_at
 from abstain.errors import InputError
-from abstain.metrics.entry import value_of
+from abstain.metrics.entry import value_with_warning
 from abstain.metrics.working_points.quantities import (
-    accepted,
-    at_coverage,
-    at_risk,
-    classification_quality_at,
-    coverage_of,
-    generalized_risk_of,
-    least_accepted,
-    parted_at,
-    rejection_quality_at,
-    selective_risk_of,
+    accepted_totals,
+    classification_quality_at_vertex,
+    coverage_at_vertex,
+    generalized_risk_at_vertex,
+    min_accepted_weight,
+    rejection_quality_at_vertex,
+    selective_risk_at_vertex,
+    split_at_threshold,
+    vertex_at_coverage,
+    vertex_at_risk,
 )
 from abstain.typing import AnyArray, Scalar
 
@@ -87,15 +87,15 @@ def selective_risk(
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     s = validate_samples(confidence, loss, weight)
-    if _one_of(coverage, threshold) == "threshold":
-        parted = parted_at(s, checks.number(threshold, "threshold"))
-        return value_of(selective_risk_of(*parted), "selective_risk")
+    if _name_of_target(coverage, threshold) == "threshold":
+        parted = split_at_threshold(s, checks.number(threshold, "threshold"))
+        return value_with_warning(selective_risk_at_vertex(*parted), "selective_risk")
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
-        return _expected_generalized(s.merged_groups, share) / share
-    found = selective_risk_of(*_at_coverage(s, share, rule))
-    return value_of(found, "selective_risk")
+        return _interpolated_generalized_risk(s.merged_groups, share) / share
+    result = selective_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule))
+    return value_with_warning(result, "selective_risk")
 
 
 def generalized_risk(
@@ -148,32 +148,36 @@ def generalized_risk(
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     s = validate_samples(confidence, loss, weight)
-    if _one_of(coverage, threshold) == "threshold":
-        return generalized_risk_of(*parted_at(s, checks.number(threshold, "threshold"))).value
+    if _name_of_target(coverage, threshold) == "threshold":
+        return generalized_risk_at_vertex(
+            *split_at_threshold(s, checks.number(threshold, "threshold"))
+        ).value
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
-        return _expected_generalized(s.merged_groups, share)
-    return generalized_risk_of(*_at_coverage(s, share, rule)).value
+        return _interpolated_generalized_risk(s.merged_groups, share)
+    return generalized_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule)).value
 
 
-def _at_coverage(s: Scored, share: float, rule: PointRule) -> tuple[TieGroups, int]:
+def _groups_and_vertex_at_coverage(
+    s: Scored, share: float, rule: PointRule
+) -> tuple[TieGroups, int]:
     """Return groups, and which of them is the working point."""
     first = rule == "first"
     groups = (
-        with_vertex_at(s.merged_groups, least_accepted(s.merged_groups, share))
+        with_vertex_at(s.merged_groups, min_accepted_weight(s.merged_groups, share))
         if first
         else s.merged_groups
     )
-    return groups, at_coverage(groups, share, first=first)
+    return groups, vertex_at_coverage(groups, share, first=first)
 
 
-def _one_of(coverage: float | None, threshold: float | None) -> str:
+def _name_of_target(coverage: float | None, threshold: float | None) -> str:
     if (coverage is None) == (threshold is None):
         raise InputError("give exactly one of `coverage` and `threshold`")
     return "coverage" if threshold is None else "threshold"
 
 
-def _expected_generalized(groups: TieGroups, coverage: float) -> Scalar:
+def _interpolated_generalized_risk(groups: TieGroups, coverage: float) -> Scalar:
     shares = prepend_zero(groups.cumulative_weight / groups.total_weight)
     risks = prepend_zero(groups.cumulative_loss / groups.total_weight)
     return as_scalar(interpolate(as_double_like([coverage], shares), shares, risks)[0])
@@ -220,8 +224,8 @@ def coverage_at_risk(
     0.75
     """
     groups = validate_samples(confidence, loss, weight).merged_groups
-    index = at_risk(groups, checks.number(max_risk, "max_risk"))
-    return coverage_of(groups, index).value
+    index = vertex_at_risk(groups, checks.number(max_risk, "max_risk"))
+    return coverage_at_vertex(groups, index).value
 
 
 @dataclass(frozen=True)
@@ -323,54 +327,58 @@ def working_point(
     >>> point.threshold, point.coverage, point.selective_risk, point.accepted
     (0.8, 0.5, 0.0, 2)
     """
-    given = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
+    targets = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
+    names = [name for name, value in targets.items() if value is not None]
+    if len(names) != 1:
         raise InputError(
-            f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
+            f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(names)}"
         )
     s = validate_samples(confidence, loss, weight).without_gradient
     if threshold is not None:
         # It may lie anywhere, also within a merged group.
-        parted = parted_at(s, checks.number(threshold, "threshold"))
-        return _describe(*parted, bounded=s.is_loss_bounded)
-    find = _within_risk if coverage is None else _keeping
-    return _describe(
-        s.merged_groups, find(s.merged_groups, given[named[0]]), bounded=s.is_loss_bounded
+        parted = split_at_threshold(s, checks.number(threshold, "threshold"))
+        return _working_point_at_vertex(*parted, bounded=s.is_loss_bounded)
+    find = _find_vertex_at_risk if coverage is None else _find_vertex_at_coverage
+    return _working_point_at_vertex(
+        s.merged_groups, find(s.merged_groups, targets[names[0]]), bounded=s.is_loss_bounded
     )
 
 
-def _within_risk(groups: TieGroups, max_risk: Any) -> int:
+def _find_vertex_at_risk(groups: TieGroups, max_risk: Any) -> int:
     risk = checks.number(max_risk, "max_risk")
-    index = at_risk(groups, risk)
+    index = vertex_at_risk(groups, risk)
     if index < 0:
-        least = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
+        min_risk = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
         raise InputError(
-            f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
+            f"no threshold keeps the selective risk at or below {risk:g}; the least is {min_risk:g}"
         )
     return index
 
 
-def _keeping(groups: TieGroups, coverage: Any) -> int:
-    return at_coverage(groups, checks.fraction(coverage, "coverage"))
+def _find_vertex_at_coverage(groups: TieGroups, coverage: Any) -> int:
+    return vertex_at_coverage(groups, checks.fraction(coverage, "coverage"))
 
 
-def _describe(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
-    weight, wrong, count = accepted(groups, index)
-    graded = undefined("it needs a loss in [0, 1]")
+def _working_point_at_vertex(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
+    weight, accepted_loss, count = accepted_totals(groups, index)
+    undefined_quality = undefined("it needs a loss in [0, 1]")
     measured = {
-        "selective_risk": selective_risk_of(groups, index),
-        "generalized_risk": generalized_risk_of(groups, index),
-        "classification_quality": classification_quality_at(groups, index) if bounded else graded,
-        "rejection_quality": rejection_quality_at(groups, index) if bounded else graded,
+        "selective_risk": selective_risk_at_vertex(groups, index),
+        "generalized_risk": generalized_risk_at_vertex(groups, index),
+        "classification_quality": classification_quality_at_vertex(groups, index)
+        if bounded
+        else undefined_quality,
+        "rejection_quality": rejection_quality_at_vertex(groups, index)
+        if bounded
+        else undefined_quality,
     }
     return WorkingPoint(
         threshold=float("inf") if index < 0 else float(groups.confidence[index]),
         coverage=weight / groups.total_weight,
-        **{name: found.value for name, found in measured.items()},
+        **{name: value.value for name, value in measured.items()},
         accepted=count,
         n=groups.n_samples,
-        failures_accepted=wrong,
-        failures_rejected=float(groups.cumulative_loss[-1]) - wrong,
+        failures_accepted=accepted_loss,
+        failures_rejected=float(groups.cumulative_loss[-1]) - accepted_loss,
         reasons={k: m.reason for k, m in measured.items() if m.reason},
     )

@@ -1,16 +1,16 @@
-"""Working points: the vertex that each one selects, its numbers and their influence functions.
+"""Working points: the selected vertex, its metrics and their influence functions.
 
-A vertex is the index of a tie group; -1 means that nothing is accepted.
+A vertex is the index of a tie group; -1 means that no sample is accepted.
 
-At a fixed threshold all of them are functions of four sums: weight and loss accepted, weight and
-loss of all. But the threshold is chosen from the data, so it moves: one more accepted sample
-raises the coverage there, and the rule answers with another vertex. What that does to the number
-is its slope against the coverage (or risk) that was asked for, measured on the data between two
-vertices that the same rule picks a little to either side. Where both are the same vertex (a large
-tie group, a risk that is least in the interior) the threshold stays, and the slope is 0. For the
-selective risk this is the textbook form with the local risk m at the threshold estimated as
-``R + c dR/dc``. Where the threshold may jump across a large tie group no slope describes it:
-`working_points.intervals` says what does.
+At a fixed threshold, every metric is a function of four sums: weight and loss of the accepted
+samples, weight and loss of all samples. But the threshold is selected from the data: one more
+accepted sample raises the coverage, so the rule selects another vertex. The effect on the metric is
+its slope with respect to the requested coverage (or risk). The slope is estimated between two
+vertices that the same rule selects for slightly smaller and larger targets. If both vertices are
+equal (in a large tie group, or at a risk that is minimal in the interior), the threshold does not
+move and the slope is 0. For the selective risk, this is the textbook formula with the local risk at
+the threshold estimated by ``R + c dR/dc``. If the threshold can jump across a large tie group, no
+slope describes its error: see `working_points.intervals`.
 """
 
 from collections.abc import Callable
@@ -24,23 +24,24 @@ from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.metrics.influences import of_mean
+from abstain.metrics.influences import mean_influence
 from abstain.metrics.small_samples import accepted_samples
 from abstain.typing import FloatArray, IntArray, Scalar
 
-#: Samples that are summed at once, so that temporaries stay in the cache.
+#: Number of samples that are summed at once, so that temporary arrays fit in the cache.
 _BLOCK = 1 << 14
 
 
-def at_threshold(groups: TieGroups, threshold: float) -> int:
+def vertex_at_threshold(groups: TieGroups, threshold: float) -> int:
     """Return the last vertex with confidence >= threshold."""
     return int(n_accepted_groups(groups, threshold)) - 1
 
 
-def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
-    """Return what reaches a threshold and the rest, as a group each, and the vertex of the first.
+def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
+    """Return the accepted and rejected samples as one group each, and the accepted vertex.
 
-    One pass without any order. Elsewhere than on the host all groups, and the last that reaches it.
+    Requires one pass and no sort. For other array libraries and precomputed groups, returns all
+    groups and the last accepted vertex.
     """
     if (
         not is_numpy(s.confidence)
@@ -48,83 +49,84 @@ def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
         or s.precomputed_groups is not None
         or s.precomputed_merged_groups is not None
     ):
-        return s.groups, at_threshold(s.groups, threshold)
+        return s.groups, vertex_at_threshold(s.groups, threshold)
     with np.errstate(over="ignore"):
-        at = np.asarray(threshold).astype(s.confidence.dtype)
-    sums, lowest = np.zeros((2, 3)), np.full(2, np.inf)
+        threshold_in_dtype = np.asarray(threshold).astype(s.confidence.dtype)
+    # Rows: accepted samples, rejected samples. Columns: count, weight, loss.
+    sums = np.zeros((2, 3))
+    min_confidence = np.full(2, np.inf)
     for start in range(0, s.n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
         confidence, loss = s.confidence[rows], s.loss[rows].astype(np.float64)
         weight = np.ones(loss.size) if s.weight is None else s.weight[rows]
-        reached = confidence >= at
-        for k, there in enumerate((reached & (weight > 0), ~reached & (weight > 0))):
-            own = weight * there
-            sums[k] += np.count_nonzero(there), own.sum(), inner(own, loss)
-            lowest[k] = min(lowest[k], np.where(there, confidence, np.inf).min())
-    kept = sums[:, 0] > 0
-    count, weight, loss = sums[kept].T
-    both = TieGroups(lowest[kept], weight, loss, count.astype(np.int64))
-    return both, 0 if kept[0] else -1
+        is_accepted = confidence >= threshold_in_dtype
+        for k, mask in enumerate((is_accepted & (weight > 0), ~is_accepted & (weight > 0))):
+            masked_weight = weight * mask
+            sums[k] += np.count_nonzero(mask), masked_weight.sum(), inner(masked_weight, loss)
+            block_min = np.where(mask, confidence, np.inf).min()
+            min_confidence[k] = min(min_confidence[k], block_min)
+    is_nonempty = sums[:, 0] > 0
+    count, weight, loss = sums[is_nonempty].T
+    groups = TieGroups(min_confidence[is_nonempty], weight, loss, count.astype(np.int64))
+    return groups, 0 if is_nonempty[0] else -1
 
 
-def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
-    """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
-    needed = least_accepted(groups, coverage)
+def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
+    """Return the vertex of minimum risk with at least this coverage, or the first such vertex."""
+    needed = min_accepted_weight(groups, coverage)
     xp, through = groups.xp, groups.cumulative_weight
     start: int = min(int(xp.count_nonzero(through < needed)), through.shape[0] - 1)
     if first:
         return start
     risk = without_gradient(groups.cumulative_loss[start:]) / through[start:]
-    # Of equal risks the largest coverage is the one worth using.
+    # Among equal risks, prefer the largest coverage.
     return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
 
 
-def least_accepted(groups: TieGroups, coverage: float) -> float:
-    """Return the weight that a coverage needs."""
-    # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
+def min_accepted_weight(groups: TieGroups, coverage: float) -> float:
+    """Return the accepted weight that a coverage requires, with a tolerance for rounding."""
     return coverage * groups.total_weight * (1 - ROUNDING)
 
 
-def at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
-    """Return `at_coverage` of many coverages, on the host."""
-    needed = coverages * groups.total_weight * (1 - ROUNDING)
-    start = np.minimum(
-        np.searchsorted(groups.cumulative_weight, needed), groups.cumulative_weight.size - 1
-    )
-    # From the last vertex on: where the least risk so far was first seen.
+def vertices_at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
+    """Return `vertex_at_coverage` of many coverages, for NumPy arrays."""
+    required_weight = coverages * groups.total_weight * (1 - ROUNDING)
+    last = groups.cumulative_weight.size - 1
+    first_vertex = np.minimum(np.searchsorted(groups.cumulative_weight, required_weight), last)
+    # Scan from the last vertex to the first, and remember where the running minimum was found.
     risk = (groups.cumulative_loss / groups.cumulative_weight)[::-1]
-    least = np.minimum.accumulate(np.append(np.inf, risk[:-1]))
-    lower = risk < least * (1 - ROUNDING)
-    last = risk.size - 1
-    best = last - np.maximum.accumulate(np.where(lower, np.arange(risk.size), 0))
-    return np.asarray(best[last - start])
+    previous_min = np.minimum.accumulate(np.append(np.inf, risk[:-1]))
+    is_new_min = risk < previous_min * (1 - ROUNDING)
+    index_of_min = np.maximum.accumulate(np.where(is_new_min, np.arange(risk.size), 0))
+    vertex_of_min = last - index_of_min
+    return np.asarray(vertex_of_min[last - first_vertex])
 
 
-#: A tie group is large from this share on of the range in which a threshold may lie: half a
-#: standard error where the range is two to either side.
+#: A tie group is large if it has at least this share of the range of plausible thresholds: half a
+#: standard error if the range is two standard errors to each side.
 _LARGE = 1 / 8
 
 
-def jumps(groups: TieGroups, low: float, high: float) -> bool:
-    """Tell whether a tie group within a range of coverages is a large part of it."""
-    meets = (groups.weight_above < high * groups.total_weight) & (
+def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
+    """Return whether a tie group in a range of coverages is a large part of the range."""
+    is_in_range = (groups.weight_above < high * groups.total_weight) & (
         groups.cumulative_weight > low * groups.total_weight
     )
     return bool(
-        (groups.last_vertex_weight[meets] > _LARGE * (high - low) * groups.total_weight).any()
+        (groups.last_vertex_weight[is_in_range] > _LARGE * (high - low) * groups.total_weight).any()
     )
 
 
-def at_risk(groups: TieGroups, max_risk: float) -> int:
+def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
     """Return the vertex of largest coverage with selective risk <= max_risk."""
-    # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
+    # Compare ratios, because 29/100 equals 0.29 in floating point, but 0.29 * 100 is below 29.
     risk = without_gradient(groups.cumulative_loss) / groups.cumulative_weight
-    fine = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
-    return int(fine[-1]) if fine.shape[0] else -1
+    candidates = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
+    return int(candidates[-1]) if candidates.shape[0] else -1
 
 
-def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
-    """Weight, loss mass and number of the accepted."""
+def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
+    """Return weight, loss and number of the accepted samples."""
     if index < 0:
         return 0.0, 0.0, 0
     return (
@@ -134,183 +136,199 @@ def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
     )
 
 
-def accepted_failures(s: Scored, find: Callable[[TieGroups], int]) -> int:
-    """Return the number of samples accepted at a vertex whose loss is above zero."""
-    index = find(s.merged_groups)
+def count_accepted_failures(s: Scored, find_vertex: Callable[[TieGroups], int]) -> int:
+    """Return the number of accepted samples with a loss above 0."""
+    index = find_vertex(s.merged_groups)
     if s.is_binary and s.has_unit_weights:
         return int(s.merged_groups.cumulative_loss[index]) if index >= 0 else 0
-    place = s.group_index
-    return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
+    group = s.group_index
+    return int(np.count_nonzero((s.loss > 0) & (group >= 0) & (group <= index)))
 
 
-def coverage_of(groups: TieGroups, index: int) -> MetricValue:
-    """Weighted share accepted."""
-    weight, _, count = accepted(groups, index)
+def coverage_at_vertex(groups: TieGroups, index: int) -> MetricValue:
+    """Return the coverage."""
+    weight, _, count = accepted_totals(groups, index)
     return MetricValue(weight / groups.total_weight, count)
 
 
-def share_at_vertex(s: Scored, index: int) -> FloatArray:
-    """Influence on the coverage of such a threshold."""
-    return of_mean(s, inside(s, index))
+def coverage_influence(s: Scored, index: int) -> FloatArray:
+    """Return the influence on the coverage at a fixed threshold."""
+    return mean_influence(s, accepted_indicator(s, index))
 
 
-def inside(s: Scored, index: int) -> FloatArray:
-    """Return 1 for the samples that are accepted at a vertex, 0 for the others."""
+def accepted_indicator(s: Scored, index: int) -> FloatArray:
+    """Return 1 for accepted samples and 0 for others."""
     return (s.group_index <= index).astype(np.float64)
 
 
-def selective_risk_of(groups: TieGroups, index: int) -> MetricValue:
-    """Mean loss of the accepted."""
+def selective_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
+    """Return the mean loss of the accepted samples."""
     if index < 0:
-        return undefined("nothing is accepted at this threshold")
+        return undefined("no sample is accepted at this threshold")
     risk = as_scalar(groups.cumulative_loss[index] / groups.cumulative_weight[index])
     return MetricValue(risk, int(groups.cumulative_count[index]))
 
 
-def _selective(s: Scored, index: int, taken: FloatArray) -> FloatArray:
-    weight, wrong, _ = accepted(s.groups, index)
-    return taken * (s.loss - wrong / weight) * (s.groups.total_weight / weight)
+def _selective_risk_influence(s: Scored, index: int, is_accepted: FloatArray) -> FloatArray:
+    weight, accepted_loss, _ = accepted_totals(s.groups, index)
+    return is_accepted * (s.loss - accepted_loss / weight) * (s.groups.total_weight / weight)
 
 
-def generalized_risk_of(groups: TieGroups, index: int) -> MetricValue:
-    """Loss mass accepted over the weight of all samples."""
-    _, wrong, count = accepted(groups, index)
-    return MetricValue(wrong / groups.total_weight, count)
+def generalized_risk_at_vertex(groups: TieGroups, index: int) -> MetricValue:
+    """Return the loss of the accepted samples divided by the weight of all samples."""
+    _, accepted_loss, count = accepted_totals(groups, index)
+    return MetricValue(accepted_loss / groups.total_weight, count)
 
 
-def _generalized(s: Scored, _: int, taken: FloatArray) -> FloatArray:
-    return taken * s.loss
+def _generalized_risk_influence(s: Scored, _: int, is_accepted: FloatArray) -> FloatArray:
+    return is_accepted * s.loss
 
 
-def classification_quality_at(groups: TieGroups, index: int) -> MetricValue:
-    """Share accepted and right or rejected and wrong (Condessa et al. 2017, eq. 7)."""
-    weight, wrong, count = accepted(groups, index)
-    rejected_wrong = as_scalar(groups.cumulative_loss[-1]) - wrong
-    return MetricValue((weight - wrong + rejected_wrong) / groups.total_weight, count)
+def classification_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
+    """Return the share of correct accepted and wrong rejected samples (Condessa et al., eq. 7)."""
+    weight, accepted_loss, count = accepted_totals(groups, index)
+    rejected_loss = as_scalar(groups.cumulative_loss[-1]) - accepted_loss
+    return MetricValue((weight - accepted_loss + rejected_loss) / groups.total_weight, count)
 
 
-def _classified(s: Scored, _: int, taken: FloatArray) -> FloatArray:
-    return taken * (1 - 2.0 * s.loss) + s.loss
+def _classification_quality_influence(s: Scored, _: int, is_accepted: FloatArray) -> FloatArray:
+    return is_accepted * (1 - 2.0 * s.loss) + s.loss
 
 
-def _classification_qualities(groups: TieGroups) -> FloatArray:
-    """Return `classification_quality_at` of every vertex, but for rounding."""
-    right = groups.cumulative_weight - 2 * groups.cumulative_loss + groups.cumulative_loss[-1]
-    return np.asarray(right / groups.total_weight)
+def _classification_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
+    """Return the classification quality at every vertex, up to rounding."""
+    quality_weight = (
+        groups.cumulative_weight - 2 * groups.cumulative_loss + groups.cumulative_loss[-1]
+    )
+    return np.asarray(quality_weight / groups.total_weight)
 
 
-def rejection_quality_at(groups: TieGroups, index: int) -> MetricValue:
-    """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
-    count = accepted(groups, index)[2]
-    right = groups.weight - groups.loss
-    # Summed over the rejected: a difference of sums would leave rounding where nothing is.
-    rejected_wrong = as_scalar(groups.xp.sum(groups.loss[index + 1 :]))
-    rejected_right = as_scalar(groups.xp.sum(right[index + 1 :]))
-    all_wrong, all_right = as_scalar(groups.xp.sum(groups.loss)), as_scalar(groups.xp.sum(right))
-    if all_wrong <= 0:
-        return undefined("no sample is wrong")
-    if all_right <= 0:
-        return undefined("every sample is wrong")
+def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
+    """Return the odds of failure among rejected samples over those among all samples (eq. 9)."""
+    count = accepted_totals(groups, index)[2]
+    successes = groups.weight - groups.loss
+    # Sum over the rejected samples, because a difference of sums has rounding errors.
+    rejected_failures = as_scalar(groups.xp.sum(groups.loss[index + 1 :]))
+    rejected_successes = as_scalar(groups.xp.sum(successes[index + 1 :]))
+    all_failures, all_successes = (
+        as_scalar(groups.xp.sum(groups.loss)),
+        as_scalar(groups.xp.sum(successes)),
+    )
+    if all_failures <= 0:
+        return undefined("no sample fails")
+    if all_successes <= 0:
+        return undefined("every sample fails")
     if groups.n_samples == count:
-        return undefined("nothing is rejected at this working point")
-    if rejected_right <= 0:
+        return undefined("no sample is rejected at this working point")
+    if rejected_successes <= 0:
         return MetricValue(float("inf"), count)
-    return MetricValue((rejected_wrong / rejected_right) * (all_right / all_wrong), count)
+    return MetricValue(
+        (rejected_failures / rejected_successes) * (all_successes / all_failures), count
+    )
 
 
-def _rejected(s: Scored, index: int, taken: FloatArray) -> FloatArray:
-    """Odds of wrong among the rejected over odds among all: each sum by its share."""
+def _rejection_quality_influence(s: Scored, index: int, is_accepted: FloatArray) -> FloatArray:
+    """Return the influence on the odds of failure among rejected samples over those of all."""
     groups = s.groups
-    right = groups.weight - groups.loss
-    outside = 1 - taken
-    wrong_out, right_out = float(groups.loss[index + 1 :].sum()), float(right[index + 1 :].sum())
-    wrong, all_right = float(groups.loss.sum()), float(right.sum())
-    if min(wrong, all_right, right_out) <= 0:
+    successes = groups.weight - groups.loss
+    rejected_failures = float(groups.loss[index + 1 :].sum())
+    rejected_successes = float(successes[index + 1 :].sum())
+    failures, all_successes = float(groups.loss.sum()), float(successes.sum())
+    if min(failures, all_successes, rejected_successes) <= 0:
         return np.zeros(s.n_rows)
-    odds = wrong_out / right_out * (all_right / wrong)
-    per_wrong = all_right / (right_out * wrong) * outside - odds / wrong
-    per_right = odds * (1 / all_right - outside / right_out)
-    out: FloatArray = groups.total_weight * (per_wrong * s.loss + per_right * (1.0 - s.loss))
-    return out
+    odds_ratio = rejected_failures / rejected_successes * (all_successes / failures)
+    is_rejected = 1 - is_accepted
+    on_failure = all_successes / (rejected_successes * failures) * is_rejected
+    on_failure = on_failure - odds_ratio / failures
+    on_success = odds_ratio * (1 / all_successes - is_rejected / rejected_successes)
+    per_weight = on_failure * s.loss + on_success * (1.0 - s.loss)
+    influence: FloatArray = groups.total_weight * per_weight
+    return influence
 
 
-def _rejection_qualities(groups: TieGroups) -> FloatArray:
-    """Return `rejection_quality_at` of every vertex, but for rounding; NaN where undefined."""
-    right = groups.weight - groups.loss
-    behind = (np.append(np.cumsum(x[:0:-1])[::-1], 0.0) for x in (groups.loss, right))
-    rejected_wrong, rejected_right = behind
+def _rejection_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
+    """Return the rejection quality at every vertex, up to rounding; NaN where it is undefined."""
+    successes = groups.weight - groups.loss
+    rejected_failures = np.append(np.cumsum(groups.loss[:0:-1])[::-1], 0.0)
+    rejected_successes = np.append(np.cumsum(successes[:0:-1])[::-1], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        odds = rejected_wrong / rejected_right
-        return np.asarray(odds * (right.sum() / groups.loss.sum()))
+        odds = rejected_failures / rejected_successes
+        return np.asarray(odds * (successes.sum() / groups.loss.sum()))
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number at a vertex."""
+    """A metric at a vertex."""
 
-    #: From tie groups and a vertex to the number.
-    at: Callable[[TieGroups, int], MetricValue]
-    #: From cases, a vertex and who is accepted there to the influences at its threshold, held
-    #: fixed, but for their mean.
-    held: Callable[[Scored, int, FloatArray], FloatArray]
-    #: The numbers of all vertices at once, on the host, where vertices of one risk differ in it.
-    everywhere: Callable[[TieGroups], FloatArray] | None = None
+    #: Function of tie groups and a vertex that returns the value.
+    value_at_vertex: Callable[[TieGroups, int], MetricValue]
+    #: Function of samples, a vertex and the indicator of acceptance that returns the influences at
+    #: a fixed threshold, up to a constant.
+    uncentered_influence: Callable[[Scored, int, FloatArray], FloatArray]
+    #: Values at all vertices, if vertices with equal risk can have different values.
+    values_at_all_vertices: Callable[[TieGroups], FloatArray] | None = None
 
-    def at_vertex(self, s: Scored, index: int) -> FloatArray:
-        """Influence on the number at a threshold that is given and does not move."""
-        return of_mean(s, self.held(s, index, inside(s, index)))
-
-
-SELECTIVE_RISK = Quantity(selective_risk_of, _selective)
-GENERALIZED_RISK = Quantity(generalized_risk_of, _generalized)
-CLASSIFICATION = Quantity(classification_quality_at, _classified, _classification_qualities)
-REJECTION = Quantity(rejection_quality_at, _rejected, _rejection_qualities)
+    def influence_at_vertex(self, s: Scored, index: int) -> FloatArray:
+        """Return the influence on the value at a fixed threshold."""
+        return mean_influence(s, self.uncentered_influence(s, index, accepted_indicator(s, index)))
 
 
-def influence_at_coverage(s: Scored, *, quantity: Quantity, share: float) -> FloatArray:
-    """Influence on a number at the vertex that keeps a coverage."""
+SELECTIVE_RISK = Quantity(selective_risk_at_vertex, _selective_risk_influence)
+GENERALIZED_RISK = Quantity(generalized_risk_at_vertex, _generalized_risk_influence)
+CLASSIFICATION_QUALITY = Quantity(
+    classification_quality_at_vertex,
+    _classification_quality_influence,
+    _classification_quality_at_all_vertices,
+)
+REJECTION_QUALITY = Quantity(
+    rejection_quality_at_vertex, _rejection_quality_influence, _rejection_quality_at_all_vertices
+)
+
+
+def influence_at_coverage(s: Scored, *, quantity: Quantity, coverage: float) -> FloatArray:
+    """Return the influence on a metric at the vertex selected for a coverage."""
     groups = s.groups
-    index = at_coverage(groups, share)
-    slope = _slope_in_coverage(groups, share, quantity.at)
-    return quantity.at_vertex(s, index) - slope * share_at_vertex(s, index)
+    index = vertex_at_coverage(groups, coverage)
+    slope = _slope_in_coverage(groups, coverage, quantity.value_at_vertex)
+    return quantity.influence_at_vertex(s, index) - slope * coverage_influence(s, index)
 
 
 def _slope_in_coverage(
     groups: TieGroups, share: float, value: Callable[[TieGroups, int], MetricValue]
 ) -> float:
-    """Change of the number per coverage, one standard error of the coverage to either side.
+    """Return the slope of the metric over one standard error of the coverage to each side.
 
-    That far the threshold moves by chance, so that a jump to the next tie group counts as often
-    as it happens.
+    This is the random variation of the threshold, so a jump to the next tie group is weighted by
+    its probability.
     """
-    reach = float(np.sqrt(share * (1 - share) / groups.n_samples))
-    low, high = max(share - reach, 0.0), min(share + reach, 1.0)
-    ends = (at_coverage(groups, low), at_coverage(groups, high))
-    coverages = groups.cumulative_weight[list(ends)] / groups.total_weight
-    if ends[0] == ends[1] or coverages[0] == coverages[1]:
+    standard_error = float(np.sqrt(share * (1 - share) / groups.n_samples))
+    low, high = max(share - standard_error, 0.0), min(share + standard_error, 1.0)
+    vertices = (vertex_at_coverage(groups, low), vertex_at_coverage(groups, high))
+    coverages = groups.cumulative_weight[list(vertices)] / groups.total_weight
+    if vertices[0] == vertices[1] or coverages[0] == coverages[1]:
         return 0.0
-    change = value(groups, ends[1]).value - value(groups, ends[0]).value
+    change = value(groups, vertices[1]).value - value(groups, vertices[0]).value
     return change / (high - low) if np.isfinite(change) else 0.0
 
 
-def influence_at_risk(s: Scored, *, risk: float) -> FloatArray:
-    """Influence on the largest coverage that keeps a risk."""
+def influence_at_risk(s: Scored, *, max_risk: float) -> FloatArray:
+    """Return the influence on the largest coverage with at most this risk."""
     groups = s.groups
-    index = at_risk(groups, risk)
+    index = vertex_at_risk(groups, max_risk)
     if index < 0:
         return np.zeros(s.n_rows)
-    slope = _slope_in_risk(s, risk, index)
-    return share_at_vertex(s, index) - slope * SELECTIVE_RISK.at_vertex(s, index)
+    slope = _slope_in_risk(s, max_risk, index)
+    return coverage_influence(s, index) - slope * SELECTIVE_RISK.influence_at_vertex(s, index)
 
 
 def _slope_in_risk(s: Scored, risk: float, index: int) -> float:
-    """Change of the coverage per risk allowed, one standard error of it to either side."""
+    """Return the slope of the coverage over one standard error of the risk to each side."""
     groups = s.groups
     accepted = accepted_samples(s, None, risk)
     attained, n = float(accepted.risk[index]), max(float(accepted.n_for_risk[index]), 1.0)
     variance = attained * max(float(accepted.loss[index]) - attained, 0.0)
-    reach = max(np.sqrt(variance / n), risk / n)
-    low, high = max(risk - reach, 0.0), risk + reach
-    ends = [at_risk(groups, low), at_risk(groups, high)]
-    covered = [coverage_of(groups, end).value for end in ends]
-    return (covered[1] - covered[0]) / (high - low) if high > low else 0.0
+    step = max(np.sqrt(variance / n), risk / n)
+    low, high = max(risk - step, 0.0), risk + step
+    vertices = [vertex_at_risk(groups, low), vertex_at_risk(groups, high)]
+    coverages = [coverage_at_vertex(groups, vertex).value for vertex in vertices]
+    return (coverages[1] - coverages[0]) / (high - low) if high > low else 0.0

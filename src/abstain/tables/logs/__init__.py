@@ -1,1 +1,1 @@
-"""Logs of evaluations of language models, read without the tools that wrote them."""
+"""Read logs of evaluations of language models, without the tools that wrote them."""

@@ -1,4 +1,4 @@
-"""Graded answers of a language model, whatever tool graded them, and the table that they make."""
+"""Graded answers of a language model from the log of any tool, and their table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,32 +9,33 @@ from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
 from abstain.tables.table import DataTable, from_polars
 
-#: What stands in a cell of a log and can be a column.
-Plain: TypeAlias = str | bool | int | float | None
+#: Value of a cell in a column.
+Scalar: TypeAlias = str | bool | int | float | None
 
-#: A score of this name is a confidence, not a grade.
+#: Name of a score that is a confidence and not a grade.
 CONFIDENCE: Final = "confidence"
 REFUSED: Final = "refused"
 
-_HUGE: Final = 1 << 63
+#: Integers from here on do not fit in 64 bits.
+_INT64_LIMIT: Final = 1 << 63
 
 
 @dataclass(frozen=True)
 class LoggedAnswer:
-    """One answer: where it stands, how it was graded, and how sure the model was."""
+    """One answer with its grades and confidences."""
 
-    #: The question, the epoch and what else is known of it, by name.
-    facts: Mapping[str, Plain]
-    #: By the name of the scorer; None where it gave no grade.
+    #: Attributes such as the question and the epoch, by name.
+    attributes: Mapping[str, Scalar]
+    #: Grades by the name of the scorer; None if it gave no grade.
     grades: Mapping[str, float | None]
-    #: Higher is surer.
+    #: Confidences by name; higher is more trusted.
     confidence: Mapping[str, float] = field(default_factory=dict)
-    #: The model gave no answer, by its own words or by a filter's.
-    refused: bool = False
+    #: Whether the model refused to answer, or a filter blocked its answer.
+    is_refusal: bool = False
 
 
-def number(value: object) -> float | None:
-    """Return a number of a log in double precision; None for what is none."""
+def to_float(value: object) -> float | None:
+    """Convert a number of a log to double precision; return None for other values."""
     if not isinstance(value, bool | int | float):
         return None
     try:
@@ -43,81 +44,86 @@ def number(value: object) -> float | None:
         return None
 
 
-def plain(fields: object, prefix: str) -> dict[str, Plain]:
-    """Return what can be columns of the fields of a record, under names with this prefix."""
-    found = fields.items() if isinstance(fields, dict) else ()
-    values = {f"{prefix}.{k}": v for k, v in found if isinstance(v, str | int | float)}
-    # What fits no integer of 64 bits is a name.
-    return {k: str(v) if isinstance(v, int) and abs(v) >= _HUGE else v for k, v in values.items()}
+def scalar_fields(fields: object, prefix: str) -> dict[str, Scalar]:
+    """Return the fields of a record that are texts or numbers, with a prefix before their names."""
+    scalars: dict[str, Scalar] = {}
+    for name, value in fields.items() if isinstance(fields, dict) else ():
+        if isinstance(value, int) and abs(value) >= _INT64_LIMIT:
+            scalars[f"{prefix}.{name}"] = str(value)
+        elif isinstance(value, str | int | float):
+            scalars[f"{prefix}.{name}"] = value
+    return scalars
 
 
 def answer_table(
     answers: Sequence[LoggedAnswer], source: str, notes: Iterable[str] = ()
 ) -> DataTable:
-    """Lay answers out as a table, which knows its grade and its confidence where there is one."""
+    """Return a table of answers, with the columns of the grade and the confidence by role."""
     import polars as pl
 
     if not answers:
         raise FileFormatError(
-            f"{source} holds no answers: no sample was finished, or none was logged"
+            f"{source} contains no answers: no sample was finished, or none was logged"
         )
-    facts = dict.fromkeys(name for a in answers for name in a.facts)
-    grades = tuple(dict.fromkeys(name for a in answers for name in a.grades))
-    confidence = tuple(dict.fromkeys(name for a in answers for name in a.confidence))
-    columns: dict[str, pl.Series] = {
-        name: pl.Series(name, [a.facts.get(name) for a in answers], strict=False) for name in facts
-    }
-    for name in grades:
-        columns[name] = pl.Series(name, [_grade(a, name) for a in answers], pl.Float64)
-    for name in confidence:
-        # Whatever its tokens say, a refusal is no answer that one could be sure of.
-        values = [None if a.refused else a.confidence.get(name) for a in answers]
-        columns[name] = pl.Series(name, values, pl.Float64)
-    refused = sum(a.refused for a in answers)
-    if refused and REFUSED not in columns:
-        columns[REFUSED] = pl.Series(REFUSED, [a.refused for a in answers])
-    meant = {"confidence": confidence[0]} if confidence else {}
-    if len(grades) == 1:
-        meant["correct"] = grades[0]
-    texts = [*notes, *_confidence(confidence)]
-    if refused:
+    attribute_names = dict.fromkeys(name for answer in answers for name in answer.attributes)
+    grade_names = tuple(dict.fromkeys(name for answer in answers for name in answer.grades))
+    confidence_names = tuple(dict.fromkeys(n for answer in answers for n in answer.confidence))
+    columns: dict[str, pl.Series] = {}
+    for name in attribute_names:
+        attributes = [answer.attributes.get(name) for answer in answers]
+        columns[name] = pl.Series(name, attributes, strict=False)
+    for name in grade_names:
+        grades = [_get_grade(answer, name) for answer in answers]
+        columns[name] = pl.Series(name, grades, pl.Float64)
+    for name in confidence_names:
+        # The log-probabilities of a refusal are not a confidence in an answer.
+        confidence = [None if a.is_refusal else a.confidence.get(name) for a in answers]
+        columns[name] = pl.Series(name, confidence, pl.Float64)
+    n_refusals = sum(answer.is_refusal for answer in answers)
+    if n_refusals and REFUSED not in columns:
+        columns[REFUSED] = pl.Series(REFUSED, [answer.is_refusal for answer in answers])
+    column_by_role = {"confidence": confidence_names[0]} if confidence_names else {}
+    if len(grade_names) == 1:
+        column_by_role["correct"] = grade_names[0]
+    texts = [*notes, *_notes_on_confidence(confidence_names)]
+    if n_refusals:
         texts.append(
-            f"{refused:,} of {len(answers):,} answers are refusals, which have no confidence"
+            f"{n_refusals:,} of {len(answers):,} answers are refusals, which have no confidence"
         )
-    texts += _ungraded(answers, grades)
+    texts += _notes_on_ungraded_answers(answers, grade_names)
     return replace(
         from_polars(pl.DataFrame(columns), source),
-        meant=meant,
-        grades=grades if len(grades) > 1 else (),
+        column_by_role=column_by_role,
+        grade_columns=grade_names if len(grade_names) > 1 else (),
         may_lack_grades=True,
         notes=tuple(Note(READING, text) for text in texts),
     )
 
 
-def _grade(answer: LoggedAnswer, name: str) -> float | None:
-    """Return the grade; a refusal without one gets 0, because nothing was answered."""
+def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
+    """Return a grade; a refusal without a grade gets 0."""
     grade = answer.grades.get(name)
-    has_grade = grade is not None and not math.isnan(grade)
-    return grade if has_grade else 0.0 if answer.refused else None
+    if grade is not None and not math.isnan(grade):
+        return grade
+    return 0.0 if answer.is_refusal else None
 
 
-def _confidence(names: tuple[str, ...]) -> list[str]:
+def _notes_on_confidence(names: tuple[str, ...]) -> list[str]:
     if not names:
         note = (
-            "the log holds no confidence: have the model's log-probabilities logged, or a grader "
-            f"write what the model stated under {CONFIDENCE!r}"
+            "the log has no confidence: log the model's log-probabilities, or let a grader write "
+            f"the confidence stated by the model under {CONFIDENCE!r}"
         )
         return [note]
     return [f"confidences in the log: {', '.join(names)}"] if len(names) > 1 else []
 
 
-def _ungraded(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
-    """Return a note for each grade that some graded answers lack."""
+def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
     graded = [answer for answer in answers if answer.grades]
-    counts = {name: sum(_grade(answer, name) is None for answer in graded) for name in names}
+    counts = {name: sum(_get_grade(answer, name) is None for answer in graded) for name in names}
     return [
         f"{count:,} of {len(answers):,} answers have no grade in {name!r} (unscored, or the grader "
-        "failed): rows without a grade can only be left out"
+        "failed); these rows can only be dropped"
         for name, count in counts.items()
         if count
     ]

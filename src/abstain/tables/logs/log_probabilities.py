@@ -1,30 +1,31 @@
-"""Confidences from log-probabilities: of the tokens of an answer, and of the answers to choose."""
+"""Confidences from log-probabilities of the tokens of an answer or of the choices."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 
-def of_tokens(logprobs: Sequence[float]) -> dict[str, float]:
-    """Return mean, sum and least of the log-probabilities of an answer's tokens, if any."""
+def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
+    """Return mean, sum and minimum of the log-probabilities of the tokens of an answer."""
     if not logprobs:
         return {}
-    x = np.asarray(logprobs, dtype=np.float64)
+    values = np.asarray(logprobs, dtype=np.float64)
     return {
-        "mean_logprob": float(x.mean()),
-        "sum_logprob": float(x.sum()),
-        "least_logprob": float(x.min()),
+        "mean_logprob": float(values.mean()),
+        "sum_logprob": float(values.sum()),
+        "least_logprob": float(values.min()),
     }
 
 
-def of_choices(logprobs: Sequence[float]) -> dict[str, float]:
-    """Return how sure the choice of the likeliest answer is, if there is a choice.
+def choice_confidences(logprobs: Sequence[float]) -> dict[str, float]:
+    """Return the normalized probability of the best choice, and its margin to the second.
 
-    Its probability among the answers, and by how much its log-probability exceeds the next one.
+    The margin is a difference of log-probabilities. Fewer than two choices have no confidence.
     """
-    x = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
-    if x.size < 2 or not np.isfinite(x[0]):
+    descending = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
+    if descending.size < 2 or not np.isfinite(descending[0]):
         return {}
     with np.errstate(under="ignore"):
-        share = 1 / np.exp(x - x[0]).sum()
-    return {"choice_probability": float(share), "choice_margin": float(x[0] - x[1])}
+        probability = 1 / np.exp(descending - descending[0]).sum()
+    margin = descending[0] - descending[1]
+    return {"choice_probability": float(probability), "choice_margin": float(margin)}

@@ -1,52 +1,58 @@
-"""Zstandard (RFC 8878): what packed bytes can come to at most, and their text.
+"""Decompress text in the Zstandard format (RFC 8878), and bound its size before that.
 
-The package `zstandard` would do this in a few lines, but its 5 MB wheel would come with every
-installation for one format of logs. Python 3.14 reads these members of archives itself.
+The package `zstandard` would replace this module, but every installation would then download its
+5 MB wheel for one format of logs. Python 3.14 supports the format.
 """
 
 from io import BytesIO
 from typing import Final
 
-_FRAME: Final = b"\x28\xb5\x2f\xfd"
-#: By the flags of a frame's header: the bytes of a dictionary's name, and of the content's size.
-_DICTIONARY: Final = (0, 1, 2, 4)
-_SIZE: Final = (0, 2, 4, 8)
-#: Kinds of blocks; one that is packed comes to no more than this.
-_REPEATED, _PACKED = 1, 2
-_MOST: Final = 1 << 17
-#: No JSON holds this character as it is.
-_NOWHERE: Final = "\x1f"
+_FRAME_MARK: Final = b"\x28\xb5\x2f\xfd"
+#: Numbers of bytes of two fields of a frame header, by two bits of its flags.
+_DICTIONARY_ID_BYTES: Final = (0, 1, 2, 4)
+_CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
+#: Kinds of blocks.
+_REPEATED_BYTE, _COMPRESSED = 1, 2
+#: Maximum size of a decompressed block.
+_MAX_BLOCK_BYTES: Final = 1 << 17
+#: JSON contains this character only in escaped form.
+_UNUSED_CHARACTER: Final = "\x1f"
 
 
-def most_bytes(packed: bytes) -> int:
-    """Return a bound of the size of what is packed, which nothing there has to state truly."""
-    at = total = 0
-    while at < len(packed):
-        if packed[at : at + 4] != _FRAME:
-            raise ValueError("there is something between frames of Zstandard")
-        flags = packed[at + 4]
-        single = flags >> 5 & 1
-        at += 6 - single + _DICTIONARY[flags & 3] + (_SIZE[flags >> 6] or single)
-        last = 0
-        while not last:
-            block = int.from_bytes(packed[at : at + 3], "little")
-            last, kind, size = block & 1, block >> 1 & 3, block >> 3
-            at += 3 + (1 if kind == _REPEATED else size)
-            total += _MOST if kind == _PACKED else size
-            if at > len(packed):
-                raise ValueError("a frame of Zstandard is cut short")
-        at += 4 * (flags >> 2 & 1)
-    return total
+def max_decompressed_bytes(compressed: bytes) -> int:
+    """Return an upper bound of the decompressed size, without relying on the stated size."""
+    position = max_bytes = 0
+    while position < len(compressed):
+        if compressed[position : position + 4] != _FRAME_MARK:
+            raise ValueError("there are other bytes between Zstandard frames")
+        # Bits of the flags: 6 and 7 content size, 5 single segment, 2 checksum, 0 and 1 dictionary.
+        flags = compressed[position + 4]
+        is_single_segment = flags >> 5 & 1
+        has_checksum = flags >> 2 & 1
+        content_size_bytes = _CONTENT_SIZE_BYTES[flags >> 6] or is_single_segment
+        window_bytes = 1 - is_single_segment
+        position += 5 + window_bytes + _DICTIONARY_ID_BYTES[flags & 3] + content_size_bytes
+        is_last = 0
+        while not is_last:
+            # Bits of a block header: 0 last block, 1 and 2 kind, 3 to 23 size.
+            header = int.from_bytes(compressed[position : position + 3], "little")
+            is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
+            position += 3 + (1 if kind == _REPEATED_BYTE else size)
+            max_bytes += _MAX_BLOCK_BYTES if kind == _COMPRESSED else size
+            if position > len(compressed):
+                raise ValueError("a Zstandard frame is truncated")
+        position += 4 * has_checksum
+    return max_bytes
 
 
-def text_of(packed: bytes) -> bytes:
-    """Unpack a text of JSON by polars, which brings Zstandard along for its own files."""
+def decompress_text(compressed: bytes) -> bytes:
+    """Decompress a JSON text with polars, which supports Zstandard for its file formats."""
     import polars as pl
 
     lines = pl.read_csv(
-        BytesIO(packed),
+        BytesIO(compressed),
         has_header=False,
-        separator=_NOWHERE,
+        separator=_UNUSED_CHARACTER,
         quote_char=None,
         infer_schema=False,
         new_columns=["line"],

@@ -1,4 +1,4 @@
-"""Proposals for the columns that say which samples are right: labels, predictions, grades."""
+"""Propose the columns that define correctness: labels, predictions and grades."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.tables._choice import USUAL
-from abstain.tables._roles import correctness
-from abstain.tables.proposals.columns import ColumnProposal, bare_name, plain_columns
+from abstain.tables._column_selection import DEFAULT_NAMES
+from abstain.tables._conversion import correctness
+from abstain.tables.proposals.columns import ColumnProposal, bare_name, flat_columns
 from abstain.tables.table import DataTable
 from abstain.typing import BoolArray
 
-#: Names that are likely and not read unasked, by the role that they may have.
-_LIKELY: Final[Mapping[str, tuple[str, ...]]] = {
+#: Likely names by role, in addition to the default names of `read_predictions`.
+_LIKELY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "label": (
         "gt",
         "truth",
@@ -58,7 +58,7 @@ _LIKELY: Final[Mapping[str, tuple[str, ...]]] = {
         "judgment",
     ),
 }
-#: Words of which a name of a label or a prediction consists, and those of which it needs one.
+#: A name of a label or a prediction consists of these words and at least one word for the role.
 _CLASS_WORDS: Final = frozenset({"class", "label", "labels", "id", "idx", "index", "y"})
 _ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = {
     "label": frozenset({"target", "targets", "true", "truth", "gt", "gold", "actual", "label"}),
@@ -68,59 +68,67 @@ _CLASS_ROLES: Final = frozenset({"label", "prediction"})
 
 
 def propose_truth(table: DataTable) -> list[ColumnProposal]:
-    """Propose label and prediction; a grade instead if they are texts that need a grader."""
-    roles: dict[str, ColumnProposal] = {}
+    """Propose label and prediction, or a grade if these are free texts that require a grader."""
+    proposals: dict[str, ColumnProposal] = {}
     for role in ("label", "prediction", "correct", "loss"):
-        proposal = _usual(table, role) or _likely(table, role)
+        proposal = _propose_default_name(table, role) or _propose_likely_name(table, role)
         if proposal is not None:
-            roles[role] = proposal
-    grade = roles.get("correct")
+            proposals[role] = proposal
+    grade = proposals.get("correct")
     if grade is not None and not _is_grade(table, grade.columns[0]):
-        del roles["correct"]
+        del proposals["correct"]
         grade = None
-    answers = [roles[role] for role in ("label", "prediction") if role in roles]
+    answers = [proposals[role] for role in ("label", "prediction") if role in proposals]
     if grade is not None and any(_is_free_text(table, answer) for answer in answers):
         for answer in answers:
-            del roles[answer.role]
-        # The reader compares the texts of two columns with usual names, unless a grade is named.
-        are_compared = len(answers) == len(_CLASS_ROLES) and all(a.usual for a in answers)
-        roles["correct"] = replace(grade, usual=grade.usual and not are_compared)
-    if roles.keys() >= _CLASS_ROLES:
-        roles.pop("correct", None)
-    return list(roles.values())
+            del proposals[answer.role]
+        # By default, `read_predictions` compares the texts of two columns with default names.
+        are_compared = len(answers) == len(_CLASS_ROLES) and all(a.is_default for a in answers)
+        is_default = grade.is_default and not are_compared
+        proposals["correct"] = replace(grade, is_default=is_default)
+    if proposals.keys() >= _CLASS_ROLES:
+        proposals.pop("correct", None)
+    return list(proposals.values())
 
 
 def grade_columns(table: DataTable) -> list[str]:
-    """Return the columns that hold grades by their names and values."""
-    words = {*_LIKELY["correct"], *USUAL["correct"]}
-    named = [name for name in plain_columns(table) if _last_field(name) in words]
-    return [*table.grades, *(n for n in named if n not in table.grades and _is_grade(table, n))]
+    """Return the columns with grades, judged by their names and values."""
+    likely_names = {*_LIKELY_NAMES["correct"], *DEFAULT_NAMES["correct"]}
+    candidates = [name for name in flat_columns(table) if _last_field(name) in likely_names]
+    unlisted = [name for name in candidates if name not in table.grade_columns]
+    return [*table.grade_columns, *(name for name in unlisted if _is_grade(table, name))]
 
 
-def _usual(table: DataTable, role: str) -> ColumnProposal | None:
-    names = [table.find(name) for name in USUAL[role]]
-    plain = plain_columns(table)
-    name = table.meant.get(role) or next((n for n in names if n in plain), None)
-    return None if name is None else ColumnProposal(role, (name,), "a usual name", usual=True)
-
-
-def _likely(table: DataTable, role: str) -> ColumnProposal | None:
-    """Propose a column whose name, without the words for a data set, is like a usual one."""
-    if role == "correct" and table.grades:
-        reason = f"the first of {len(table.grades)} grades in the log"
-        return ColumnProposal(role, (table.grades[0],), reason)
-    words = (*_LIKELY.get(role, ()), *USUAL[role])
-    bare_names = {bare_name(name): name for name in reversed(plain_columns(table))}
-    name = next((bare_names[word] for word in words if word in bare_names), None)
-    if name is None and role == "correct":
-        name = next(iter(grade_columns(table)), None)
+def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
+    columns = flat_columns(table)
+    matches = [table.find(name) for name in DEFAULT_NAMES[role]]
+    name = table.column_by_role.get(role) or next((n for n in matches if n in columns), None)
     if name is None:
-        name = next((n for bare, n in bare_names.items() if _consists_of(bare, role)), None)
-    return None if name is None else ColumnProposal(role, (name,), "its name is like one")
+        return None
+    return ColumnProposal(role, (name,), "a default name", is_default=True)
 
 
-def _consists_of(bare: str, role: str) -> bool:
-    """Return whether a name such as target_class has only words for classes and for the role."""
+def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
+    """Propose a column with a likely name, disregarding words for a data set."""
+    if role == "correct" and table.grade_columns:
+        reason = f"the first of {len(table.grade_columns)} grades in the log"
+        return ColumnProposal(role, (table.grade_columns[0],), reason)
+    likely_names = (*_LIKELY_NAMES.get(role, ()), *DEFAULT_NAMES[role])
+    # Reversed, so that the first of several columns with the same bare name is proposed.
+    column_by_bare_name = {bare_name(name): name for name in reversed(flat_columns(table))}
+    matches = [column_by_bare_name[n] for n in likely_names if n in column_by_bare_name]
+    if not matches and role == "correct":
+        matches = grade_columns(table)
+    if not matches:
+        bare_names = column_by_bare_name.items()
+        matches = [name for bare, name in bare_names if _has_only_role_words(bare, role)]
+    if not matches:
+        return None
+    return ColumnProposal(role, (matches[0],), "a likely name")
+
+
+def _has_only_role_words(bare: str, role: str) -> bool:
+    """Return whether a name such as target_class consists of words for classes and the role."""
     role_words = _ROLE_WORDS.get(role, frozenset())
     words = set(bare.split("_"))
     return bool(words & role_words) and words <= role_words | _CLASS_WORDS
@@ -133,32 +141,34 @@ def _last_field(name: str) -> str:
 
 def _is_grade(table: DataTable, name: str) -> bool:
     try:
-        correctness(table.load([name])[name], table.source, typeless=table.typeless)
+        correctness(table.load([name])[name], table.source, is_untyped=table.is_untyped)
     except InputError:
         return False
     return True
 
 
 def _is_free_text(table: DataTable, proposal: ColumnProposal) -> bool:
-    """Return whether a column holds texts most of which differ: answers, not classes."""
+    """Return whether a column contains texts that mostly differ: answers, not classes."""
     column = table.load(proposal.columns)[proposal.columns[0]]
     if not column.is_text:
         return False
     n_distinct = 0 if column.texts is None else column.texts.size
-    return n_distinct > max(2, table.height // 2)
+    return n_distinct > max(2, table.n_rows // 2)
 
 
-def right_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
-    """Return which rows are right by the proposed columns, or None if they do not say so."""
-    names = {proposal.role: proposal.columns[0] for proposal in proposals}
-    if {"label", "prediction"} <= names.keys():
-        label, answer = table.load([names["label"], names["prediction"]]).values()
-        return np.asarray(label.as_text().strings() == answer.as_text().strings())
-    if "correct" not in names:
+def find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
+    """Return a mask of the correct rows; None if the proposed columns do not define correctness."""
+    column_by_role = {proposal.role: proposal.columns[0] for proposal in proposals}
+    if column_by_role.keys() >= _CLASS_ROLES:
+        names = column_by_role["label"], column_by_role["prediction"]
+        columns = table.load(names)
+        label, prediction = (columns[name].as_text().to_strings() for name in names)
+        return np.asarray(label == prediction)
+    if "correct" not in column_by_role:
         return None
-    column = table.load([names["correct"]])[names["correct"]]
+    column = table.load([column_by_role["correct"]])[column_by_role["correct"]]
     try:
-        grades = correctness(column, table.source, typeless=table.typeless)
+        grades = correctness(column, table.source, is_untyped=table.is_untyped)
     except InputError:
         return None
     return np.asarray(grades.values > 0)

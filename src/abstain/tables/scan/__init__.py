@@ -1,4 +1,4 @@
-"""Predictions in files that need not fit in memory, read batch by batch."""
+"""Read predictions from files that do not fit in memory, batch by batch."""
 
 from abstain.tables.scan.scan import PredictionScan as PredictionScan
 from abstain.tables.scan.scan import ScannedBatch as ScannedBatch

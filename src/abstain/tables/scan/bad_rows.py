@@ -1,4 +1,4 @@
-"""Which rows of a table break a rule."""
+"""Find the rows of a table that raise an error."""
 
 from collections.abc import Callable
 
@@ -9,67 +9,67 @@ from abstain.tables._reading import Reading
 from abstain.tables.table import DataTable
 from abstain.typing import IntArray
 
-#: So many parts of a table are tried, and one more for so many rows, before the rest of those that
-#: fail is taken for bad.
-_TRIES, _ROWS = 400, 20
+#: The search builds at most this number of ranges, and one more for each `_ROWS_PER_TRIAL` rows.
+_MIN_TRIALS, _ROWS_PER_TRIAL = 400, 20
 
 
-class BadRows:
-    """Finds the rows that break a rule by halving what holds one, all large parts first.
+class BadRowSearch:
+    """Finds invalid rows by repeatedly halving the ranges that raise an error.
 
-    Where more rows are bad than there are tries for, whole parts are given up: they are as small as
-    the tries could make them.
+    If too many rows are invalid, the search stops early, and all rows of the remaining ranges are
+    marked.
     """
 
     def __init__(self, build: Callable[[DataTable], Reading], table: DataTable) -> None:
         self.build, self.table = build, table
-        self.bad = np.zeros(table.height, np.bool_)
-        #: Rows of parts that were given up: some of them are bad.
-        self.given_up = 0
+        #: Mask of the invalid rows.
+        self.is_bad = np.zeros(table.n_rows, np.bool_)
+        #: Number of marked rows in ranges that contain at least one invalid row.
+        self.n_in_failing_ranges = 0
 
-    def look(self) -> None:
-        """Mark them; the table is known to hold one."""
-        tries = _TRIES + self.table.height // _ROWS
-        failing = [(0, self.table.height)]
-        while failing and tries > 0:
-            halves = [half for part in failing for half in _halves(*part)]
-            failing = [(start, stop) for start, stop in halves if self._fails(start, stop)]
-            self._mark([part for part in failing if part[1] - part[0] == 1])
-            failing = [part for part in failing if part[1] - part[0] > 1]
-            tries -= len(halves)
-        self._mark(failing)
-        self.given_up = sum(stop - start for start, stop in failing)
+    def run(self) -> None:
+        """Mark the invalid rows of a table that contains at least one."""
+        n_trials = _MIN_TRIALS + self.table.n_rows // _ROWS_PER_TRIAL
+        failing_ranges = [(0, self.table.n_rows)]
+        while failing_ranges and n_trials > 0:
+            halves = [half for start, stop in failing_ranges for half in _halves(start, stop)]
+            failing_halves = [(start, stop) for start, stop in halves if self._fails(start, stop)]
+            self._mark([(start, stop) for start, stop in failing_halves if stop - start == 1])
+            failing_ranges = [(start, stop) for start, stop in failing_halves if stop - start > 1]
+            n_trials -= len(halves)
+        self._mark(failing_ranges)
+        self.n_in_failing_ranges = sum(stop - start for start, stop in failing_ranges)
 
-    def _mark(self, parts: list[tuple[int, int]]) -> None:
-        for start, stop in parts:
-            self.bad[start:stop] = True
+    def _mark(self, ranges: list[tuple[int, int]]) -> None:
+        for start, stop in ranges:
+            self.is_bad[start:stop] = True
 
     def _fails(self, start: int, stop: int) -> bool:
         try:
-            self.build(self.table.rows(np.arange(start, stop)))
+            self.build(self.table.select_rows(np.arange(start, stop)))
         except AbstainError:
             return True
         return False
 
     @property
-    def count(self) -> int:
-        """How many there are."""
-        return int(self.bad.sum())
+    def n_bad(self) -> int:
+        """Number of marked rows."""
+        return int(self.is_bad.sum())
 
     @property
-    def beside(self) -> str:
-        """Say that sound rows are left out too, where they are."""
-        if not self.given_up:
+    def remark(self) -> str:
+        """Sentence on valid rows that are marked too; empty if there are none."""
+        if not self.n_in_failing_ranges:
             return ""
         return (
-            f" Of these, {self.given_up:,} rows are left out in stretches that hold a bad row each:"
-            " too many are bad to tell them all apart."
+            f" These include {self.n_in_failing_ranges:,} rows in ranges with a bad row: "
+            "too many rows are bad to find each of them."
         )
 
     @property
-    def kept(self) -> IntArray:
-        """The others."""
-        return np.flatnonzero(~self.bad)
+    def valid_rows(self) -> IntArray:
+        """Indices of the rows that are not marked."""
+        return np.flatnonzero(~self.is_bad)
 
 
 def _halves(start: int, stop: int) -> list[tuple[int, int]]:

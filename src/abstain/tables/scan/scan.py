@@ -1,94 +1,102 @@
-"""`scan_predictions`: predictions too large for memory, read batch by batch."""
+"""`scan_predictions`: read predictions that do not fit in memory, batch by batch."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from abstain._foundation.notes import DROPPED, READING, Note
 from abstain._foundation.option_format import format_option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.tables._build import APART, build_part, check_lengths
-from abstain.tables._choice import ChosenColumns, choose
-from abstain.tables._reading import ColumnNames, ReadingOptions, options
-from abstain.tables.column import NoRowLeftError
+from abstain.tables._build import USUAL_SPLIT_COLUMNS, build_chunk_reading, check_lengths
+from abstain.tables._column_selection import ColumnSelection, select_columns
+from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, make_options
+from abstain.tables.column import NoRowsLeftError
 from abstain.tables.decimal_comma import with_decimal_mark
-from abstain.tables.scan.bad_rows import BadRows
-from abstain.tables.scan.parts import identity, names_of, parts_of
-from abstain.tables.scan.pieces import Piece, cut_sizes, pieces_of
-from abstain.tables.scan.schema import kinds_of, refuse_other
+from abstain.tables.scan.bad_rows import BadRowSearch
+from abstain.tables.scan.chunks import FileChunk, chunk_size_limits, iter_chunks
+from abstain.tables.scan.schema import check_same_columns, column_kinds
+from abstain.tables.scan.source_files import file_labels, file_states, resolve_files
 from abstain.tables.table import DataTable, from_frame
 from abstain.typing import Split
 
-#: The word for the files themselves where they are to be taken apart, and the column it means.
+#: Value of `by` that makes each file a split, and the name of the resulting split column.
 FILENAME, FILE = "filename", "file"
 
-#: How messages name one.
+#: Name of a dask dataframe in messages.
 FRAME = "the dask dataframe"
 
-#: The file by which the columns are chosen, these, and what each of its columns holds.
-_First: TypeAlias = tuple[Path, ChosenColumns, Mapping[str, str]]
+_OPTION_NAMES = tuple(option_field.name for option_field in fields(ReadingOptions))
 
-_ASKED = tuple(own.name for own in fields(ReadingOptions))
+
+@dataclass(frozen=True)
+class _ReferenceFile:
+    """The file that determines the selected columns."""
+
+    path: Path
+    selection: ColumnSelection
+    #: Description of the contents of each column.
+    column_kinds: Mapping[str, str]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Rows or files that were left out, and why.
+    """Rows or files that were skipped, and the reason.
 
     Attributes
     ----------
     source : str
-        The file, and where in it.
-    rows : int
-        How many; -1 for a file, or a block of a text, whose rows nobody could count.
+        The file, and the position in it.
+    n_rows : int
+        Number of rows; -1 for a file or a block of text whose rows could not be counted.
     reason : str
-        The first rule that was broken.
+        The first error.
     """
 
     source: str
-    rows: int
+    n_rows: int
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class ScannedBatch:
-    """What one piece of a file holds.
+    """Predictions of one chunk of a file.
 
     Attributes
     ----------
-    piece : Piece
-        Which one.
+    chunk : FileChunk
+        The chunk.
     splits : mapping from split to Predictions
-        As in a `Reading`; empty where every row was bad.
+        Predictions by split, as in a `Reading`; empty if every row was skipped.
     notes : tuple of Note
-        What was decided about rows.
+        Remarks that count rows.
     skipped : tuple of Skipped
-        What was left out.
-    rows : int
-        Of the piece, those left out too.
+        Skipped rows.
+    n_rows : int
+        Number of rows of the chunk, including skipped ones.
     """
 
-    piece: Piece
+    chunk: FileChunk
     splits: Mapping[Split, Predictions]
     notes: tuple[Note, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    rows: int = 0
+    n_rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionScan:
-    r"""Predictions in files, none of which is read yet; made by `scan_predictions`.
+    r"""Predictions in files that are read batch by batch; returned by `scan_predictions`.
 
     Attributes
     ----------
     paths : tuple of Path
-        The parts of one set of predictions, in order.
+        The files of one set of predictions, in order.
     notes : tuple of Note
-        Which columns are taken.
+        The selected columns.
     skipped : tuple of Skipped
-        Files that cannot be read, where these are to be left out.
+        Files that cannot be read, if `skip_bad` is set.
 
     Examples
     --------
@@ -105,101 +113,121 @@ class PredictionScan:
     """
 
     paths: tuple[Path, ...]
-    asked: ReadingOptions = field(repr=False)
-    chosen: ChosenColumns = field(repr=False)
+    options: ReadingOptions = field(repr=False)
+    selection: ColumnSelection = field(repr=False)
     notes: tuple[Note, ...] = field(default=(), repr=False)
     skip_bad: bool = False
     by_file: bool = False
     skipped: tuple[Skipped, ...] = ()
-    #: The partitions of a dask dataframe, in place of files.
+    #: A dask dataframe instead of files.
     frame: Any = field(default=None, repr=False)
 
     @property
     def source(self) -> str:
-        """How messages and pages name it."""
+        """Name of the files in messages and reports."""
         if self.frame is not None:
             return FRAME
         names = [path.name for path in self.paths]
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,} files)"
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes when a file or an option of reading does, as JSON takes it."""
-        values = {name: getattr(self.asked, name) for name in _ASKED}
-        asked = {k: [str(x) for x in v] if isinstance(v, tuple) else v for k, v in values.items()}
-        own = {"skip_bad": self.skip_bad, "by_file": self.by_file}
-        return {"files": identity(self.paths), "asked": {**asked, **own}, "cut": cut_sizes()}
+        """Return values that change if a file or an option changes, for comparison as JSON.
 
-    def pieces(self) -> Iterator[Piece]:
-        """Yield the pieces of all files, in order."""
-        names = names_of(self.paths)
+        The keys are part of saved checkpoints.
+        """
+        options: dict[str, Any] = {"skip_bad": self.skip_bad, "by_file": self.by_file}
+        for name in _OPTION_NAMES:
+            value = getattr(self.options, name)
+            options[name] = list(map(str, value)) if isinstance(value, tuple) else value
+        return {
+            "files": file_states(self.paths),
+            "asked": options,
+            "cut": chunk_size_limits(),
+        }
+
+    def chunks(self) -> Iterator[FileChunk]:
+        """Yield the chunks of all files, in order."""
+        labels = file_labels(self.paths)
         for path in self.paths:
-            for piece in pieces_of(path, len(self.chosen.names())):
-                yield replace(piece, name=names[path])
+            for chunk in iter_chunks(path, len(self.selection.names())):
+                yield replace(chunk, custom_label=labels[path])
 
     def batches(self) -> Iterator[ScannedBatch]:
-        """Yield what the pieces hold, one after the other."""
-        return map(self.read, self.pieces())
+        """Yield the predictions of the chunks, in order."""
+        return map(self.read, self.chunks())
 
-    def read(self, piece: Piece) -> ScannedBatch:
-        """Read one piece."""
-        file = ((FILE, piece.file),) if self.by_file else ()
-        found = self._read(piece, piece.open)
-        splits = {(*file, *split): p for split, p in found.splits.items()}
-        return replace(found, splits=splits)
+    def read(self, chunk: FileChunk) -> ScannedBatch:
+        """Read one chunk."""
+        batch = self._read(chunk, chunk.open)
+        if not self.by_file:
+            return batch
+        file = (FILE, chunk.file_label)
+        splits = {(file, *split): predictions for split, predictions in batch.splits.items()}
+        return replace(batch, splits=splits)
 
     def read_partition(self, partition: Any, number: int) -> ScannedBatch:
-        """Read one partition of a dask dataframe, which is a dataframe of pandas."""
-        piece = Piece(Path(f"partition {number}"), "", 0, len(partition), 0)
-        if not piece.size:
-            return ScannedBatch(piece, {})
-        return self._read(piece, lambda: replace(table_of(partition, piece.source), first=0))
+        """Read one partition of a dask dataframe, which is a pandas dataframe."""
+        chunk = FileChunk(Path(f"partition {number}"), "", 0, len(partition), 0)
+        if not chunk.size:
+            return ScannedBatch(chunk, {})
 
-    def _read(self, piece: Piece, opened: Callable[[], DataTable]) -> ScannedBatch:
+        def open_partition() -> DataTable:
+            return replace(table_from_frame(partition, chunk.source), first_row=0)
+
+        return self._read(chunk, open_partition)
+
+    def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
         try:
-            table = with_decimal_mark(opened(), self.asked.decimal)
-            return replace(self._rows(table), piece=piece)
-        except NoRowLeftError as error:
-            if self.asked.missing == "drop":
-                return ScannedBatch(piece, {}, error.notes, (), error.n_rows)
-            reasons = "; ".join(note.text for note in error.notes if note.kind == DROPPED)
-            skipped = (Skipped(piece.source, error.n_rows, reasons),)
-            return ScannedBatch(piece, {}, (), skipped, error.n_rows)
+            table = with_decimal_mark(open_chunk(), self.options.decimal)
+            if self.skip_bad:
+                return self._read_valid_rows(chunk, table)
+            reading = build_chunk_reading(table, self.selection, self.options)
+            return ScannedBatch(chunk, reading.splits, reading.notes, (), table.n_rows)
+        except NoRowsLeftError as error:
+            if self.options.missing == "drop":
+                return ScannedBatch(chunk, {}, error.notes, (), error.n_rows)
+            skipped = Skipped(chunk.source, error.n_rows, _reasons_for_drops(error.notes))
+            return ScannedBatch(chunk, {}, (), (skipped,), error.n_rows)
         except AbstainError as error:
             if not self.skip_bad:
                 raise
-            left_out = (Skipped(piece.source, piece.rows, str(error)),)
-            return ScannedBatch(piece, {}, (), left_out, max(piece.rows, 0))
+            skipped = Skipped(chunk.source, chunk.n_rows, str(error))
+            return ScannedBatch(chunk, {}, (), (skipped,), max(chunk.n_rows, 0))
 
-    def _rows(self, table: DataTable) -> ScannedBatch:
-        """Read a table; where bad rows are to be left out, those that keep their rules."""
-        piece = Piece(Path(), "", 0, 0, 0)
-        if not self.skip_bad:
-            found = build_part(table, self.chosen, self.asked)
-            return ScannedBatch(piece, found.splits, found.notes, (), table.height)
-        asked = replace(self.asked, missing="drop")
-        table, height = table.loaded(self.chosen.names()), table.height
-        # A column of another length is no matter of single rows.
-        check_lengths(table, table.load(self.chosen.names()))
+    def _read_valid_rows(self, chunk: FileChunk, table: DataTable) -> ScannedBatch:
+        """Read a table without its invalid rows."""
+        n_rows = table.n_rows
+        options = replace(self.options, missing="drop")
+        table = table.with_loaded_columns(self.selection.names())
+        # A column of a wrong length is an error of the file and not of single rows.
+        check_lengths(table, table.load(self.selection.names()))
+
+        def build(subset: DataTable) -> Reading:
+            return build_chunk_reading(subset, self.selection, options)
+
         skipped: tuple[Skipped, ...] = ()
         try:
-            found = build_part(table, self.chosen, asked)
-        except NoRowLeftError:
+            reading = build(table)
+        except NoRowsLeftError:
             raise
         except AbstainError as error:
-            bad = BadRows(lambda part: build_part(part, self.chosen, asked), table)
-            bad.look()
-            skipped = (Skipped(table.source, bad.count, f"{error}{bad.beside}"),)
-            if bad.count == table.height:
-                return ScannedBatch(piece, {}, (), skipped, height)
-            table = table.rows(bad.kept)
-            found = build_part(table, self.chosen, asked)
-        dropped = table.height - sum(p.n for p in found.splits.values())
-        notes = found.notes
-        if dropped and self.asked.missing == "error":
-            reasons = "; ".join(note.text for note in notes if note.kind == DROPPED)
-            skipped = (*skipped, Skipped(table.source, dropped, reasons))
+            search = BadRowSearch(build, table)
+            search.run()
+            skipped = (Skipped(table.source, search.n_bad, f"{error}{search.remark}"),)
+            if search.n_bad == n_rows:
+                return ScannedBatch(chunk, {}, (), skipped, n_rows)
+            table = table.select_rows(search.valid_rows)
+            reading = build(table)
+        n_dropped = table.n_rows - sum(p.n for p in reading.splits.values())
+        notes = reading.notes
+        if n_dropped and self.options.missing == "error":
+            skipped = (*skipped, Skipped(table.source, n_dropped, _reasons_for_drops(notes)))
             notes = tuple(note for note in notes if note.kind != DROPPED)
-        return ScannedBatch(piece, found.splits, notes, skipped, height)
+        return ScannedBatch(chunk, reading.splits, notes, skipped, n_rows)
+
+
+def _reasons_for_drops(notes: Iterable[Note]) -> str:
+    return "; ".join(note.text for note in notes if note.kind == DROPPED)
 
 
 def scan_predictions(
@@ -225,56 +253,55 @@ def scan_predictions(
     skip_bad: bool = False,
     decimal: str = ".",
 ) -> PredictionScan:
-    r"""Find predictions in files that need not fit in memory; they are read batch by batch later.
+    r"""Prepare predictions in files that do not fit in memory for reading batch by batch.
 
-    All files are parts of one set of predictions. Columns are chosen once, by the rules of
-    `read_predictions`, from the first file, and every other file must have them too.
+    All files belong to one set of predictions. The first file determines the columns, with the
+    rules of `read_predictions`, and every other file must have them too.
 
     Parameters
     ----------
     source : path, pattern, folder, list of these, or dask dataframe
-        Files as `read_predictions` takes them; ``big/*.parquet`` and a folder stand for the files
-        in them, in the order of their names. The partitions of a dataframe stay where they are.
+        Files in the formats of `read_predictions`. The files of a folder or of a pattern such as
+        ``big/*.parquet`` are sorted by name. Partitions of a dataframe are read by their workers.
     label, prediction, confidence, logits, probabilities : str or sequence of str, optional
-        As for `read_predictions`.
+        See `read_predictions`.
     by : str or sequence of str, optional
-        Columns whose values split the rows; "filename" for the files themselves.
+        Columns whose values split the rows; "filename" makes each file a split.
     unknown_label : label or sequence of labels, optional
-        As for `read_predictions`.
+        See `read_predictions`.
     missing : {"error", "drop"}, default "error"
-        What to do about missing values: refuse them, or leave the rows out. "reject" needs the
-        lowest confidence of all rows, which no batch knows.
+        Treatment of missing entries: raise an error or drop the rows. "reject" would require the
+        lowest confidence of all rows, which is not available for a batch.
     correct, loss, group, weight, id : str, optional
-        As for `read_predictions`.
+        See `read_predictions`.
     lower_is_safer, percent : bool, str or sequence of str, default False
-        As for `read_predictions`.
+        See `read_predictions`.
     renormalize, masked : bool, default False
-        As for `read_predictions`.
+        See `read_predictions`.
     skip_bad : bool, default False
-        Leave out rows that break a rule, and files and row groups that cannot be read, and count
-        them, instead of stopping there.
+        Whether to skip and count invalid rows, and files and row groups that cannot be read,
+        instead of raising an error.
     decimal : {".", ","}, default "."
-        As for `read_predictions`.
+        See `read_predictions`.
 
     Returns
     -------
     PredictionScan
-        What `abstain.evaluate` takes in place of predictions.
+        An input of `abstain.evaluate` in place of predictions.
 
     Raises
     ------
     FileFormatError
-        A file is damaged, cut short, or lacks a column that the first file has.
+        If a file is damaged or truncated, or lacks a column of the first file.
     UnknownNameError, MissingInputError
-        As for `read_predictions`.
+        See `read_predictions`.
     InputError
-        No file is there, one is given twice, or `missing` is "reject".
+        If there is no file, a file occurs twice, or `missing` is "reject".
 
     Notes
     -----
-    A batch is as many row groups of a Parquet file as hold about a million rows, 32 MB of a text,
-    or a stretch of rows. Arrays of an .npz that were saved without compression are looked at where
-    they lie on the disk.
+    A batch consists of row groups of a Parquet file with about a million rows, of 32 MB of text,
+    or of a range of rows. Arrays of uncompressed .npz files are memory-mapped.
 
     Examples
     --------
@@ -288,10 +315,11 @@ def scan_predictions(
     ...     ab.evaluate(scan, metrics=["augrc"]).value("augrc")
     0.125
     """
-    truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
-    form = {"renormalize": renormalize, "masked": masked, "percent": percent, "decimal": decimal}
-    asked = options(
-        **truth,
+    options = make_options(
+        label=label,
+        prediction=prediction,
+        correct=correct,
+        loss=loss,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
@@ -302,89 +330,105 @@ def scan_predictions(
         weight=weight,
         id=id,
         lower_is_safer=lower_is_safer,
-        **form,
+        percent=percent,
+        decimal=decimal,
+        renormalize=renormalize,
+        masked=masked,
     )
-    return _chosen(source, asked, skip_bad=skip_bad)
+    if options.missing == "reject":
+        raise InputError(
+            f"{format_option('missing', 'reject')} requires the lowest confidence of all rows, "
+            f"which is not available for a batch; use {format_option('missing', 'drop')}, or fill "
+            "the "
+            "missing confidences"
+        )
+    if is_partitioned(source):
+        return _scan_frame(source, options, skip_bad=skip_bad)
+    return _scan_files(resolve_files(source), options, skip_bad=skip_bad)
 
 
 def is_partitioned(source: Any) -> bool:
-    """Tell whether something is a dataframe of dask."""
-    home = type(source).__module__.partition(".")[0]
-    return home in {"dask", "dask_expr"} and hasattr(source, "to_delayed")
+    """Return whether an object is a dask dataframe."""
+    package = type(source).__module__.partition(".")[0]
+    return package in {"dask", "dask_expr"} and hasattr(source, "to_delayed")
 
 
-def table_of(frame: Any, source: str) -> DataTable:
-    """Wrap a dataframe of pandas."""
+def table_from_frame(frame: Any, source: str) -> DataTable:
+    """Wrap a pandas dataframe."""
     table = from_frame(frame, source)
     if table is None:
         raise InputError(f"{source} must be a dataframe; got {type(frame).__name__}")
     return table
 
 
-def _of_frame(frame: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
-    """Choose the columns from the first rows of a dask dataframe."""
-    chosen = choose(table_of(frame.head(1, npartitions=-1, compute=True), FRAME), asked)
-    own = frame[list(dict.fromkeys(chosen.names()))]
-    return PredictionScan((), asked, chosen, tuple(chosen.notes), skip_bad, frame=own)
+def _scan_frame(frame: Any, options: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
+    """Select the columns from the first row of a dask dataframe."""
+    first_row = frame.head(1, npartitions=-1, compute=True)
+    selection = select_columns(table_from_frame(first_row, FRAME), options)
+    frame = frame[list(dict.fromkeys(selection.names()))]
+    return PredictionScan((), options, selection, tuple(selection.notes), skip_bad, frame=frame)
 
 
-def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
-    """Choose the columns from the first file that has rows, and hold the others to them."""
-    if asked.missing == "reject":
-        raise InputError(
-            f"{format_option('missing', 'reject')} needs the lowest confidence of all rows, which "
-            f"nobody knows before all are read; take {format_option('missing', 'drop')}, or write "
-            "a confidence for them"
-        )
-    if is_partitioned(source):
-        return _of_frame(source, asked, skip_bad=skip_bad)
-    paths = parts_of(source)
-    by_file = FILENAME in asked.by
-    asked = replace(asked, by=tuple(name for name in asked.by if name != FILENAME))
-    first: _First | None = None
-    kept: list[Path] = []
+def _scan_files(
+    paths: Sequence[Path], options: ReadingOptions, *, skip_bad: bool
+) -> PredictionScan:
+    """Select the columns from the first file with rows, and check the columns of the others."""
+    by_file = FILENAME in options.by
+    options = replace(options, by=tuple(name for name in options.by if name != FILENAME))
+    reference: _ReferenceFile | None = None
+    readable: list[Path] = []
     skipped: list[Skipped] = []
-    notes: tuple[Note, ...] = ()
     for path in paths:
         try:
-            if first is None:
-                first, notes = _first(path, asked)
-            if first is not None:
-                first_path, columns, kinds = first
-                refuse_other(path, columns.names(), first_path, kinds)
+            if reference is None:
+                reference = _inspect_file(path, options)
+            if reference is not None:
+                names = reference.selection.names()
+                check_same_columns(path, names, reference.path, reference.column_kinds)
         except AbstainError as error:
             if not skip_bad:
                 raise
             skipped.append(Skipped(path.name, -1, str(error)))
         else:
-            kept.append(path)
-    if first is None:
-        msg = f"none of {len(paths):,} files can be read: {skipped[0].reason}" if skipped else ""
-        none = f"{paths[0].name} has a header but no rows; at least one sample is needed"
-        raise FileFormatError(msg or none)
-    notes = (*notes, *first[1].notes)
-    return PredictionScan(tuple(kept), asked, first[1], notes, skip_bad, by_file, tuple(skipped))
-
-
-def _first(path: Path, asked: ReadingOptions) -> tuple[_First | None, tuple[Note, ...]]:
-    """Choose the columns by a file, with notes on it; None by one without rows."""
-    piece = next(pieces_of(path), None)
-    if piece is None:
-        return None, ()
-    table = with_decimal_mark(piece.open(), asked.decimal)
-    chosen = choose(replace(table, source=path.name), asked)
-    return (path, chosen, kinds_of(path)), (*table.notes, *_mixed(table, chosen))
-
-
-def _mixed(table: DataTable, chosen: ChosenColumns) -> list[Note]:
-    """Name columns that by their name set rows apart, and are not asked for."""
-    found = [name for usual in APART if (name := table.find(usual)) is not None]
-    return [
-        Note(
-            READING,
-            f"every number here mixes the values of column {name!r}; pass "
-            f"{format_option('by', name)} to take them apart",
+            readable.append(path)
+    if reference is None and skipped:
+        raise FileFormatError(f"none of {len(paths):,} files can be read: {skipped[0].reason}")
+    if reference is None:
+        raise FileFormatError(
+            f"{paths[0].name} has a header but no rows; at least one sample is needed"
         )
-        for name in found
-        if name not in chosen.names() and table.kinds[name] != "block"
-    ]
+    return PredictionScan(
+        tuple(readable),
+        options,
+        reference.selection,
+        reference.notes,
+        skip_bad,
+        by_file,
+        tuple(skipped),
+    )
+
+
+def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
+    """Select the columns from the first chunk of a file; return None for a file without rows."""
+    chunk = next(iter_chunks(path), None)
+    if chunk is None:
+        return None
+    table = with_decimal_mark(chunk.open(), options.decimal)
+    selection = select_columns(replace(table, source=path.name), options)
+    notes = (*table.notes, *_notes_on_pooled_columns(table, selection), *selection.notes)
+    return _ReferenceFile(path, selection, column_kinds(path), notes)
+
+
+def _notes_on_pooled_columns(table: DataTable, selection: ColumnSelection) -> list[Note]:
+    """Report columns such as `study` whose values are pooled."""
+    notes = []
+    for usual_name in USUAL_SPLIT_COLUMNS:
+        name = table.find(usual_name)
+        if name is None or name in selection.names() or table.kind_by_column[name] == "block":
+            continue
+        text = (
+            f"all values of column {name!r} are evaluated together; pass "
+            f"{format_option('by', name)} to evaluate them separately"
+        )
+        notes.append(Note(READING, text))
+    return notes

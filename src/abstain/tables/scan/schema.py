@@ -1,4 +1,4 @@
-"""The columns of a file, without its rows."""
+"""Read the columns of a file without its rows, and compare the columns of files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -8,85 +8,92 @@ from abstain._foundation.archives import Archive
 from abstain._foundation.input_files import open_regular_file
 from abstain.errors import FileFormatError, suggest
 from abstain.tables._lines import read_header
-from abstain.tables.files import plain_words
-from abstain.tables.table import kind_of, leaf_columns
+from abstain.tables.files import polars_errors_as_format_errors
+from abstain.tables.table import kind_of_dtype, leaf_columns
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def kinds_of(path: Path) -> Mapping[str, str]:
-    """Return the columns of a file with what each holds, in words; none where only rows tell.
+def column_kinds(path: Path) -> Mapping[str, str]:
+    """Return the columns of a file with a description of their contents ("numbers", "text").
 
-    What a column of a CSV file holds is told by its rows too, so there the words are empty, as for
-    a column that some program wrote without a type since it holds nothing.
+    Descriptions are empty if the contents cannot be known without reading rows: in CSV files and
+    in columns of type null. The mapping is empty if the format has no list of columns.
     """
-    look = _LOOKS.get(path.suffix.lower())
-    return {} if look is None else look(path)
+    read_schema = _SCHEMA_READERS.get(path.suffix.lower())
+    return {} if read_schema is None else read_schema(path)
 
 
-def refuse_other(path: Path, names: Iterable[str], first: Path, kinds: Mapping[str, str]) -> None:
-    """Refuse a file that lacks a column that is read, or has text where the first has numbers."""
-    own = kinds if path == first else kinds_of(path)
+def check_same_columns(
+    path: Path, names: Iterable[str], reference: Path, reference_kinds: Mapping[str, str]
+) -> None:
+    """Raise an error if selected columns are missing or differ from those of a reference file."""
+    kinds = reference_kinds if path == reference else column_kinds(path)
     for name in names:
-        if own and name not in own:
+        if kinds and name not in kinds:
             raise FileFormatError(
-                f"{path.name} has no column {name!r}, which is read of {first.name}."
-                f"{suggest(name, own)} Its columns: {', '.join(list(own)[:30])}"
+                f"{path.name} has no column {name!r}, which is read from {reference.name}."
+                f"{suggest(name, kinds)} Its columns: {', '.join(list(kinds)[:30])}"
             )
-        here, there = own.get(name, ""), kinds.get(name, "")
-        if here and there and here != there:
+        kind, reference_kind = kinds.get(name, ""), reference_kinds.get(name, "")
+        if kind and reference_kind and kind != reference_kind:
             raise FileFormatError(
-                f"{path.name} has {here} in the column {name!r}, and {first.name} has {there}: "
-                "write both alike"
+                f"{path.name} has {kind} in the column {name!r}, but {reference.name} has "
+                f"{reference_kind}; all files must have the same type of column"
             )
 
 
-def _of_csv(path: Path) -> dict[str, str]:
+def _csv_kinds(path: Path) -> dict[str, str]:
     return dict.fromkeys(read_header(path)[0], "")
 
 
-def _of_parquet(path: Path) -> dict[str, str]:
+def _parquet_kinds(path: Path) -> dict[str, str]:
     import polars as pl
 
-    with open_regular_file(path), plain_words(path.name, "parquet"):
+    with open_regular_file(path), polars_errors_as_format_errors(path.name, "parquet"):
         schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
-    return _worded(schema)
+    return _describe_schema(schema)
 
 
-def _of_ipc(path: Path) -> dict[str, str]:
+def _ipc_kinds(path: Path) -> dict[str, str]:
     import polars as pl
 
     with open_regular_file(path) as file:
         if file.read(6) != b"ARROW1":
             return {}
-    with plain_words(path.name, "an Arrow file"):
+    with polars_errors_as_format_errors(path.name, "an Arrow file"):
         schema = pl.scan_ipc(path, glob=False).collect_schema()
-    return _worded(schema)
+    return _describe_schema(schema)
 
 
-def _worded(schema: "pl.Schema") -> dict[str, str]:
+def _describe_schema(schema: "pl.Schema") -> dict[str, str]:
     return {
-        name: "" if str(leaf.dtype) == "Null" else _WORDS[kind_of(leaf.dtype)]
+        name: "" if str(leaf.dtype) == "Null" else _KIND_LABELS[kind_of_dtype(leaf.dtype)]
         for name, leaf in leaf_columns(schema).items()
     }
 
 
-def _of_npz(path: Path) -> dict[str, str]:
+def _npz_kinds(path: Path) -> dict[str, str]:
     return {
         name: "numbers" if header.dtype.kind in "biuf" else "text"
         for name, header in Archive(path).headers.items()
     }
 
 
-_WORDS = {"number": "numbers", "text": "text", "block": "lists of numbers", "other": "other values"}
+_KIND_LABELS = {
+    "number": "numbers",
+    "text": "text",
+    "block": "lists of numbers",
+    "other": "other values",
+}
 
-_LOOKS: dict[str, Callable[[Path], Mapping[str, str]]] = {
-    ".csv": _of_csv,
-    ".tsv": _of_csv,
-    ".parquet": _of_parquet,
-    ".feather": _of_ipc,
-    ".arrow": _of_ipc,
-    ".ipc": _of_ipc,
-    ".npz": _of_npz,
+_SCHEMA_READERS: dict[str, Callable[[Path], Mapping[str, str]]] = {
+    ".csv": _csv_kinds,
+    ".tsv": _csv_kinds,
+    ".parquet": _parquet_kinds,
+    ".feather": _ipc_kinds,
+    ".arrow": _ipc_kinds,
+    ".ipc": _ipc_kinds,
+    ".npz": _npz_kinds,
 }

@@ -119,7 +119,7 @@ def _files(
     own = store.config
     with watch.measure("page"):
         pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
-        pages = benchmark_site(found, pictures=pictures, beside=compared, command=command())
+        pages = benchmark_site(found, images=pictures, other_models=compared, command=command())
     with watch.measure("tables"):
         tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
     return {name: page.encode() for name, page in pages.items()} | tables

@@ -15,7 +15,7 @@ from abstain._foundation.optional_packages import is_installed
 from abstain.cli.console import console, interruptible, progress, say, working
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 from abstain_bench.commands.benchmark.budget import show_budget
 from abstain_bench.commands.job_lines import JobLines
 
@@ -242,7 +242,7 @@ def numbers(outcome: "Outcome") -> str:
     """Return the numbers of a network that was just tested, on i.i.d. pictures."""
     from abstain.confidence.registry import BASELINE
     from abstain.metrics import METRICS
-    from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+    from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
     from abstain_bench.runs.methods import METHODS
 
     first = outcome.facts.get("first")
@@ -254,7 +254,7 @@ def numbers(outcome: "Outcome") -> str:
     own = [name for name in one_pass if "learned" in METHODS[name].needs]
     softmax = [name for name in one_pass if name.rpartition("_")[2] == BASELINE][:1]
     shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
-    beside, primary = METRICS[OF_CLASSIFIER], METRICS[PRIMARY]
+    beside, primary = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
     right = first[shown[0]].get(beside.name) if shown else None
     said = [] if right is None else [f"{beside.title} {right:.3f}"]
     values = {METHODS[name].title: first[name].get(primary.name) for name in shown}
@@ -301,7 +301,9 @@ def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
 def _note(words: str) -> None:
     """Say something beside the results: on standard error, and with no markup read from it."""
-    Console(stderr=True).print(visible(words), markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(
+        escape_control_characters(words), markup=False, highlight=False, soft_wrap=True
+    )
 
 
 def _cores() -> int:

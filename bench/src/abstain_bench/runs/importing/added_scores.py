@@ -270,7 +270,7 @@ class _ScoreWriter:
     @cached_property
     def custom_prediction(self) -> IntArray | None:
         """The predictions of the file by row; None if they equal those of the runs."""
-        if "prediction" not in self.index.table.kinds:
+        if "prediction" not in self.index.table.kind_by_column:
             return None
         prediction = self.index.class_codes("prediction", self.store.classes)
         is_equal = all(
@@ -318,7 +318,7 @@ class _ScoreWriter:
 
     def check_labels(self) -> None:
         """Raise an error if the file has labels that differ from those of the folder."""
-        if "label" not in self.index.table.kinds:
+        if "label" not in self.index.table.kind_by_column:
             return
         file_labels = self.index.class_codes("label", self.store.classes)
         for (run, key), scores in self._run_scores.items():

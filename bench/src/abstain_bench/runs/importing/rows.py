@@ -47,13 +47,13 @@ class RowIndex:
             )
         values = np.asarray(column.values, dtype=np.float64)
         invalid = ~np.isfinite(values)
-        if column.missing is not None:
-            invalid = invalid | column.missing
+        if column.is_missing is not None:
+            invalid = invalid | column.is_missing
         if invalid.any():
             row = int(np.flatnonzero(invalid)[0])
             raise DomainError(
                 f"{self.table.source}: every confidence must be a finite number; got "
-                f"{column.shown(row)} in row {row} of {name!r} ({self.describe_row(row)}), "
+                f"{column.format_entry(row)} in row {row} of {name!r} ({self.describe_row(row)}), "
                 f"{int(invalid.sum()):,} such rows. Give abstentions the lowest confidence instead"
             )
         return values
@@ -70,12 +70,12 @@ class RowIndex:
             f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
             f"{lowest} to {len(classes) - 1}; got "
         )
-        if column.missing is not None or not column.whole or values.ndim != 1:
-            raise DomainError(rule + str(column.origin))
+        if column.is_missing is not None or not column.has_only_integers or values.ndim != 1:
+            raise DomainError(rule + str(column.dtype_name))
         invalid = (values < lowest) | (values >= len(classes))
         if invalid.any():
             row = int(np.flatnonzero(invalid)[0])
-            raise DomainError(f"{rule}{column.shown(row)} in row {row}")
+            raise DomainError(f"{rule}{column.format_entry(row)} in row {row}")
         return values.astype(np.int64)
 
     def describe_row(self, row: int) -> str:
@@ -88,13 +88,13 @@ class RowIndex:
 
     def _column(self, name: str) -> DataColumn:
         column = self.table.load([name])[name]
-        return to_number(column) if column.is_text and self.table.typeless else column
+        return to_number(column) if column.is_text and self.table.is_untyped else column
 
 
 def match_rows(store: Store, table: DataTable) -> RowIndex:
     """Match the rows of a table with the images of a store; each image must occur once."""
     for name in INDEX_COLUMNS:
-        if name not in table.kinds:
+        if name not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
                 "confidences identifies images by the columns `run`, `exposure` and `row`"
@@ -146,9 +146,9 @@ def _encode_names(
 def _read_row_numbers(
     column: DataColumn, table: DataTable, n_images: IntArray, keys: list[str], exposure: IntArray
 ) -> IntArray:
-    if column.is_text or column.missing is not None or not column.whole:
+    if column.is_text or column.is_missing is not None or not column.has_only_integers:
         raise DomainError(
-            f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.origin}"
+            f"{table.source}: 'row' must hold whole numbers from 0; got {column.dtype_name}"
         )
     values: IntArray = np.asarray(column.values).astype(np.int64)
     invalid = (values < 0) | (values >= n_images[exposure])
@@ -198,12 +198,14 @@ def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> 
     """Return the name of the method by column of confidences."""
     requested = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in requested:
-        if column not in table.kinds:
+        if column not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {column!r}.{suggest(column, table.names)}"
             )
     score_columns = requested or tuple(
-        column for column, kind in table.kinds.items() if kind == "number" and _may_be_score(column)
+        column
+        for column, kind in table.kind_by_column.items()
+        if kind == "number" and _may_be_score(column)
     )
     if not score_columns:
         raise InputError(

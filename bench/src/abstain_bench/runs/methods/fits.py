@@ -11,7 +11,7 @@ from abstain.confidence.energies import logits_of
 from abstain.confidence.fitted_score import doubles
 from abstain.evaluation import fit_score
 from abstain.evaluation.score_selection import LIKELIHOOD
-from abstain.metrics.catalogue import PRIMARY
+from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import Predictions
 from abstain.typing import Array
 from abstain_bench.runs.methods.entry import FitData
@@ -26,7 +26,7 @@ def fit_temperature(data: FitData) -> ScoreState:
 
 def fit_pnorm(data: FitData) -> ScoreState:
     """Select the exponent of the p-norm on validation images."""
-    return fit_score("pnorm", data.split("validation"), metric=PRIMARY)
+    return fit_score("pnorm", data.split("validation"), metric=DEFAULT_METRIC)
 
 
 def fitted_on_train(

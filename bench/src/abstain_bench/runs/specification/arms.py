@@ -139,13 +139,13 @@ class Arm:
         path = f"arms.{self.name}"
         check_unconverted(self, lambda name: f"{path}.{_KEYS_IN_FILES.get(name, name)}")
         for name, values in self.option_grid.items():
-            check_distinct(values, f"{path}.try.{name}", empty=False)
+            check_distinct(values, f"{path}.try.{name}", allow_empty=False)
             if name in self.options:
                 raise InputError(
                     f"`{path}.try.{name}` and `{path}.options.{name}` must not both be set"
                 )
         for name, values in self.recipe_grid.items():
-            check_distinct(values, f"{path}.try.recipe.{name}", empty=False)
+            check_distinct(values, f"{path}.try.recipe.{name}", allow_empty=False)
         grid = [*self.option_grid.values(), *self.recipe_grid.values()]
         n_settings = math.prod([len(self.dropout), *map(len, grid)])
         if n_settings > _MAX_SETTINGS:

@@ -1,6 +1,6 @@
-"""Does fine-tuning for the area under the risk-coverage curve lower it? The study in the catalogue.
+"""The study that fine-tunes classifiers for the area under the risk-coverage curve.
 
-All of it but this file needs torch, and is imported when the study is run.
+The other modules of this package need torch. They are imported when the study runs.
 """
 
 from pathlib import Path
@@ -28,17 +28,17 @@ def finetune(
 ) -> StudyResult:
     """Fine-tune for AURC and AUGRC, and compare with more cross-entropy on held-out data.
 
-    Answers: does training for an area under the risk-coverage curve lower that area on held-out
-    data, compared with as much more training by cross-entropy? With `out`, every job is kept, so
-    that the same command goes on after a kill. If jobs fail, the others are still reported, and
-    the command exits with status 1.
+    The study answers the question: does training for an area under the risk-coverage curve lower
+    that area on held-out data, compared with the same number of training steps with cross-entropy?
+    With `out`, every finished job is stored, and the same command continues after an interruption.
+    If jobs fail, the others are still reported, and the command exits with status 1.
 
     Parameters
     ----------
     config : str or Path, optional
-        A TOML file; by default the one that comes with the package for the data set.
+        A TOML file; by default the configuration in the package for the data set.
     data : {"digits", "digits8", "cifar10", "cifar100"}, optional
-        The data set; by default that of the configuration, or "digits".
+        Data set; by default that of the configuration, or "digits".
     folder : str or Path, optional
         Folder with the files of CIFAR, binary version.
     model : str, optional
@@ -46,34 +46,33 @@ def finetune(
     seeds : int, optional
         Number of seeds; by default those of the configuration.
     device : str, default="cpu"
-        Where torch computes: "cpu", "cuda", "cuda:1".
+        Device of torch: "cpu", "cuda", "cuda:1".
     jobs : int, default=1
-        How many jobs run at a time, each a process with one thread.
+        Number of parallel jobs, each in a process with one thread.
     out : str or Path, optional
-        The folder in which jobs are kept, to go on from after a kill; by default they are thrown
-        away at the end.
+        Folder in which finished jobs are stored, to continue after an interruption; by default they
+        are deleted at the end.
     on_outcome : callable, optional
-        Told of each job when it begins (its status is "begun") and when it is over.
+        Called for each job when it begins (with status "begun") and when it ends.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one value a model), "objectives" (table 1 of the paper),
+        Tables "results" (one metric of one model per row), "objectives" (table 1 of the paper),
         "against_reference", "differences", "tuning" and "jobs"; figures of the differences from
         the reference.
 
     Raises
     ------
     InputError
-        The configuration is wrong, the data are not there, the device does not exist, or too
-        many jobs failed to compare anything.
+        If the configuration is invalid, the data or the device is missing, or too many jobs failed
+        for a comparison.
 
     Notes
     -----
-    With several `jobs`, the call in a script must stand below ``if __name__ == "__main__":``.
-    Settings are chosen on validation data alone: the test data are looked at once, by the models
-    that are compared. All models of one seed start from the same pretrained one and take the same
-    number of steps.
+    With several `jobs`, the call in a script must be below ``if __name__ == "__main__":``. Settings
+    are selected on validation data. Only the final models are evaluated on the test data. All
+    models of one seed start from the same pretrained model and take the same number of steps.
 
     References
     ----------
@@ -82,28 +81,36 @@ def finetune(
     Examples
     --------
     >>> from abstain_bench.studies import STUDIES
-    >>> found = STUDIES["finetune"].run(seeds=5, jobs=2, out="runs")  # doctest: +SKIP
+    >>> result = STUDIES["finetune"].run(seeds=5, jobs=2, out="runs")  # doctest: +SKIP
     """
     require_package("torch")
-    from abstain_bench.studies.finetuning.experiment import changed, read_experiment, shipped
+    from abstain_bench.studies.finetuning.experiment import (
+        override_experiment,
+        packaged_configuration,
+        read_experiment,
+    )
     from abstain_bench.studies.finetuning.run import run_experiment
 
-    processes = checks.positive_int(jobs, "jobs")
-    path = Path(config) if config is not None else shipped(data or "digits")
-    asked = changed(read_experiment(path), data=data, folder=folder, model=model, seeds=seeds)
-    found = run_experiment(
+    n_processes = checks.positive_int(jobs, "jobs")
+    path = Path(config) if config is not None else packaged_configuration(data or "digits")
+    experiment = override_experiment(
+        read_experiment(path), data=data, folder=folder, model=model, seeds=seeds
+    )
+    fields = run_experiment(
         path,
-        asked,
+        experiment,
         device=device,
-        processes=processes,
+        n_processes=n_processes,
         out=None if out is None else Path(out),
         on_outcome=on_outcome,
     )
-    return FINETUNING.result(**found)
+    return FINETUNING.result(**fields)
 
 
-def configuration(config: Path | None = None, *, data: str | None = None, **_others: object) -> str:
-    """Return the text of the configuration that would be run, whatever else is asked for."""
+def configuration(
+    config: Path | None = None, *, data: str | None = None, **_ignored: object
+) -> str:
+    """Return the text of the configuration. Other arguments of the command have no effect."""
     require_package("torch")
     from abstain_bench.studies.finetuning.experiment import configuration_text
 

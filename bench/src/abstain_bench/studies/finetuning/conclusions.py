@@ -1,4 +1,4 @@
-"""What the fine-tuning experiment found, in tables, figures and sentences."""
+"""Tables, figures and conclusions of the fine-tuning experiment."""
 
 import math
 import re
@@ -8,172 +8,197 @@ from statistics import fmean, stdev
 from typing import Any
 
 from abstain._foundation.notes import Note
-from abstain.metrics.catalogue import OF_CLASSIFIER
+from abstain.metrics.catalogue import CLASSIFIER_METRIC
 from abstain_bench.runs.jobs import Outcome
 from abstain_bench.studies._area_estimators import GLOSSARY
 from abstain_bench.studies._sentences import signed
+from abstain_bench.studies._tables import Row
 from abstain_bench.studies.finetuning import paper
-from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, Experiment
+from abstain_bench.studies.finetuning.experiment import BEFORE, ComparedObjective, Experiment
 from abstain_bench.studies.finetuning.figure import DifferencesDisplay
 from abstain_bench.studies.finetuning.results import (
     MEASURES,
-    Against,
-    Finals,
-    by_seed,
-    differences,
-    values,
+    FinalPredictions,
+    ReferenceDifference,
+    compare_with_reference,
+    evaluate_models,
+    values_by_objective,
 )
 
 _BEFORE_TITLE = "before fine-tuning"
 
-#: The columns of the table like the paper's: head, loss, metric, factor.
+#: Columns of the table of the objectives: title, loss, metric, factor.
 _COLUMNS = (
-    ("accuracy_%", "zero_one", OF_CLASSIFIER, 100),
+    ("accuracy_%", "zero_one", CLASSIFIER_METRIC, 100),
     *((m.column, m.loss, m.metric, 1000) for m in MEASURES if m.column),
 )
 
 _GLOSSARY = {
-    "Part of the ranking, of the classifier": "AUGRC is the sum of what the error rate alone costs "
-    "under a perfect ranking, and of what the ranking adds.",
-    "AURC of CE": "The same area with the cross-entropy (CE) of each sample as its loss, in nats, "
-    "in the place of the 0/1 error.",
-    "New samples": "How far the difference may be otherwise with other test samples and the same "
-    "trained models.",
-    "New samples and seeds": "The same, and with models trained from other seeds.",
+    **{term: GLOSSARY[term] for term in ("AURC", "AUGRC", "SELE")},
+    "Classifier term, ranking term": (
+        "AUGRC is the sum of two terms: its value for a perfect ranking, which depends on the "
+        "error rate alone, and the increase due to the actual ranking."
+    ),
+    "AURC of CE": (
+        "AURC with the cross-entropy (CE) of each sample in nats as the loss, instead of the 0/1 "
+        "error."
+    ),
+    "New samples": (
+        "Confidence interval for other test samples, given the trained models of this run."
+    ),
+    "New samples and seeds": "Confidence interval for other test samples and other seeds.",
 }
 
 _CAPTIONS = {
-    "objectives": "Test data, by softmax confidence: mean ± standard deviation over the seeds. "
-    "Areas are multiplied by 1000, as in the literature.",
-    "against_reference": "Objective minus reference on the same test samples, mean over the seeds, "
-    "times 1000: the interval for these models on new samples, which decides, and the one for new "
-    "samples and new seeds. Of these seeds only: the second one reaches zero.",
-    "differences": "Every difference from the reference, as fractions.",
-    "tuning": "Settings tried on validation data, with the mean over the tuning seeds.",
+    "objectives": (
+        "Test data, with the softmax response as confidence: mean ± standard deviation over the "
+        "seeds. Areas are multiplied by 1000, as in the literature."
+    ),
+    "against_reference": (
+        "Objective minus reference on the same test samples, mean over the seeds, times 1000. The "
+        'interval for new samples determines the result. "Of these seeds only": the interval for '
+        "new samples and new seeds contains 0."
+    ),
+    "differences": "All differences from the reference, as fractions.",
+    "tuning": "Settings evaluated on validation data, mean over the tuning seeds.",
     paper.TABLE: paper.CAPTION,
-    "jobs": "What was run. Kept: done in an earlier run.",
-    "results": "One value a model.",
+    "jobs": "Jobs of this run. Kept: finished in an earlier run.",
+    "results": "One metric of one model per row.",
 }
 
-_NOTES = (
-    (
-        "All objectives start from the same pretrained model of a seed and take the same steps. "
-        "What was chosen was chosen on validation data, among as many settings for each."
-    ),
-    (
-        "The intervals that decide speak of these models on new samples. Those for new samples "
-        "and seeds speak of new models too, as far as these few seeds tell."
-    ),
+_SELECTION_NOTE = (
+    "All objectives start from the same pretrained model of a seed and take the same number of "
+    "steps. Settings were selected on validation data, with the same number of settings for each "
+    "objective."
 )
 
-
-_COPIES = (
-    "Each test picture is taken {} times, distorted anew; the intervals treat the copies of one "
-    "picture as one cluster."
+_INTERVALS_NOTE = (
+    "The intervals for new samples hold for the trained models of this run. The intervals for new "
+    "samples and seeds also include the variation between the seeds, estimated from few seeds."
 )
 
-#: Of every figure.
-_DRAWN = (
+_COPIES_NOTE = (
+    "Each test image is used {} times with different distortions. The intervals treat the copies "
+    "of an image as one cluster."
+)
+
+_FIGURE_CAPTION = (
     "Thick lines are intervals for new samples, thin lines for new samples and new seeds. "
     "Differences are multiplied by 1000."
 )
 
 
-def told(
+def summarize_experiment(
     experiment: Experiment,
-    finals: Finals,
-    chosen: Mapping[str, int],
-    tried: Sequence[Mapping[str, Any]],
+    predictions: FinalPredictions,
+    selected: Mapping[str, int],
+    tuning_rows: Sequence[Row],
     outcomes: Sequence[Outcome],
 ) -> dict[str, Any]:
-    """Return the tables, figures and sentences of a result."""
-    titles = {c.name: c.title for c in experiment.contenders} | {BEFORE: _BEFORE_TITLE}
-    rows = values(finals)
-    theirs = paper.tables(experiment, rows, chosen)
+    """Return the fields of the result: tables, figures, conclusions and notes."""
+    titles = {objective.name: objective.title for objective in experiment.objectives}
+    titles[BEFORE] = _BEFORE_TITLE
+    rows = evaluate_models(predictions)
+    paper_tables = paper.tables(experiment, rows, selected)
     copies = experiment.data.test_copies
-    against = differences(finals, rows, experiment.reference, clustered=copies > 1)
+    differences = compare_with_reference(
+        predictions, rows, experiment.reference, clustered=copies > 1
+    )
+    compared = [difference for difference in differences if difference.objective != BEFORE]
     reference = titles[experiment.reference]
-    compared = [a for a in against if a.objective != BEFORE]
     return {
         "tables": {
             "results": rows,
-            "objectives": _objectives(rows, titles, experiment, chosen),
-            "against_reference": [_short_row(a, titles) for a in compared if a.measure.column],
-            "differences": [_difference_row(a, titles) for a in against],
-            "tuning": list(tried),
+            "objectives": _objective_rows(rows, titles, experiment, selected),
+            "against_reference": [_display_row(d, titles) for d in compared if d.measure.column],
+            "differences": [_difference_row(d, titles) for d in differences],
+            "tuning": list(tuning_rows),
             "jobs": [_job_row(outcome) for outcome in outcomes],
-            **theirs,
+            **paper_tables,
         },
-        "figures": _figures(compared, titles, reference),
+        "figures": {
+            measure.figure: DifferencesDisplay(
+                [d for d in compared if d.measure == measure], titles, measure.title, reference
+            )
+            for measure in MEASURES
+            if measure.figure
+        },
         "verdict": (
-            *_verdict(compared, titles, reference),
-            *paper.said(experiment, theirs.get(paper.TABLE, ())),
+            *_conclusions(compared, titles, reference),
+            *paper.conclude_order(experiment, paper_tables.get(paper.TABLE, ())),
         ),
         "notes": (
-            *failures(experiment, {name for name, _ in finals}, outcomes),
-            *_NOTES,
-            *([_COPIES.format(copies)] if copies > 1 else []),
+            *failure_warnings(experiment, {name for name, _ in predictions}, outcomes),
+            _SELECTION_NOTE,
+            _INTERVALS_NOTE,
+            *([_COPIES_NOTE.format(copies)] if copies > 1 else []),
         ),
-        "captions": _CAPTIONS | {m.figure: f"{m.words}. {_DRAWN}" for m in MEASURES if m.figure},
-        "main_tables": ("objectives", *theirs, "against_reference"),
-        "glossary": {word: GLOSSARY[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
+        "captions": _CAPTIONS
+        | {m.figure: f"{m.title}. {_FIGURE_CAPTION}" for m in MEASURES if m.figure},
+        "main_tables": ("objectives", *paper_tables, "against_reference"),
+        "glossary": _GLOSSARY,
     }
 
 
-def _figures(
-    compared: Sequence[Against], titles: dict[str, str], reference: str
-) -> dict[str, DifferencesDisplay]:
-    own = {m: [a for a in compared if a.measure == m] for m in MEASURES if m.figure}
-    return {
-        m.figure: DifferencesDisplay(found, titles, m.words, reference) for m, found in own.items()
-    }
-
-
-def _objectives(
-    rows: Sequence[Mapping[str, Any]],
+# --------------------------------------------------------------------------------- tables
+def _objective_rows(
+    rows: Sequence[Row],
     titles: Mapping[str, str],
     experiment: Experiment,
-    chosen: Mapping[str, int],
+    selected: Mapping[str, int],
 ) -> list[dict[str, Any]]:
-    settings = {c.name: c.settings for c in experiment.contenders}
-    columns = [(head, by_seed(rows, loss, m), by) for head, loss, m, by in _COLUMNS]
-    out = []
-    for name in columns[0][1]:
-        row: dict[str, Any] = {"objective": titles[name]}
-        for head, own, factor in columns:
-            row[head] = factor * fmean(own[name])
-            if len(own[name]) > 1:
-                row[f"{head}_deviation"] = factor * stdev(own[name])
-        row["setting"] = "–" if name == BEFORE else settings[name][chosen[name]].said
-        out.append(row)
-    return out
+    """Return mean and standard deviation over the seeds of each objective."""
+    settings = {objective.name: objective.settings for objective in experiment.objectives}
+    values_by_column = {
+        column: values_by_objective(rows, loss, metric) for column, loss, metric, _ in _COLUMNS
+    }
+    objective_rows = []
+    for name in values_by_column[_COLUMNS[0][0]]:
+        objective_row: dict[str, Any] = {"objective": titles[name]}
+        for column, _, _, factor in _COLUMNS:
+            values = values_by_column[column][name]
+            objective_row[column] = factor * fmean(values)
+            if len(values) > 1:
+                objective_row[f"{column}_deviation"] = factor * stdev(values)
+        label = "–" if name == BEFORE else settings[name][selected[name]].label
+        objective_rows.append(objective_row | {"setting": label})
+    return objective_rows
 
 
-def _short_row(a: Against, titles: Mapping[str, str]) -> dict[str, Any]:
+def _display_row(difference: ReferenceDifference, titles: Mapping[str, str]) -> dict[str, Any]:
+    has_seeds = difference.seeds > 1
     return {
-        "measure": a.measure.words,
-        "objective": titles[a.objective],
-        "difference": _signed(a.difference),
-        "new_samples": _span(a.difference_low, a.difference_high),
-        "new_samples_and_seeds": _span(a.wide_low, a.wide_high) if a.seeds > 1 else "–",
-        "better_in": f"{a.better_seeds} of {a.seeds} seeds",
-        "found": f"{a.verdict}{_only_these_seeds(a)}",
+        "measure": difference.measure.title,
+        "objective": titles[difference.objective],
+        "difference": _times_1000(difference.difference),
+        "new_samples": _interval_text(difference.difference_low, difference.difference_high),
+        "new_samples_and_seeds": _new_seeds_text(difference) if has_seeds else "–",
+        "better_in": f"{difference.better_seeds} of {difference.seeds} seeds",
+        "result": f"{difference.verdict}{_seed_qualification(difference)}",
     }
 
 
-def _span(low: float, high: float) -> str:
+def _interval_text(low: float, high: float) -> str:
     if math.isnan(low + high):
         return "undefined"
-    return f"{_signed(low)} to {_signed(high)}"
+    return f"{_times_1000(low)} to {_times_1000(high)}"
 
 
-def _signed(value: float) -> str:
+def _new_seeds_text(difference: ReferenceDifference) -> str:
+    return _interval_text(difference.new_seeds_low, difference.new_seeds_high)
+
+
+def _times_1000(value: float) -> str:
     return signed(1000 * value, "{:+.2f}")
 
 
-def _difference_row(a: Against, titles: Mapping[str, str]) -> dict[str, Any]:
-    own = asdict(a) | {"relative": a.relative, "verdict": a.verdict}
-    return own | {"objective": a.objective, "title": titles[a.objective]}
+def _difference_row(difference: ReferenceDifference, titles: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        **asdict(difference),
+        "relative": difference.relative,
+        "verdict": difference.verdict,
+        "title": titles[difference.objective],
+    }
 
 
 def _job_row(outcome: Outcome) -> dict[str, Any]:
@@ -185,98 +210,115 @@ def _job_row(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _verdict(
-    against: Sequence[Against], titles: Mapping[str, str], reference: str
+# ------------------------------------------------------------------------------ conclusions
+def _conclusions(
+    differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> Iterator[str]:
-    """Say by each measure of the 0/1 loss that is printed what was found."""
+    """Yield the conclusions for each main measure with the 0/1 loss."""
     for measure in MEASURES:
         if measure.column and measure.loss == "zero_one":
-            yield from _found([a for a in against if a.measure == measure], titles, reference)
+            measured = [d for d in differences if d.measure == measure]
+            yield from _conclude_measure(measured, titles, reference)
 
 
-def _found(against: Sequence[Against], titles: Mapping[str, str], reference: str) -> list[str]:
-    """Say of one measure which objectives improve it, by how much, and which not."""
-    own = sorted(against, key=lambda a: a.difference)
-    words, single = own[0].measure.words, own[0].seeds == 1
-    found = {v: [a for a in own if a.verdict == v] for v in ("better", "open", "worse")}
-    if found["better"]:
-        listed = "; ".join(_at_length(a, titles) for a in found["better"])
-        start = _ONE_SEED.format(words) if single else f"Lower {words}"
-        said = [f"{start} than {reference}, the interval excludes zero: {listed}."]
+def _conclude_measure(
+    differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
+) -> list[str]:
+    """Report the objectives that are better, not significantly different, and worse."""
+    ascending = sorted(differences, key=lambda d: d.difference)
+    lowest = ascending[0]
+    measure = lowest.measure.title
+    by_verdict = {
+        verdict: [d for d in ascending if d.verdict == verdict]
+        for verdict in ("better", "inconclusive", "worse")
+    }
+    if by_verdict["better"]:
+        details = "; ".join(_detailed_difference(d, titles) for d in by_verdict["better"])
+        conclusions = [f"Significantly lower {measure} than {reference}: {details}."]
+        if lowest.seeds == 1:
+            conclusions[0] += (
+                " With one seed, this compares trained models, not objectives: another seed may "
+                "give another order."
+            )
     else:
-        nearest = "the least bad" if own[0].verdict == "worse" else "the nearest"
-        first = f"{nearest}: {_at_length(own[0], titles)}"
-        said = [f"No objective is found to lower the {words} of {reference}; {first}."]
+        details = _detailed_difference(lowest, titles)
+        conclusion = f"No objective has a significantly lower {measure} than {reference}."
+        conclusions = [f"{conclusion} The lowest is {details}."]
     for verdict, start in (
-        ("open", f"{words} not told apart from that of {reference}"),
-        ("worse", f"Higher {words} than {reference}, the interval excludes zero"),
+        ("inconclusive", f"{measure} not significantly different from {reference}"),
+        ("worse", f"Significantly higher {measure} than {reference}"),
     ):
-        listed = "; ".join(
-            f"{titles[a.objective]} {_share(a)}{_only_these_seeds(a)}" for a in found[verdict]
-        )
-        said += [f"{start}: {listed}."] if listed else []
-    return said
+        if by_verdict[verdict]:
+            changes = "; ".join(
+                f"{titles[d.objective]} {_relative_change(d)}{_seed_qualification(d)}"
+                for d in by_verdict[verdict]
+            )
+            conclusions.append(f"{start}: {changes}.")
+    return conclusions
 
 
-_ONE_SEED = (
-    "With one seed, which compares trained models and not objectives (another seed may give "
-    "another order), lower {}"
-)
-
-
-def _only_these_seeds(a: Against) -> str:
-    """Qualify a result of these models: of one seed, or if the interval for seeds reaches zero."""
-    if a.seeds == 1 and a.verdict != "open":
+def _seed_qualification(difference: ReferenceDifference) -> str:
+    """Qualify a significant result that may not hold for other seeds."""
+    if difference.verdict == "inconclusive":
+        return ""
+    if difference.seeds == 1:
         return " (of one seed only)"
-    return " (of these seeds only)" if a.verdict != "open" and a.wide_open else ""
+    return " (of these seeds only)" if difference.is_zero_in_new_seeds_interval else ""
 
 
-def _at_length(a: Against, titles: Mapping[str, str]) -> str:
-    said = f"{titles[a.objective]} {_share(a)} (times 1000: "
-    said += f"{_signed(a.difference)}, {_span(a.difference_low, a.difference_high)}"
-    if a.seeds > 1:
-        said += f"; with new seeds {_span(a.wide_low, a.wide_high)}"
-        said += ", which reaches zero" if a.wide_open else ""
-        said += f"; better in {a.better_seeds} of {a.seeds} seeds"
-    return f"{said})"
+def _detailed_difference(difference: ReferenceDifference, titles: Mapping[str, str]) -> str:
+    details = (
+        f"times 1000: {_times_1000(difference.difference)}, 95% interval "
+        f"{_interval_text(difference.difference_low, difference.difference_high)}"
+    )
+    if difference.seeds > 1:
+        details += f"; with new seeds {_new_seeds_text(difference)}"
+        if difference.is_zero_in_new_seeds_interval:
+            details += ", which contains 0"
+        details += f"; better in {difference.better_seeds} of {difference.seeds} seeds"
+    return f"{titles[difference.objective]} {_relative_change(difference)} ({details})"
 
 
-def _share(a: Against) -> str:
-    if math.isnan(a.relative):
-        return "(no share of 0)"
-    return f"{signed(100 * a.relative)} %"
+def _relative_change(difference: ReferenceDifference) -> str:
+    if math.isnan(difference.relative):
+        return "(the reference is 0)"
+    return f"{signed(100 * difference.relative)}%"
 
 
-def failures(
-    experiment: Experiment, compared: Collection[str], outcomes: Sequence[Outcome]
+# --------------------------------------------------------------------------------- warnings
+def failure_warnings(
+    experiment: Experiment, complete: Collection[str], outcomes: Sequence[Outcome]
 ) -> list[Note]:
-    """Return a warning for each objective of which jobs failed."""
-    owned = {c.name: [o for o in outcomes if _belongs(o, c)] for c in experiment.contenders}
-    of_objectives = {id(o) for own in owned.values() for o in own}
-    shared = [o for o in outcomes if id(o) not in of_objectives]
+    """Return a warning for each objective with failed jobs."""
+    outcomes_by_objective = {
+        objective.name: [outcome for outcome in outcomes if _belongs_to(outcome, objective)]
+        for objective in experiment.objectives
+    }
+    objective_outcomes = {id(o) for group in outcomes_by_objective.values() for o in group}
+    shared = [outcome for outcome in outcomes if id(outcome) not in objective_outcomes]
     texts = []
-    if any(o.status == "failed" for o in shared):
-        lost = sum(o.status == "left out" for o in outcomes)
-        texts.append(f"{_counted('pretrained models', shared)} {lost} jobs are left out.")
-    for contender in experiment.contenders:
-        own = owned[contender.name]
-        if contender.name not in compared:
-            start = f"{contender.title} is left out of the comparison"
-            texts.append(_counted(start, own))
-        elif any(o.status == "failed" for o in own):
-            texts.append(f"{_counted(contender.title, own)} It is compared without them.")
+    if any(outcome.status == "failed" for outcome in shared):
+        n_skipped = sum(outcome.status == "left out" for outcome in outcomes)
+        texts.append(f"{_failure_text('pretrained models', shared)} {n_skipped} jobs are skipped.")
+    for objective in experiment.objectives:
+        group = outcomes_by_objective[objective.name]
+        if objective.name not in complete:
+            texts.append(_failure_text(f"{objective.title} is not compared", group))
+        elif any(outcome.status == "failed" for outcome in group):
+            text = _failure_text(objective.title, group)
+            texts.append(f"{text} It is compared without them.")
     return [Note.warning("failed_jobs", text) for text in texts]
 
 
-def _counted(start: str, own: Sequence[Outcome]) -> str:
-    """Say how many jobs failed, and why the first of them did."""
-    failed = [o for o in own if o.status == "failed"]
-    first = next(iter(failed or (o for o in own if not o.is_done)), None)
-    why = f" ({first.job.name}: {first.error})" if first else ""
-    return f"{start}: {len(failed)} of {len(own)} jobs failed{why}."
+def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
+    """Return the number of failed jobs, and the error of the first one."""
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    unavailable = failed or [outcome for outcome in outcomes if not outcome.is_done]
+    reason = f" ({unavailable[0].job.name}: {unavailable[0].error})" if unavailable else ""
+    return f"{start}: {len(failed)} of {len(outcomes)} jobs failed{reason}."
 
 
-def _belongs(outcome: Outcome, contender: Contender) -> bool:
-    """Tell whether a job trains this objective."""
-    name = re.escape(contender.name)
+def _belongs_to(outcome: Outcome, objective: ComparedObjective) -> bool:
+    """Return whether a job trains an objective."""
+    name = re.escape(objective.name)
     return bool(re.fullmatch(rf"(tune-{name}-[0-9]+|final-{name})-seed[0-9]+", outcome.job.name))

@@ -1,7 +1,4 @@
-"""What the fine-tuning experiment consists of, in plain records that refuse what cannot be.
-
-A configuration in TOML is read into them field by field.
-"""
+"""Validated records of the fine-tuning experiment, and the reader of its TOML configuration."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +20,7 @@ from abstain._foundation.records import (
 from abstain._foundation.toml import check_field_names, get_table, read_toml
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
-from abstain.metrics.catalogue import OF_POPULATION
+from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
@@ -34,53 +31,53 @@ from abstain_bench.runs.specification.plain_values import prefix_errors, update_
 from abstain_bench.runs.training import Recipe
 from abstain_bench.runs.training.variations import make_variation
 
-#: The configuration that comes with the package for each data set.
-SHIPPED = {
+#: Configuration file in the package for each data set.
+PACKAGED_CONFIGURATIONS = {
     "digits": "digits.toml",
     "digits8": "digits8.toml",
     "cifar10": "cifar.toml",
     "cifar100": "cifar.toml",
 }
 
-#: The model that is not fine-tuned, beside the objectives.
+#: Name of the model before fine-tuning, where other models have the name of their objective.
 BEFORE = "before"
 
-#: What an objective may be called: its name becomes part of names of files.
+#: Valid name of an objective, which becomes part of file names.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
-#: Of a picture.
+#: Number of copies of an image.
 _Copies = Annotated[int, between(1, 10_000)]
 
-#: How many can be asked for.
-_Number = Annotated[int, between(1, 1000)]
+#: Number of seeds.
+_SeedCount = Annotated[int, between(1, 1000)]
 
-#: Of an objective, beside its own options and those of the recipe.
-_OWN = ("kind", "title", "try")
+#: Fields of an objective in the configuration, in addition to its options and those of the recipe.
+_OBJECTIVE_FIELDS = ("kind", "title", "try")
 
-_OF_RECIPE = tuple(f.name for f in fields(Recipe))
+_RECIPE_FIELDS = tuple(f.name for f in fields(Recipe))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataChoice:
-    """Which pictures, how many, and what is done to them."""
+    """Data set, numbers of images, and their variation."""
 
-    #: In `DATASETS`.
+    #: Name in `DATASETS`.
     name: NonBlankText = "digits"
-    #: Pictures to learn from; None for all that are left.
+    #: Number of training images; None for all remaining ones.
     train: PositiveInt | None = None
     validation: NonNegativeInt = 0
-    #: None where the source has a test set.
+    #: Number of test images; None for the test set of the source.
     test: PositiveInt | None = None
-    #: How often each picture is taken, each time varied anew.
+    #: Number of copies of each image, each with another variation.
     validation_copies: _Copies = 1
     test_copies: _Copies = 1
-    #: Pictures in a file, where they are not those of the official version.
+    #: Number of images in a file, if it is not the official version.
     records: PositiveInt | None = None
-    #: Of the parts, and of the variation of validation and test.
+    #: Seed of the splits, and of the variation of validation and test images.
     seed: NonNegativeInt = 0
-    #: Its name and options; empty for none.
+    #: Name and options of the variation; empty for none.
     variation: Mapping[str, Any] = field(default_factory=dict)
-    #: Where the files are; no part of what a job depends on.
+    #: Folder of the files. It is not part of the specification of a job.
     folder: str = ""
 
     def __post_init__(self) -> None:
@@ -90,45 +87,42 @@ class DataChoice:
         copies = max(self.validation_copies, self.test_copies)
         if copies > 1 and not (variation and variation.is_part_of_task):
             raise InputError(
-                "copies of pictures are all the same unless `data.variation` changes them"
+                "copies of an image are identical unless `data.variation` changes them; set a "
+                "variation or use one copy"
             )
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One way to fine-tune: what the objective and the recipe are given."""
+class Setting:
+    """Hyperparameters of one fine-tuning: options of the objective, and the recipe."""
 
-    #: Of the objective.
+    #: Options of the objective.
     options: Mapping[str, Any]
     recipe: Recipe
-    #: What distinguishes it from the other settings of its objective.
-    tried: Mapping[str, Any]
+    #: Values in which the settings of the objective differ.
+    varied: Mapping[str, Any]
 
     @property
-    def said(self) -> str:
-        """What distinguishes it, in words."""
-        return (
-            ", ".join(
-                f"{name.replace('_', ' ')} {value:g}"
-                if isinstance(value, float)
-                else f"{name} {value}"
-                for name, value in self.tried.items()
-            )
-            or "as given"
+    def label(self) -> str:
+        """Text that distinguishes the setting from the others of its objective."""
+        values = (
+            f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in self.varied.items()
         )
+        return ", ".join(values) or "as configured"
 
 
 @dataclass(frozen=True)
-class Contender:
-    """An objective of the experiment, and the settings it is tried with."""
+class ComparedObjective:
+    """An objective of the experiment with its candidate settings."""
 
-    #: For files.
+    #: Name in file names.
     name: str
-    #: For people.
+    #: Name in tables and figures.
     title: str
-    #: In `abstain.training.OBJECTIVES`.
+    #: Name in `abstain.training.OBJECTIVES`.
     kind: str
-    settings: tuple[Trial, ...]
+    settings: tuple[Setting, ...]
 
     def __post_init__(self) -> None:
         if self.name == BEFORE or not _NAME.fullmatch(self.name):
@@ -141,114 +135,124 @@ class Contender:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The whole experiment."""
+    """A fine-tuning experiment: data, network, recipes, objectives and seeds."""
 
     data: DataChoice
-    #: In `abstain_bench.networks.MODELS`.
+    #: Name in `abstain_bench.networks.MODELS`.
     model: str
-    #: With cross-entropy.
+    #: Recipe of the pretraining with cross-entropy.
     pretrain: Recipe
-    contenders: tuple[Contender, ...]
-    #: Of the models that are compared, and of those that settings are chosen with.
+    objectives: tuple[ComparedObjective, ...]
+    #: Seeds of the compared models, and of the models that select the settings.
     seeds: tuple[int, ...]
     tuning_seeds: tuple[int, ...]
-    #: The contender that the others are compared with.
+    #: Objective that all others are compared with.
     reference: str
-    #: The metric of the validation data that decides.
+    #: Metric of the validation data by which settings are selected.
     choose_by: str
 
     @property
-    def tuned(self) -> bool:
-        """Whether there is anything to choose."""
-        return any(len(contender.settings) > 1 for contender in self.contenders)
+    def is_tuned(self) -> bool:
+        """Whether an objective has more than one setting."""
+        return any(len(objective.settings) > 1 for objective in self.objectives)
 
     def __post_init__(self) -> None:
         _ = MODELS[check_value(self.model, NonBlankText, "model.name")]
         _ = METRICS[check_value(self.choose_by, NonBlankText, "study.choose_by")]
-        self._refuse_names()
-        if stray := [seed for seed in self.tuning_seeds if seed not in self.seeds]:
+        self._check_objectives()
+        unknown = [seed for seed in self.tuning_seeds if seed not in self.seeds]
+        if unknown:
             raise InputError(
-                f"`seeds.tuning` must be among `seeds.final`, whose models it takes; got {stray[0]}"
+                "`seeds.tuning` must be among `seeds.final`, because tuning starts from the "
+                f"pretrained models of these seeds; got {unknown[0]}"
             )
-        counts = {c.name: len(c.settings) for c in self.contenders}
-        if len(set(counts.values())) > 1:
-            said = ", ".join(f"{name} {count}" for name, count in counts.items())
+        if self.is_tuned and not (self.data.validation and self.tuning_seeds):
             raise InputError(
-                f"every objective must be tried with the same number of settings; got {said}"
+                "settings are selected on validation data: `data.validation` and `seeds.tuning` "
+                "must not be empty"
             )
-        if self.tuned and not (self.data.validation and self.tuning_seeds):
-            msg = "settings are chosen on validation data: `data.validation` and `seeds.tuning`"
-            raise InputError(msg + " must not be empty")
 
-    def _refuse_names(self) -> None:
-        names = [contender.name for contender in self.contenders]
+    def _check_objectives(self) -> None:
+        names = [objective.name for objective in self.objectives]
         if len(names) < 2:
             raise InputError(
                 "an experiment needs at least two objectives, the reference and another"
             )
         if self.reference not in names:
-            msg = f"`study.reference` must be one of the objectives, {', '.join(names)}; "
-            raise InputError(msg + f"got {self.reference!r}")
-        titles = [contender.title for contender in self.contenders]
-        if twice := next((title for title in titles if titles.count(title) > 1), None):
             raise InputError(
-                f"two objectives have the title {twice!r}; tables and figures need one for each"
+                f"`study.reference` must be one of the objectives, {', '.join(names)}; got "
+                f"{self.reference!r}"
             )
+        titles = [objective.title for objective in self.objectives]
+        repeated = next((title for title in titles if titles.count(title) > 1), None)
+        if repeated:
+            raise InputError(
+                f"two objectives have the title {repeated!r}; tables and figures need distinct "
+                "titles"
+            )
+        n_settings = {objective.name: len(objective.settings) for objective in self.objectives}
+        if len(set(n_settings.values())) > 1:
+            counts = ", ".join(f"{name} {count}" for name, count in n_settings.items())
+            raise InputError(f"every objective must have the same number of settings; got {counts}")
 
 
-def shipped(data: str) -> Path:
-    """Return the configuration that comes with the package for a data set."""
-    if data not in SHIPPED:
+def packaged_configuration(data: str) -> Path:
+    """Return the path of the configuration in the package for a data set."""
+    if data not in PACKAGED_CONFIGURATIONS:
         raise UnknownNameError(
-            f"`data` must be one of {', '.join(SHIPPED)}; got {data!r}.{suggest(data, SHIPPED)}"
+            f"`data` must be one of {', '.join(PACKAGED_CONFIGURATIONS)}; got {data!r}."
+            f"{suggest(data, PACKAGED_CONFIGURATIONS)}"
         )
-    return Path(str(resources.files("abstain_bench.studies") / "configs" / SHIPPED[data]))
+    folder = resources.files("abstain_bench.studies") / "configs"
+    return Path(str(folder / PACKAGED_CONFIGURATIONS[data]))
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Read a configuration; say which field is wrong."""
-    found = read_toml(path)
+    """Read a configuration. Errors name the file and the field."""
+    content = read_toml(path)
     with prefix_errors(path.name):
-        return experiment_of(found)
+        return parse_experiment(content)
 
 
 def configuration_text(config: Path | None, data: str | None) -> str:
-    """Return the text of a configuration, or of the one that comes with a data set."""
-    path = config or shipped(data or "digits")
-    # Whatever is no configuration is said before it is printed.
+    """Return the text of a configuration, by default of the one in the package for a data set."""
+    path = config or packaged_configuration(data or "digits")
     name = read_experiment(path).data.name
     if config is not None and data not in {None, name}:
         raise InputError(
-            f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
+            f"`--print-config` prints a file without changes, and the data set of {path.name} is "
+            f"{name!r}"
         )
     return input_files.read_text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
-def experiment_of(found: Mapping[str, Any]) -> Experiment:
-    """Make the experiment that nested plain values describe."""
-    parts = ("data", "model", "pretrain", "finetune", "seeds", "study", "objectives")
-    check_field_names(found, parts, "the configuration")
-    tables = {name: get_table(found, name) for name in parts}
-    data, model, study = (tables[name] for name in ("data", "model", "study"))
+def parse_experiment(content: Mapping[str, Any]) -> Experiment:
+    """Create an experiment from the content of a configuration."""
+    table_names = ("data", "model", "pretrain", "finetune", "seeds", "study", "objectives")
+    check_field_names(content, table_names, "the configuration")
+    tables = {name: get_table(content, name) for name in table_names}
+    data, model, seeds, study = (tables[name] for name in ("data", "model", "seeds", "study"))
     check_field_names(data, [f.name for f in fields(DataChoice)], "[data]")
     check_field_names(model, ["name"], "[model]")
     check_field_names(study, ["reference", "choose_by"], "[study]")
-    seeds = tables["seeds"]
     check_field_names(seeds, ["final", "tuning"], "[seeds]")
-    base = update_recipe(Recipe(), tables["finetune"], "[finetune]")
+    base_recipe = update_recipe(Recipe(), tables["finetune"], "[finetune]")
     return Experiment(
         data=DataChoice(**data),
         model=model.get("name", "small-conv"),
         pretrain=update_recipe(Recipe(), tables["pretrain"], "[pretrain]"),
-        contenders=tuple(_contender(name, own, base) for name, own in tables["objectives"].items()),
-        seeds=_seeds(seeds.get("final", [0]), "seeds.final"),
-        tuning_seeds=_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
+        objectives=tuple(
+            _parse_objective(name, table, base_recipe)
+            for name, table in tables["objectives"].items()
+        ),
+        seeds=_check_seeds(seeds.get("final", [0]), "seeds.final"),
+        tuning_seeds=_check_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
         reference=study.get("reference", "ce"),
-        choose_by=study.get("choose_by", OF_POPULATION),
+        choose_by=study.get("choose_by", POPULATION_AREA_METRIC),
     )
 
 
-def changed(
+def override_experiment(
     experiment: Experiment,
     *,
     data: str | None = None,
@@ -256,35 +260,36 @@ def changed(
     model: str | None = None,
     seeds: int | None = None,
 ) -> Experiment:
-    """Return the experiment with what was asked for otherwise."""
+    """Return the experiment with some fields replaced."""
     choice = experiment.data
     if data is not None:
         choice = replace(choice, name=data)
     if folder is not None:
         choice = replace(choice, folder=str(folder))
-    own = experiment.seeds
+    final_seeds = experiment.seeds
     if seeds is not None:
-        own = parse_seeds(check_value(seeds, _Number, "seeds"), own)
-    kept = tuple(seed for seed in experiment.tuning_seeds if seed in own)
-    tuning = kept or (own[:1] if experiment.tuning_seeds else ())
+        final_seeds = parse_seeds(check_value(seeds, _SeedCount, "seeds"), final_seeds)
+    tuning_seeds = tuple(seed for seed in experiment.tuning_seeds if seed in final_seeds)
+    if experiment.tuning_seeds and not tuning_seeds:
+        tuning_seeds = final_seeds[:1]
     return replace(
         experiment,
         data=choice,
         model=model or experiment.model,
-        seeds=own,
-        tuning_seeds=tuning,
+        seeds=final_seeds,
+        tuning_seeds=tuning_seeds,
     )
 
 
-def _contender(name: str, own: Any, base: Recipe) -> Contender:
-    if not isinstance(own, Mapping):
+def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObjective:
+    if not isinstance(table, Mapping):
         raise InputError(f"`objectives.{name}` must be a table: [objectives.{name}]")
-    kind = check_value(own.get("kind", "rank-weighted"), NonBlankText, f"objectives.{name}.kind")
-    allowed = (*OBJECTIVES[kind].options, *_OF_RECIPE)
-    given = {key: value for key, value in own.items() if key not in _OWN}
-    grid = get_table(own, "try", f"objectives.{name}")
-    for part in (given, grid):
-        check_field_names(part, allowed, f"[objectives.{name}]")
+    kind = check_value(table.get("kind", "rank-weighted"), NonBlankText, f"objectives.{name}.kind")
+    allowed = (*OBJECTIVES[kind].options, *_RECIPE_FIELDS)
+    fixed = {key: value for key, value in table.items() if key not in _OBJECTIVE_FIELDS}
+    grid = get_table(table, "try", f"objectives.{name}")
+    check_field_names(fixed, allowed, f"[objectives.{name}]")
+    check_field_names(grid, allowed, f"[objectives.{name}]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values or any(values.count(v) > 1 for v in values):
             raise InputError(
@@ -293,32 +298,39 @@ def _contender(name: str, own: Any, base: Recipe) -> Contender:
             )
     with prefix_errors(f"[objectives.{name}]"):
         settings = tuple(
-            _setting(given | tried, tried, kind, base) for tried in grid_combinations(grid)
+            _make_setting(fixed | varied, varied, kind, base_recipe)
+            for varied in grid_combinations(grid)
         )
-    return Contender(name, own.get("title", name), kind, settings)
+    return ComparedObjective(name, table.get("title", name), kind, settings)
 
 
-def _setting(given: Mapping[str, Any], tried: Mapping[str, Any], kind: str, base: Recipe) -> Trial:
-    """Tell options of the objective from those of the recipe, and try the objective out."""
-    recipe = replace(base, **{key: given[key] for key in given if key in _OF_RECIPE})
-    options = {key: value for key, value in given.items() if key not in _OF_RECIPE}
+def _make_setting(
+    values: Mapping[str, Any], varied: Mapping[str, Any], kind: str, base_recipe: Recipe
+) -> Setting:
+    """Separate options of the objective from those of the recipe, and validate both."""
+    recipe_values = {key: value for key, value in values.items() if key in _RECIPE_FIELDS}
+    options = {key: value for key, value in values.items() if key not in _RECIPE_FIELDS}
+    recipe = replace(base_recipe, **recipe_values)
     objective = OBJECTIVES[kind].make(rng=0, **options)
-    _refuse_parts(objective, kind)
+    _check_trained_modules(objective, kind)
     objective.plan(recipe.epochs)
-    return Trial(options, recipe, tried)
+    return Setting(options, recipe, varied)
 
 
-def _refuse_parts(objective: Objective, kind: str) -> None:
-    """Refuse what learns more than a classifier: its confidence is not that of the softmax."""
-    parts = [part for phase in objective.phases for part in phase.trains if part not in CLASSIFIER]
-    if parts:
+def _check_trained_modules(objective: Objective, kind: str) -> None:
+    """Raise an error if an objective trains more than a classifier.
+
+    The confidence of such a network is not its softmax response.
+    """
+    modules = [name for phase in objective.phases for name in phase.trains]
+    additional = [name for name in modules if name not in CLASSIFIER]
+    if additional:
         raise InputError(
-            f"{kind!r} trains {parts[0]!r} beside the classifier, which the pretrained models do "
-            "not have; cross-entropy, rank-weighted and joint can be compared"
+            f"{kind!r} trains {additional[0]!r} in addition to the classifier, which the "
+            "pretrained models do not have; use cross-entropy, rank-weighted or joint"
         )
 
 
-def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    check_distinct(given, name, empty=empty)
-    # What torch takes; the seed of the test pictures is twice that of the data, and one more.
-    return tuple(check_value(given, list[NonNegativeInt], name))
+def _check_seeds(seeds: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
+    check_distinct(seeds, name, allow_empty=empty)
+    return tuple(check_value(seeds, list[NonNegativeInt], name))

@@ -1,9 +1,9 @@
-"""The jobs of the fine-tuning experiment: which there are, and how each is done.
+"""The jobs of the fine-tuning experiment.
 
-``pretrain`` trains one seed with cross-entropy; all others start from the network of their seed.
-``tune`` fine-tunes it with one setting and looks at validation data only. ``final`` fine-tunes it
-with the chosen setting and keeps the logits of the test data; ``before`` keeps those of the model
-that was not fine-tuned.
+``pretrain`` trains one seed with cross-entropy; all other jobs start from the network of their
+seed. ``tune`` fine-tunes it with one setting and evaluates it on validation data. ``final``
+fine-tunes it with the selected setting and stores the logits of the test data; ``before`` stores
+those of the pretrained network.
 """
 
 import json
@@ -20,7 +20,7 @@ from abstain._foundation.files import write_atomically
 from abstain.confidence.registry import BASELINE
 from abstain.errors import MissingInputError
 from abstain.evaluation import evaluate
-from abstain.metrics.catalogue import OF_CLASSIFIER, OF_POPULATION, PRIMARY
+from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC, POPULATION_AREA_METRIC
 from abstain.predictions import Predictions
 from abstain.training import Network, make
 from abstain_bench.data import DATASETS, Images, Splits
@@ -30,34 +30,39 @@ from abstain_bench.runs.training import Preprocessing, Recipe, compute_logits
 from abstain_bench.runs.training.loop import save_state
 from abstain_bench.runs.training.variations import make_variation
 from abstain_bench.runs.work import Trainer, load_classifier, make_network
-from abstain_bench.studies.finetuning.experiment import BEFORE, Contender, DataChoice, Experiment
-from abstain_bench.studies.finetuning.results import archive
+from abstain_bench.studies.finetuning.experiment import (
+    BEFORE,
+    ComparedObjective,
+    DataChoice,
+    Experiment,
+)
+from abstain_bench.studies.finetuning.results import to_archive
 
-#: Raised where the outcome of a job changes for the same specification.
+#: Increase it if the result of a job changes for the same specification.
 _VERSION = 1
 
-#: What is learned of validation data; the first is only told.
-_VALIDATED = (OF_CLASSIFIER, OF_POPULATION, PRIMARY)
+#: Metrics of the validation data that are stored in addition to the selection metric.
+_VALIDATION_METRICS = (CLASSIFIER_METRIC, POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
-#: The pictures are shuffled otherwise when fine-tuning than when pretraining.
-_FINETUNED = 1_000_003
+#: Offset of the shuffling seed of fine-tuning, so that it differs from pretraining.
+_FINETUNING_SEED_OFFSET = 1_000_003
 
 
 @dataclass(frozen=True)
-class FinetuningSpecification:
-    """What the experiment has to do."""
+class FinetuningJobs:
+    """The jobs of an experiment, and the order in which they can run."""
 
     experiment: Experiment
-    #: Where torch computes: its arithmetic is part of the outcome.
+    #: Device of torch. It is part of the job specification, because results depend on it.
     device: str = "cpu"
-    #: A hash of the pictures of a folder; empty for those that come with packages.
-    pictures: str = ""
+    #: Hash of the images of a folder; empty for data sets from packages.
+    images_digest: str = ""
 
     @cached_property
-    def starts(self) -> dict[int, Job]:
-        """By seed, the job that trains its model with cross-entropy."""
+    def pretraining(self) -> dict[int, Job]:
+        """The job that trains the network of each seed with cross-entropy."""
         data = asdict(self.experiment.data)
-        # Where the files lie changes nothing; what is in them, known by `pictures`, does.
+        # The content of the folder determines the results, not its path.
         data.pop("folder")
         spec = {
             "version": _VERSION,
@@ -66,179 +71,181 @@ class FinetuningSpecification:
             "recipe": self.experiment.pretrain.to_dict(),
             "device": self.device,
         }
-        spec |= {"pictures": self.pictures} if self.pictures else {}
+        if self.images_digest:
+            spec["pictures"] = self.images_digest
         return {
             seed: Job(f"pretrain-seed{seed}", {**spec, "seed": seed})
             for seed in self.experiment.seeds
         }
 
     @cached_property
-    def tunings(self) -> dict[tuple[str, int, int], Job]:
-        """By objective, number of the setting and seed, the job that tries it on validation data.
+    def tuning(self) -> dict[tuple[str, int, int], Job]:
+        """The job that validates each combination of objective, setting number and seed.
 
-        None where there is nothing to choose.
+        There are none if each objective has one setting.
         """
+        if not self.experiment.is_tuned:
+            return {}
         return {
-            (contender.name, number, seed): self._finetuning(
-                f"tune-{contender.name}-{number + 1}",
-                (contender, number, seed),
-                {"choose_by": self.experiment.choose_by},
+            (objective.name, number, seed): self._finetuning_job(
+                f"tune-{objective.name}-{number + 1}",
+                objective,
+                number,
+                seed,
+                choose_by=self.experiment.choose_by,
             )
-            for contender in self.experiment.contenders
-            for number in range(len(contender.settings))
+            for objective in self.experiment.objectives
+            for number in range(len(objective.settings))
             for seed in self.experiment.tuning_seeds
-            if self.experiment.tuned
         }
 
-    def before_choice(self) -> list[Job]:
-        """Return the jobs that have to be done before settings can be chosen."""
-        return [*self.starts.values(), *self.tunings.values()]
+    def before_selection(self) -> list[Job]:
+        """Return the jobs that must be done before settings can be selected."""
+        return [*self.pretraining.values(), *self.tuning.values()]
 
-    def after_choice(self, chosen: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Return the jobs that keep test logits, by objective and seed."""
-        seeds = self.experiment.seeds
+    def after_selection(self, selected: Mapping[str, int]) -> dict[tuple[str, int], Job]:
+        """Return the jobs that store test logits, by objective and seed."""
         jobs = {
-            (BEFORE, seed): Job(f"before-seed{seed}", {"seed": seed}, (self.starts[seed],))
-            for seed in seeds
+            (BEFORE, seed): Job(f"before-seed{seed}", {"seed": seed}, (pretraining,))
+            for seed, pretraining in self.pretraining.items()
         }
-        return jobs | {
-            (own.name, seed): self._finetuning(f"final-{own.name}", (own, chosen[own.name], seed))
-            for own in self.experiment.contenders
-            if own.name in chosen
-            for seed in seeds
-        }
+        for objective in self.experiment.objectives:
+            if objective.name in selected:
+                for seed in self.experiment.seeds:
+                    jobs[objective.name, seed] = self._finetuning_job(
+                        f"final-{objective.name}", objective, selected[objective.name], seed
+                    )
+        return jobs
 
     @property
     def count(self) -> int:
-        """How many jobs there are, the tests of all objectives among them."""
-        tests = len(self.experiment.seeds) * (len(self.experiment.contenders) + 1)
-        return len(self.before_choice()) + tests
+        """Total number of jobs."""
+        n_final = len(self.experiment.seeds) * (len(self.experiment.objectives) + 1)
+        return len(self.before_selection()) + n_final
 
-    def _finetuning(
-        self,
-        name: str,
-        which: tuple[Contender, int, int],
-        more: Mapping[str, Any] | None = None,
+    def _finetuning_job(
+        self, name: str, objective: ComparedObjective, number: int, seed: int, **fields: Any
     ) -> Job:
-        contender, number, seed = which
-        setting = contender.settings[number]
+        setting = objective.settings[number]
         spec = {
-            "kind": contender.kind,
+            "kind": objective.kind,
             "options": dict(setting.options),
             "recipe": setting.recipe.to_dict(),
             "seed": seed,
-            **(more or {}),
+            **fields,
         }
-        return Job(f"{name}-seed{seed}", spec, (self.starts[seed],))
+        return Job(f"{name}-seed{seed}", spec, (self.pretraining[seed],))
 
 
 class FinetuningWorker(Trainer):
-    """Does the jobs of the experiment."""
+    """Runs the jobs of the experiment."""
 
     def do(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Do one job."""
-        first, spec = _first(job), {"kind": "cross-entropy", "options": {}, **job.spec}
-        parts = self._parts(first.spec["data"])
+        """Run one job in a folder and return its results."""
+        pretraining = job.needs[0] if job.needs else job
+        spec = {"kind": "cross-entropy", "options": {}, **job.spec}
+        data = self._load(pretraining.spec["data"])
         objective = make(spec["kind"], rng=spec["seed"], **spec["options"])
-        network = _fresh(first.spec, parts, objective)
-        for start in job.needs:
-            load_classifier(network, start.path(place, ".pt"))
+        network = _new_network(pretraining.spec, data, objective)
+        for needed in job.needs:
+            load_classifier(network, needed.path(place, ".pt"))
         losses = []
-        # The model before fine-tuning is only tested.
+        # Jobs without a recipe evaluate the pretrained network.
         if "recipe" in spec:
             losses = self.train(
                 job,
                 place,
                 network,
                 objective,
-                images=parts.splits.train,
-                preprocessing=parts.inputs,
+                images=data.splits.train,
+                preprocessing=data.inputs,
                 recipe=Recipe(**spec["recipe"]),
-                seed=spec["seed"] + (_FINETUNED if job.needs else 0),
+                seed=spec["seed"] + (_FINETUNING_SEED_OFFSET if job.needs else 0),
             )
         if not job.needs:
             save_state(network.cpu().state_dict(), job.path(place, ".pt"))
             return {"losses": losses}
         network.to(self.device)
         if "choose_by" in spec:
-            return _validated(spec["choose_by"], network, parts)
-        found = _predicted(network, parts, parts.splits.test, parts.data.test_copies)
-        write_atomically(job.path(place, ".npz"), archive([found]))
-        return {"samples": int(found.n)}
+            return _validate(spec["choose_by"], network, data)
+        predictions = _predict(network, data, data.splits.test, data.choice.test_copies)
+        write_atomically(job.path(place, ".npz"), to_archive([predictions]))
+        return {"samples": int(predictions.n)}
 
-    def look(self, experiment: Experiment) -> None:
-        """Load the pictures and make a model, so that what is missing is told before training."""
+    def check_inputs(self, experiment: Experiment) -> None:
+        """Load the images and create a network, to raise errors before training."""
         spec = {"model": experiment.model, "seed": experiment.seeds[0]}
-        _fresh(spec, self._parts(asdict(experiment.data)), make("cross-entropy", rng=0))
+        data = self._load(asdict(experiment.data))
+        _new_network(spec, data, make("cross-entropy", rng=0))
 
-    def pictures(self, experiment: Experiment) -> str:
-        """Return a hash of the pictures of a folder; none for those that come with packages."""
+    def images_digest(self, experiment: Experiment) -> str:
+        """Return a hash of the images of a folder, and "" for data sets from packages."""
         if not DATASETS[experiment.data.name].needs_folder:
             return ""
-        splits = self._parts(asdict(experiment.data)).splits
-        parts = (splits.train, splits.validation, splits.test)
-        return hash_images(part for part in parts if part is not None)
+        splits = self._load(asdict(experiment.data)).splits
+        images = (splits.train, splits.validation, splits.test)
+        return hash_images(split for split in images if split is not None)
 
-    def _parts(self, data: Mapping[str, Any]) -> "_Parts":
-        return _loaded(json.dumps({**data, "folder": self.folder}))
+    def _load(self, data: Mapping[str, Any]) -> "_LoadedData":
+        return _load_data(json.dumps({**data, "folder": self.folder}))
 
 
-class _Parts(NamedTuple):
-    """The pictures of an experiment, and how a network sees them."""
+class _LoadedData(NamedTuple):
+    """The images of an experiment, and their preprocessing for a network."""
 
-    data: DataChoice
+    choice: DataChoice
     splits: Splits
     inputs: Preprocessing
 
 
 @lru_cache(maxsize=1)
-def _loaded(said: str) -> _Parts:
-    """Load the pictures once a process, from the text of a `DataChoice`."""
-    data = DataChoice(**json.loads(said))
-    splits = DATASETS[data.name].splits(
-        folder=data.folder or None,
-        train=data.train,
-        validation=data.validation,
-        test=data.test,
-        records=data.records,
-        rng=data.seed,
+def _load_data(choice_json: str) -> _LoadedData:
+    """Load the images of a `DataChoice`, given as JSON, once in each process."""
+    choice = DataChoice(**json.loads(choice_json))
+    splits = DATASETS[choice.name].splits(
+        folder=choice.folder or None,
+        train=choice.train,
+        validation=choice.validation,
+        test=choice.test,
+        records=choice.records,
+        rng=choice.seed,
     )
-    variation = make_variation(dict(data.variation))
-    return _Parts(data, splits, Preprocessing.from_training_images(splits.train, variation))
+    variation = make_variation(dict(choice.variation))
+    return _LoadedData(choice, splits, Preprocessing.from_training_images(splits.train, variation))
 
 
-def _first(job: Job) -> Job:
-    """Return the pretraining that a job starts from; itself, where it is one."""
-    return job.needs[0] if job.needs else job
-
-
-def _fresh(spec: Mapping[str, Any], parts: _Parts, objective: Any) -> Network:
-    train = parts.splits.train
+def _new_network(spec: Mapping[str, Any], data: _LoadedData, objective: Any) -> Network:
+    train = data.splits.train
     return make_network(spec["model"], train.shape, train.count, objective, seed=spec["seed"])
 
 
-def _validated(choose_by: str, network: Network, parts: _Parts) -> Mapping[str, Any]:
-    if parts.splits.validation is None:
-        raise MissingInputError("there is no validation data to choose settings on")
-    found = _predicted(network, parts, parts.splits.validation, parts.data.validation_copies)
-    wanted = dict.fromkeys((choose_by, *_VALIDATED))
-    told = evaluate(found, scores=[BASELINE], metrics=list(wanted), interval="none")
+def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[str, Any]:
+    """Return the metrics of a network on the validation images."""
+    if data.splits.validation is None:
+        raise MissingInputError("there is no validation data to select settings on")
+    copies = data.choice.validation_copies
+    predictions = _predict(network, data, data.splits.validation, copies)
+    metrics = list(dict.fromkeys((choose_by, *_VALIDATION_METRICS)))
+    evaluation = evaluate(predictions, scores=[BASELINE], metrics=metrics, interval="none")
     # JSON has no NaN.
-    return {r.metric.name: None if math.isnan(r.value) else r.value for r in told.results}
+    return {
+        result.metric.name: None if math.isnan(result.value) else result.value
+        for result in evaluation.results
+    }
 
 
-def _predicted(network: Network, parts: _Parts, images: Images, copies: int) -> Predictions:
-    """Return what a model says of pictures, each copy of which is a sample of its own."""
-    # Test and validation pictures are varied by seeds of their own.
-    seed = 2 * parts.data.seed + (images is parts.splits.test)
-    where = str(next(network.parameters()).device)
-    pictures = parts.inputs.prepare(images, seed=seed, copies=copies, device=where)
+def _predict(network: Network, data: _LoadedData, images: Images, copies: int) -> Predictions:
+    """Return the predictions of a network for images. Each copy of an image is a sample."""
+    # Test and validation images have different variation seeds.
+    seed = 2 * data.choice.seed + (images is data.splits.test)
+    device = str(next(network.parameters()).device)
+    pixels = data.inputs.prepare(images, seed=seed, copies=copies, device=device)
     rows = np.tile(images.places, copies)
-    # "17.2" is the third copy of the picture in row 17.
-    names = [f"{row}.{i // images.n}" for i, row in enumerate(rows)] if copies > 1 else rows
+    # The id "17.2" is the third copy of the image in row 17.
+    ids = [f"{row}.{i // images.n}" for i, row in enumerate(rows)] if copies > 1 else rows
     return Predictions(
-        logits=compute_logits(network, pictures),
+        logits=compute_logits(network, pixels),
         labels=np.tile(images.labels, copies),
-        ids=names,
+        ids=ids,
         group=rows,
     )

@@ -1,4 +1,4 @@
-"""Table 1 of the paper beside what was found, where data, network and objective are its."""
+"""Compare the results with table 1 of the paper, if data, network and objective are the same."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from abstain_bench import published
 from abstain_bench.studies._area_estimators import loss_title
-from abstain_bench.studies.finetuning.experiment import Contender, Experiment
-from abstain_bench.studies.finetuning.results import MEASURES, by_seed
+from abstain_bench.studies._tables import Row
+from abstain_bench.studies.finetuning.experiment import ComparedObjective, Experiment
+from abstain_bench.studies.finetuning.results import MEASURES, values_by_objective
 
-#: What the table calls the networks that there are here.
+#: Names of our networks in the table.
 NETWORKS: Final[Mapping[str, str]] = {
     "resnet18-cifar": "ResNet18",
     "resnet34-cifar": "ResNet34",
@@ -21,84 +22,92 @@ NETWORKS: Final[Mapping[str, str]] = {
     "wrn-28-10": "WideResNet28x10",
 }
 
-#: The name of the table beside it.
+#: Name of the table of the comparison.
 TABLE: Final = "table-1"
 
 CAPTION: Final = (
-    "AURC on the test data times 100, as the paper prints it, which does not say of which loss; "
-    "here of the 0/1 error and of the cross-entropy (CE). Its networks were trained otherwise."
+    "AURC on the test data times 100, as in the paper, which does not state the loss. This run has "
+    "the AURC of the 0/1 error and of the cross-entropy (CE). The networks of the paper were "
+    "trained with another recipe."
 )
 
-#: The two areas under AURC that the paper may mean: of its columns, what they are called here.
+#: The AURC by both losses, with their columns in this table.
 _AREAS: Final = {
-    m.column.replace("x1000", "x100"): m
-    for m in MEASURES
-    if m.metric == MEASURES[0].metric and m.column
+    measure.column.replace("x1000", "x100"): measure
+    for measure in MEASURES
+    if measure.metric == MEASURES[0].metric and measure.column
 }
 
 
 def tables(
-    experiment: Experiment, rows: Sequence[Mapping[str, Any]], chosen: Mapping[str, int]
+    experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, int]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the table of the objectives that the paper has too; none for other networks."""
-    found = beside(experiment, rows, chosen)
-    return {TABLE: found} if found else {}
+    """Return the comparison as a table by name, or no table for other networks."""
+    comparison = compare_with_table_1(experiment, rows, selected)
+    return {TABLE: comparison} if comparison else {}
 
 
-def beside(
-    experiment: Experiment, rows: Sequence[Mapping[str, Any]], chosen: Mapping[str, int]
+def compare_with_table_1(
+    experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return each of those objectives with both numbers."""
+    """Return a row with our and the printed AURC for each objective of the paper."""
     cells = [
         cell
         for cell in published.table("population_aurc_table_1")
         if cell["task"] == experiment.data.name
         and cell["classifier"] == NETWORKS.get(experiment.model)
     ]
-    out = []
-    for contender in experiment.contenders:
-        if contender.name not in chosen:
+    comparison = []
+    for objective in experiment.objectives:
+        if objective.name not in selected:
             continue
-        cell = next((c for c in cells if _same(contender, chosen[contender.name], c)), None)
+        setting = selected[objective.name]
+        cell = next((cell for cell in cells if _is_same(objective, setting, cell)), None)
         if cell is not None:
-            out.append({"objective": contender.title, **_ours(contender, rows), **_theirs(cell)})
-    return out
+            comparison.append({
+                "objective": objective.title,
+                **_own_areas(objective, rows),
+                "table_1": float(cell["value"]),
+                "table_1_deviation": float(cell["spread"]),
+                "doubt": cell["doubt"],
+            })  # fmt: skip
+    return comparison
 
 
-def _same(contender: Contender, setting: int, cell: Mapping[str, Any]) -> bool:
-    """Tell whether a cell is about an objective, with these options and no others."""
-    options = dict(part.split("=") for part in cell["block"].split(";") if part)
-    own = contender.settings[setting].options
-    return contender.kind == cell["method"] and dict(own) == options
+def _is_same(objective: ComparedObjective, setting: int, cell: Mapping[str, Any]) -> bool:
+    """Return whether a cell has the kind and exactly the options of an objective."""
+    printed_options = dict(option.split("=") for option in cell["block"].split(";") if option)
+    options = dict(objective.settings[setting].options)
+    return objective.kind == cell["method"] and options == printed_options
 
 
-def _ours(contender: Contender, rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    out = {}
+def _own_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[str, float]:
+    areas = {}
     for column, measure in _AREAS.items():
-        own = by_seed(rows, measure.loss, measure.metric)[contender.name]
-        out[column] = 100 * fmean(own)
-        out[f"{column}_deviation"] = 100 * stdev(own) if len(own) > 1 else float("nan")
-    return out
+        values = values_by_objective(rows, measure.loss, measure.metric)[objective.name]
+        areas[column] = 100 * fmean(values)
+        areas[f"{column}_deviation"] = 100 * stdev(values) if len(values) > 1 else float("nan")
+    return areas
 
 
-def _theirs(cell: Mapping[str, Any]) -> dict[str, Any]:
-    spread = {"table_1_deviation": float(cell["spread"]), "doubt": cell["doubt"]}
-    return {"table_1": float(cell["value"]), **spread}
-
-
-def said(experiment: Experiment, table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say in which order the paper and this run have the objectives, from the lowest AURC."""
-    if len(table) < 2:
+def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[str]:
+    """Compare the orders of the objectives by AURC in the paper and in this run."""
+    if len(comparison) < 2:
         return []
-    here = [f"here {_order(table, c)} ({loss_title(m.loss)})" for c, m in _AREAS.items()]
-    orders = "; ".join((f"table 1 of the paper has {_order(table, 'table_1')}", *here))
-    return [f"AURC on {experiment.data.name} with {NETWORKS[experiment.model]}: {orders}."]
+    orders = [f"table 1 of the paper has {_order_text(comparison, 'table_1')}"]
+    orders += [
+        f"this run has {_order_text(comparison, column)} ({loss_title(measure.loss)})"
+        for column, measure in _AREAS.items()
+    ]
+    network = NETWORKS[experiment.model]
+    return [f"AURC on {experiment.data.name} with {network}: {'; '.join(orders)}."]
 
 
-def _order(table: Sequence[Mapping[str, Any]], column: str) -> str:
-    """Write the objectives by a column, those of one value as equal."""
-    rows = sorted(table, key=itemgetter(column))
-    signs = [" = " if a[column] == b[column] else " < " for a, b in pairwise(rows)]
-    return "".join(
-        f"{row['objective']}{sign}" for row, sign in zip(rows, [*signs, ""], strict=True)
-    )
+def _order_text(comparison: Sequence[Row], column: str) -> str:
+    """Join the titles of the objectives, sorted by a column, with "<" and "=" signs."""
+    rows = sorted(comparison, key=itemgetter(column))
+    text = str(rows[0]["objective"])
+    for previous, row in pairwise(rows):
+        sign = "=" if previous[column] == row[column] else "<"
+        text += f" {sign} {row['objective']}"
+    return text

@@ -1,4 +1,4 @@
-"""From the predictions of the finished jobs to tables: values by seed, paired differences."""
+"""Metrics of the fine-tuned models, and paired differences from the reference."""
 
 import io
 import math
@@ -23,16 +23,17 @@ from abstain.predictions import Predictions
 from abstain.tables import read_predictions
 from abstain.typing import Array, Split
 from abstain_bench.runs.jobs import Job
+from abstain_bench.studies._tables import Row
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What models are compared by: a metric under a loss, and how it is said."""
+    """A metric with a loss by which models are compared."""
 
     loss: str
     metric: str
-    words: str
-    #: The names of its figure and of its column; without one, it is in files alone.
+    title: str
+    #: Names of the figure and of the column. A measure without them is in files only.
     figure: str = ""
     column: str = ""
 
@@ -40,8 +41,8 @@ class Measure:
 MEASURES = (
     Measure("zero_one", PLUG_IN.name, "AURC", "aurc", "AURC_x1000"),
     Measure("zero_one", AUGRC.name, "AUGRC", "augrc", "AUGRC_x1000"),
-    Measure("zero_one", RANKING_TERM.name, "AUGRC, part of the ranking", "augrc-ranking"),
-    Measure("zero_one", CLASSIFIER_TERM.name, "AUGRC, part of the classifier", "augrc-classifier"),
+    Measure("zero_one", RANKING_TERM.name, "AUGRC, ranking term", "augrc-ranking"),
+    Measure("zero_one", CLASSIFIER_TERM.name, "AUGRC, classifier term", "augrc-classifier"),
     Measure(
         "cross_entropy",
         PLUG_IN.name,
@@ -51,58 +52,68 @@ MEASURES = (
     ),
     Measure("cross_entropy", AUGRC.name, "AUGRC of the cross-entropy"),
 )
-#: The metrics under each loss.
+#: Compared metrics by loss.
 _METRICS = {
     loss: [m.metric for m in MEASURES if m.loss == loss] for loss in ("zero_one", "cross_entropy")
 }
-#: Told for each model, not compared.
-_TOLD = (ACCURACY.name, NLL.name)
+#: Metrics that are reported for each model but not compared.
+_REPORTED_ONLY = (ACCURACY.name, NLL.name)
 
-#: The file of all test predictions.
-TOGETHER = "predictions.npz"
+#: File of all test predictions.
+PREDICTIONS_FILE = "predictions.npz"
 
-#: From objective and seed to what the model says of the test data.
-Finals = Mapping[tuple[str, int], Predictions]
+#: Test predictions by objective and seed.
+FinalPredictions = Mapping[tuple[str, int], Predictions]
 
 
-def predictions_of(jobs: Mapping[tuple[str, int], Job], folder: Path) -> dict[Any, Predictions]:
+def read_final_predictions(
+    jobs: Mapping[tuple[str, int], Job], folder: Path
+) -> dict[Any, Predictions]:
     """Read the test predictions of finished jobs."""
     return {key: read_predictions(job.path(folder, ".npz")).only() for key, job in jobs.items()}
 
 
-def archive(parts: Sequence[Predictions], **more: Sequence[Any]) -> bytes:
-    """Return predictions as one archive; `more` has a column with one value for each part."""
-    columns: dict[str, Any] = {"logits": np.concatenate([p.logits for p in parts])}
+def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> bytes:
+    """Return predictions of several models as one archive.
+
+    `labels` are additional columns, with one value for each element of `predictions`.
+    """
+    columns: dict[str, Any] = {"logits": np.concatenate([p.logits for p in predictions])}
     for name in ("labels", "ids", "group"):
-        columns[name] = np.concatenate([_plain(getattr(p, name)) for p in parts])
-    for name, own in more.items():
-        columns[name] = np.concatenate([np.repeat(x, p.n) for x, p in zip(own, parts, strict=True)])
+        columns[name] = np.concatenate([_without_objects(getattr(p, name)) for p in predictions])
+    for name, values in labels.items():
+        repeated = [np.repeat(v, p.n) for v, p in zip(values, predictions, strict=True)]
+        columns[name] = np.concatenate(repeated)
     content = io.BytesIO()
     np.savez_compressed(content, **columns)
     return content.getvalue()
 
 
-def write_together(finals: Finals, path: Path) -> Path:
+def write_predictions(predictions: FinalPredictions, path: Path) -> Path:
     """Write all predictions as one archive that `abstain compare` splits by objective and seed."""
-    names, seeds = zip(*finals, strict=True)
-    content = archive(list(finals.values()), objective=names, seed=[str(seed) for seed in seeds])
+    names, seeds = zip(*predictions, strict=True)
+    content = to_archive(
+        list(predictions.values()), objective=names, seed=[str(seed) for seed in seeds]
+    )
     write_atomically(path, content)
     return path
 
 
-def _plain(names: Any) -> Array:
-    """Return names as an array of numbers or text: one of objects would be written as pickles."""
-    out = np.asarray(names)
-    return out.astype(str) if out.dtype.kind == "O" else out
+def _without_objects(values: Any) -> Array:
+    """Convert an array of objects to text, because NumPy would store objects as pickles."""
+    array = np.asarray(values)
+    return array.astype(str) if array.dtype.kind == "O" else array
 
 
-def values(finals: Finals) -> list[dict[str, Any]]:
+def evaluate_models(predictions: FinalPredictions) -> list[dict[str, Any]]:
     """Return each metric of each model as a row."""
     rows: list[dict[str, Any]] = []
-    for (name, seed), part in finals.items():
-        for loss, metrics in _METRICS.items():
-            wanted = [*metrics, *(_TOLD if loss == "zero_one" else ())]
-            told = evaluate(part, scores=[BASELINE], metrics=wanted, loss=loss, interval="none")
+    for (name, seed), model_predictions in predictions.items():
+        for loss, compared in _METRICS.items():
+            metrics = [*compared, *(_REPORTED_ONLY if loss == "zero_one" else ())]
+            evaluation = evaluate(
+                model_predictions, scores=[BASELINE], metrics=metrics, loss=loss, interval="none"
+            )
             rows += [
                 {
                     "objective": name,
@@ -111,175 +122,182 @@ def values(finals: Finals) -> list[dict[str, Any]]:
                     "metric": result.metric.name,
                     "value": result.value,
                 }
-                for result in told.results
+                for result in evaluation.results
             ]
     return rows
 
 
-def by_seed(rows: Sequence[Mapping[str, Any]], loss: str, metric: str) -> dict[str, list[float]]:
-    """Return one metric of each objective, seed by seed."""
-    out: dict[str, list[float]] = {}
+def values_by_objective(rows: Sequence[Row], loss: str, metric: str) -> dict[str, list[float]]:
+    """Return the values of one metric for the seeds of each objective."""
+    values: dict[str, list[float]] = {}
     for row in rows:
         if row["loss"] == loss and row["metric"] == metric:
-            out.setdefault(row["objective"], []).append(row["value"])
-    return out
+            values.setdefault(row["objective"], []).append(row["value"])
+    return values
 
 
 @dataclass(frozen=True)
-class Against:
+class ReferenceDifference:
     """One objective minus the reference on the same test samples, averaged over the seeds."""
 
     objective: str
     loss: str
     metric: str
-    #: Of both the mean over the seeds.
+    #: Means over the seeds.
     value: float
     reference: float
-    #: Paired; the interval speaks of these models on new samples.
+    #: Paired difference with the interval for new samples, given these models.
     difference: float
     difference_low: float
     difference_high: float
-    #: The interval that also speaks of new seeds, never the narrower one; NaN with one seed.
-    wide_low: float
-    wide_high: float
-    #: Of the difference on new samples; adjusted by Holm for the objectives compared.
+    #: Interval for new samples and new seeds, never narrower; NaN with one seed.
+    new_seeds_low: float
+    new_seeds_high: float
+    #: p-value for new samples, and adjusted by Holm for the number of objectives.
     p_value: float
-    adjusted: float
+    adjusted_p_value: float
     better_seeds: int
     seeds: int
     lower_is_better: bool
 
     @property
     def measure(self) -> Measure:
-        """What it is compared by."""
+        """The measure of the metric and the loss."""
         return next(m for m in MEASURES if (m.loss, m.metric) == (self.loss, self.metric))
 
     @property
     def verdict(self) -> str:
-        """Return "better", "worse" or "open": what the interval for new samples says."""
+        """The result for new samples: "better", "worse" or "inconclusive"."""
         sign = 1 if self.lower_is_better else -1
         low, high = sorted((sign * self.difference_low, sign * self.difference_high))
-        return "better" if high < 0 else "worse" if low > 0 else "open"
+        if high < 0:
+            return "better"
+        return "worse" if low > 0 else "inconclusive"
 
     @property
-    def wide_open(self) -> bool:
-        """Whether the interval that counts seeds reaches zero."""
-        return self.wide_low <= 0 <= self.wide_high
+    def is_zero_in_new_seeds_interval(self) -> bool:
+        """Whether the interval for new samples and new seeds contains 0."""
+        return self.new_seeds_low <= 0 <= self.new_seeds_high
 
     @property
     def relative(self) -> float:
-        """The difference as a share of the reference."""
+        """The difference divided by the value of the reference."""
         return self.difference / self.reference if self.reference else math.nan
 
 
-def differences(
-    finals: Finals, rows: Sequence[Mapping[str, Any]], reference: str, *, clustered: bool
-) -> list[Against]:
-    """Compare every objective with the reference, by every metric under every loss."""
+def compare_with_reference(
+    predictions: FinalPredictions, rows: Sequence[Row], reference: str, *, clustered: bool
+) -> list[ReferenceDifference]:
+    """Compare every objective with the reference by every measure."""
     data: dict[Split, Predictions] = {
-        (("objective", name), ("seed", str(seed))): part for (name, seed), part in finals.items()
+        (("objective", name), ("seed", str(seed))): model_predictions
+        for (name, seed), model_predictions in predictions.items()
     }
-    several = len({seed for _, seed in finals}) > 1
-    if not several:
-        data = {(split[0],): part for split, part in data.items()}
-    found: list[Against] = []
+    has_several_seeds = len({seed for _, seed in predictions}) > 1
+    if not has_several_seeds:
+        data = {(split[0],): model_predictions for split, model_predictions in data.items()}
+    differences: list[ReferenceDifference] = []
     for loss, metrics in _METRICS.items():
-        told = compare(
+        comparison = compare(
             data,
             scores=[BASELINE],
             metrics=metrics,
             loss=loss,
             methods="objective",
-            runs="seed" if several else None,
+            runs="seed" if has_several_seeds else None,
             clustered=clustered,
             adjustment="none",
         )
         for metric in metrics:
             pairs = [
-                p
-                for p in told.pairs
-                if p.metric == metric and p.data is not None and reference in {p.first, p.second}
+                _orient_pair(pair, reference)
+                for pair in comparison.pairs
+                if pair.metric == metric
+                and pair.data is not None
+                and reference in {pair.first, pair.second}
             ]
-            found += _family(
-                [_turned(p, reference) for p in pairs], loss, by_seed(rows, loss, metric)
-            )
-    return found
+            differences += _adjust_together(pairs, loss, values_by_objective(rows, loss, metric))
+    return differences
 
 
-def _turned(pair: PairedDifference, reference: str) -> dict[str, Any]:
-    """Return a pair as another method minus the reference."""
-    ahead = pair.second == reference
+def _orient_pair(pair: PairedDifference, reference: str) -> dict[str, Any]:
+    """Return a pair as the other method minus the reference."""
+    is_reference_second = pair.second == reference
     return {
-        "objective": pair.first if ahead else pair.second,
+        "objective": pair.first if is_reference_second else pair.second,
         "reference": reference,
         "metric": pair.metric,
-        "difference": pair.difference if ahead else -pair.difference,
-        "low": pair.low if ahead else -pair.high,
-        "high": pair.high if ahead else -pair.low,
+        "difference": pair.difference if is_reference_second else -pair.difference,
+        "low": pair.low if is_reference_second else -pair.high,
+        "high": pair.high if is_reference_second else -pair.low,
         "error": pair.standard_error,
         "p_value": pair.p_value,
     }
 
 
-def _family(
-    pairs: Sequence[Mapping[str, Any]], loss: str, own: Mapping[str, Sequence[float]]
-) -> list[Against]:
-    """Complete the pairs of one metric, whose p-values are adjusted together."""
+def _adjust_together(
+    pairs: Sequence[Row], loss: str, values: Mapping[str, Sequence[float]]
+) -> list[ReferenceDifference]:
+    """Return the differences of one metric, with p-values adjusted for all objectives."""
     adjusted = adjust([pair["p_value"] for pair in pairs])
-    return [_against(pair, float(p), loss, own) for pair, p in zip(pairs, adjusted, strict=True)]
+    return [
+        _reference_difference(pair, float(p_value), loss, values)
+        for pair, p_value in zip(pairs, adjusted, strict=True)
+    ]
 
 
-def _against(
-    pair: Mapping[str, Any], adjusted: float, loss: str, own: Mapping[str, Sequence[float]]
-) -> Against:
-    theirs, mine = np.array(own[pair["reference"]]), np.array(own[pair["objective"]])
-    apart = mine - theirs
-    low, high = new_seeds_interval(pair["difference"], pair["error"], apart.tolist())
-    lower = METRICS[pair["metric"]].lower_is_better
-    return Against(
+def _reference_difference(
+    pair: Row, adjusted_p_value: float, loss: str, values: Mapping[str, Sequence[float]]
+) -> ReferenceDifference:
+    reference_values = np.array(values[pair["reference"]])
+    objective_values = np.array(values[pair["objective"]])
+    by_seed = objective_values - reference_values
+    low, high = new_seeds_interval(pair["difference"], pair["error"], by_seed.tolist())
+    lower_is_better = METRICS[pair["metric"]].lower_is_better
+    return ReferenceDifference(
         objective=pair["objective"],
         loss=loss,
         metric=pair["metric"],
-        value=float(mine.mean()),
-        reference=float(theirs.mean()),
+        value=float(objective_values.mean()),
+        reference=float(reference_values.mean()),
         difference=pair["difference"],
         difference_low=pair["low"],
         difference_high=pair["high"],
-        # The interval for new samples alone allows for few failures and heavy tails, which the
-        # sum of variances does not; what speaks of more cannot be narrower.
-        wide_low=float(np.minimum(low, pair["low"])),
-        wide_high=float(np.maximum(high, pair["high"])),
+        # The interval for new samples takes few failures and heavy tails into account, which the
+        # sum of variances does not. An interval that includes new seeds must not be narrower.
+        new_seeds_low=float(np.minimum(low, pair["low"])),
+        new_seeds_high=float(np.maximum(high, pair["high"])),
         p_value=pair["p_value"],
-        adjusted=adjusted,
-        better_seeds=int(np.sum((apart < 0) if lower else (apart > 0))),
-        seeds=apart.size,
-        lower_is_better=lower,
+        adjusted_p_value=adjusted_p_value,
+        better_seeds=int(np.sum((by_seed < 0) if lower_is_better else (by_seed > 0))),
+        seeds=by_seed.size,
+        lower_is_better=lower_is_better,
     )
 
 
 def new_seeds_interval(
-    difference: float, error: float, apart: Sequence[float], *, level: float = 0.95
+    difference: float, error: float, by_seed: Sequence[float], *, level: float = 0.95
 ) -> tuple[float, float]:
-    """Return an interval for the mean difference on new samples *and* new seeds.
+    """Compute a confidence interval for the mean difference on new samples *and* new seeds.
 
-    Samples and seeds are crossed, so their variances add up: that of the mean over samples, given
-    these seeds, and that of the mean over seeds, given these samples. What both hold of the
-    interaction is counted twice, which makes the interval a little too wide. Degrees of freedom
-    as Satterthwaite (1946).
+    Samples and seeds are crossed, so their variances add up: the variance of the mean over samples,
+    given these seeds, and the variance of the mean over seeds, given these samples. Both include
+    the interaction, so the interval is slightly too wide. The degrees of freedom follow
+    Satterthwaite (1946).
 
     Parameters
     ----------
     difference, error : float
-        The mean difference and its standard error on new samples.
-    apart : sequence of float
-        The difference in each seed.
+        Mean difference, and its standard error for new samples.
+    by_seed : sequence of float
+        Difference for each seed.
     level : float, default=0.95
-        Of the interval.
+        Confidence level.
 
     Returns
     -------
     tuple of float
-        NaN with one seed.
+        Lower and upper bound; NaN with one seed.
 
     Examples
     --------
@@ -287,13 +305,17 @@ def new_seeds_interval(
     >>> round(low, 3), round(high, 3)
     (-0.435, 0.035)
     """
-    count = len(apart)
-    if count < 2:
+    n_seeds = len(by_seed)
+    if n_seeds < 2:
         return math.nan, math.nan
-    of_seeds = float(np.var(apart, ddof=1)) / count
-    total = error**2 + of_seeds
-    if total == 0:
+    seed_variance = float(np.var(by_seed, ddof=1)) / n_seeds
+    variance = error**2 + seed_variance
+    if variance == 0:
         return difference, difference
-    freedom = total**2 / of_seeds**2 * (count - 1) if of_seeds > 0 else 1e9
-    reach = float(special.stdtrit(min(freedom, 1e9), 0.5 + level / 2)) * math.sqrt(total)
-    return difference - reach, difference + reach
+    max_degrees = 1e9
+    n_degrees = max_degrees
+    if seed_variance > 0:
+        n_degrees = min(variance**2 / seed_variance**2 * (n_seeds - 1), max_degrees)
+    quantile = float(special.stdtrit(n_degrees, 0.5 + level / 2))
+    half_width = quantile * math.sqrt(variance)
+    return difference - half_width, difference + half_width

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from abstain._foundation import checks
 from abstain._foundation.random import as_seed
 from abstain.errors import InputError
-from abstain.inference.intervals import level_of
+from abstain.inference.intervals import check_level
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
 from abstain_bench.studies._inputs import check_repeats
@@ -127,7 +127,7 @@ def study_rankings(
     ['easy', 'usual', 'hard', 'shifted']
     """
     checks.one_of(ties, "ties", TIES)
-    asked = _Asked(check_repeats(bootstrap), level_of(level), ties, as_seed(rng))
+    asked = _Asked(check_repeats(bootstrap), check_level(level), ties, as_seed(rng))
     if published:
         return _of_print(runs, methods, studies)
     parameters = {

@@ -136,9 +136,7 @@ class RankedFolder:
     def _joined(self, part: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
         methods = part.sampled[0].methods
         together = ComparisonTables()
-        return join_tables(
-            [part], together, self.plan, metrics=metrics, methods=methods, findings=()
-        )
+        return join_tables([part], together, self.plan, metrics=metrics, methods=methods, notes=())
 
     # ------------------------------------------------------------------------- its samples
     def place(self, study: str, row: int) -> tuple[str, int]:

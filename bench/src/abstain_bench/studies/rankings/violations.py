@@ -14,7 +14,7 @@ import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.evaluation.comparison import ScoredRun
-from abstain.metrics.contributions import contributions_of
+from abstain.metrics.contributions import compute_contributions
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.studies.rankings.changes import AFTER, BEFORE, RankedStudies
@@ -158,7 +158,7 @@ def failures_of(found: Disagreement, most: int) -> Iterator[dict[str, Any]]:
 
 
 def _added(s: Scored, metric: str) -> FloatArray:
-    return np.asarray(contributions_of(s, metric), dtype=np.float64)
+    return np.asarray(compute_contributions(s, metric), dtype=np.float64)
 
 
 def disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:

@@ -103,7 +103,7 @@ def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAr
     """Compute the areas from sorted keys or counts; None for other input, also for invalid one."""
     brain = bfloat16_bits(confidence)
     x = checks.vector(confidence if brain is None else brain, "confidence")
-    y = checks.vector(loss, "loss", length=x.size, like="confidence")
+    y = checks.vector(loss, "loss", length=x.size, reference="confidence")
     half = brain is None and x.dtype == np.float16
     if x.size >= COUNT_FROM and (half or brain is not None):
         infinity = HALF_INFINITY if half else BRAIN_INFINITY

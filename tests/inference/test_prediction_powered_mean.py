@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from abstain.errors import DomainError, ShapeError
-from abstain.inference.powered_mean import powered_mean
+from abstain.inference.prediction_powered_mean import prediction_powered_mean
 
 
 def test_the_terms_by_hand():
-    found = powered_mean([0.1, 0.3], [np.nan, 1.0], [0.5, 0.25])
+    found = prediction_powered_mean([0.1, 0.3], [np.nan, 1.0], [0.5, 0.25])
     # 0.1, and 0.3 + (1 - 0.3) * 4.
     assert found.value == pytest.approx((0.1 + 3.1) / 2)
     assert found.labels_only == pytest.approx((0 + 4) / 2)
-    assert (found.n, found.asked) == (2, 1)
+    assert (found.n_samples, found.n_labeled) == (2, 1)
 
 
 @pytest.mark.parametrize("worth", ["good", "wrong"])
@@ -24,7 +24,7 @@ def test_both_estimates_are_unbiased_and_held(worth):
     values, errors, held = [], [], 0
     for _ in range(400):
         loss = np.where(rng.random(2000) < chance, rng.random(2000) < p, np.nan)
-        found = powered_mean(predicted, loss, chance)
+        found = prediction_powered_mean(predicted, loss, chance)
         values.append((found.value, found.labels_only))
         errors.append((found.interval.standard_error, found.labels_only_interval.standard_error))
         held += found.interval.low <= p.mean() <= found.interval.high
@@ -38,8 +38,8 @@ def test_both_estimates_are_unbiased_and_held(worth):
 
 
 def test_what_cannot_be():
-    with pytest.raises(DomainError, match="`chance` must lie in"):
-        powered_mean([0.1], [0.0], [0.0])
+    with pytest.raises(DomainError, match="`probability` must lie in"):
+        prediction_powered_mean([0.1], [0.0], [0.0])
     with pytest.raises(ShapeError):
-        powered_mean([0.1, 0.2], [0.0], [0.5, 0.5])
-    assert "fewer than two" in powered_mean([0.1], [0.0], [0.5]).interval.note
+        prediction_powered_mean([0.1, 0.2], [0.0], [0.5, 0.5])
+    assert "fewer than two" in prediction_powered_mean([0.1], [0.0], [0.5]).interval.note

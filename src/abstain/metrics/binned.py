@@ -1,0 +1,130 @@
+"""Samples in bins of confidence, as in a stream with bounded memory, and limits of metrics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import Scored
+from abstain._foundation.tie_groups import TieGroups
+from abstain.typing import BoolArray, FloatArray, IntArray
+
+Limits: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class NonemptyBins:
+    """The nonempty bins, most confident first. The order of samples within a bin is unknown."""
+
+    #: Shape (b,). Smallest and largest confidence in each bin.
+    min_confidence: FloatArray
+    max_confidence: FloatArray
+    #: Shape (b,). Sums of weight and of weight x loss.
+    weight: FloatArray
+    loss: FloatArray
+    #: Shape (b,). Number of samples.
+    count: IntArray
+    #: Shape (b,). Whether the bin contains more than one confidence.
+    has_several_confidences: BoolArray
+    #: The largest loss of any sample.
+    max_loss: float
+    #: Floating-point bits in which thresholds are compared with confidences.
+    precision: int
+
+    @cached_property
+    def through(self) -> FloatArray:
+        """Cumulative weight, each bin included."""
+        return np.cumsum(self.weight)
+
+    @cached_property
+    def above(self) -> FloatArray:
+        """Cumulative weight, each bin excluded."""
+        return np.concatenate(([0.0], self.through[:-1]))
+
+    @cached_property
+    def loss_through(self) -> FloatArray:
+        """Cumulative weight x loss, each bin included."""
+        return np.cumsum(self.loss)
+
+    @cached_property
+    def loss_above(self) -> FloatArray:
+        """Cumulative weight x loss, each bin excluded."""
+        return np.concatenate(([0.0], self.loss_through[:-1]))
+
+    @cached_property
+    def min_failure_weight(self) -> FloatArray:
+        """Minimum weight of the samples with a loss, given the total loss of each bin."""
+        if self.max_loss == 0:
+            return np.zeros_like(self.loss)
+        return np.minimum(self.loss / self.max_loss, self.weight)
+
+    @property
+    def total(self) -> float:
+        """Weight of all samples."""
+        return float(self.through[-1])
+
+    def as_tie_groups(self) -> TieGroups:
+        """Return the bins as tie groups."""
+        # With the largest confidence, a bin is accepted if any of its samples may be accepted.
+        confidence = self.max_confidence.astype(f"f{self.precision // 8}")
+        return TieGroups(confidence, self.weight, self.loss, self.count)
+
+    def with_sorted_losses(self, *, best: bool) -> TieGroups:
+        """Return tie groups in which each bin has its losses last (best) or first (worst)."""
+        failure_weight = np.where(
+            self.has_several_confidences, self.min_failure_weight, self.weight
+        )
+        success_weight = self.weight - failure_weight
+        no_loss = np.zeros_like(failure_weight)
+        if best:
+            weight = np.column_stack((success_weight, failure_weight)).ravel()
+            loss = np.column_stack((no_loss, self.loss)).ravel()
+        else:
+            weight = np.column_stack((failure_weight, success_weight)).ravel()
+            loss = np.column_stack((self.loss, no_loss)).ravel()
+        confidence = np.arange(weight.size, 0, -1.0)
+        has_weight = weight > 0
+        count = np.ones(int(has_weight.sum()), dtype=np.int64)
+        return TieGroups(confidence[has_weight], weight[has_weight], loss[has_weight], count)
+
+    @property
+    def as_scored(self) -> Scored:
+        """The bins as samples of tie groups."""
+        groups = self.as_tie_groups()
+        return Scored(
+            groups.confidence, groups.loss, probability=groups.confidence, precomputed_groups=groups
+        )
+
+
+@dataclass(frozen=True)
+class BinnedLimits:
+    """Limits of a metric for samples in bins."""
+
+    #: Function of the bins that returns the smallest and the largest possible value.
+    limits: Callable[[NonemptyBins], Limits]
+    #: Minimum scale of the rounding error: 1 for a value computed as 1 minus a small number.
+    rounding_scale: float = 0.0
+    #: Whether the midpoint of the limits is reported instead of the value with bins as ties.
+    use_midpoint: bool = False
+
+
+def limits_from_sorted_losses(compute: Callable[[Scored], MetricValue]) -> BinnedLimits:
+    """Return the limits of a metric that averages over ties, by sorting the losses in each bin."""
+
+    def limits(bins: NonemptyBins) -> Limits:
+        values = []
+        for best in (True, False):
+            groups = bins.with_sorted_losses(best=best)
+            s = Scored(groups.confidence, groups.loss, precomputed_groups=groups)
+            values.append(compute(s).value)
+        return min(values), max(values)
+
+    return BinnedLimits(limits)
+
+
+def risk_at_position(loss_mass: FloatArray, position: FloatArray, max_loss: float) -> FloatArray:
+    """Return the loss mass divided by the position; the largest loss at position 0."""
+    return np.divide(loss_mass, position, out=np.full_like(loss_mass, max_loss), where=position > 0)

@@ -1,0 +1,395 @@
+"""Divide a file into chunks that fit in memory: row groups, blocks of lines, ranges of rows.
+
+A chunk is a small record that can be sent to another process; only its table contains the rows.
+The chunks of a file are in order and cover the complete file.
+"""
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from abstain._foundation.archives import Archive
+from abstain._foundation.input_files import file_size, open_regular_file
+from abstain.errors import FileFormatError
+from abstain.tables.column import DataColumn, from_array
+from abstain.tables.files import (
+    check_columns,
+    is_log,
+    open_table,
+    polars_errors_as_format_errors,
+    read_csv_block,
+    read_json_lines,
+)
+from abstain.tables.parquet import check_pages, row_groups
+from abstain.tables.table import DataTable, from_scan
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Size of a chunk of text, and maximum size of a record with quoted line ends, in bytes.
+_TEXT_CHUNK_BYTES: Final = 32 << 20
+_MAX_LINE_BYTES: Final = 1 << 30
+
+#: Size of a chunk of other files in bytes, with its minimum and maximum number of rows.
+_CHUNK_BYTES: Final = 64 << 20
+_MIN_ROWS, _MAX_ROWS = 1 << 12, 1 << 20
+
+#: Return the end of the last complete line of a block, and the number of complete lines.
+_FindLastLineEnd: TypeAlias = Callable[[bytes], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class FileChunk:
+    """A chunk of a file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    location : str
+        Description of the position in the file, such as "row groups 4 to 7"; empty for a
+        complete file.
+    start, stop : int
+        First byte and end of a chunk of text; first row and end of other chunks.
+    first_row : int
+        Number of rows of the file before the chunk.
+    share : float
+        Share of the file that has been read after this chunk.
+    custom_label : str
+        Name of the file in messages, if it is not the file name.
+    """
+
+    path: Path
+    location: str
+    start: int
+    stop: int
+    first_row: int
+    share: float = 1.0
+    custom_label: str = ""
+
+    @property
+    def file_label(self) -> str:
+        """Name of the file in messages."""
+        return self.custom_label or self.path.name
+
+    @property
+    def source(self) -> str:
+        """Name of the chunk in messages."""
+        return f"{self.file_label}, {self.location}" if self.location else self.file_label
+
+    @property
+    def size(self) -> int:
+        """Size of the chunk: bytes of text, rows of other files."""
+        return self.stop - self.start
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; -1 for text, whose lines have not been counted."""
+        return (
+            -1
+            if self.path.suffix.lower() in _TEXT_SUFFIXES and not is_log(self.path)
+            else self.size
+        )
+
+    def open(self) -> DataTable:
+        """Open the chunk as a table from which only the requested columns are read."""
+        table = _format_of(self.path).open(self)
+        return replace(table, source=self.source, first_row=self.first_row)
+
+
+@dataclass(frozen=True)
+class _Format:
+    """Functions that divide files of one format and open a chunk."""
+
+    #: Yields the chunks of a file, with at most the second argument of rows each.
+    divide: Callable[[Path, int], Iterator[FileChunk]]
+    open: Callable[[FileChunk], DataTable]
+
+
+def chunk_size_limits() -> list[int]:
+    """Return the limits that determine where files are divided."""
+    return [_TEXT_CHUNK_BYTES, _CHUNK_BYTES, _MIN_ROWS, _MAX_ROWS]
+
+
+def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
+    """Yield the chunks of a file from which a number of columns is read.
+
+    A file with columns and without rows has no chunks. Programs that write many files create such
+    files.
+    """
+    max_rows = _CHUNK_BYTES // (8 * max(n_columns, 1))
+    max_rows = min(max(max_rows, _MIN_ROWS), _MAX_ROWS)
+    if path.suffix.lower() not in _FORMATS or file_size(path) == 0:
+        open_table(path)  # raises an error
+    else:
+        yield from _format_of(path).divide(path, max_rows)
+
+
+def _format_of(path: Path) -> _Format:
+    file_format = _FORMATS[path.suffix.lower()]
+    # The lines on one answer may be anywhere in a log, so a log is not divided.
+    return _UNDIVIDED if file_format is _JSON_LINES and is_log(path) else file_format
+
+
+# ------------------------------------------------------------------------------------ text
+def _divide_csv(path: Path, _max_rows: int) -> Iterator[FileChunk]:
+    yield from _divide_text(path, _header_end(path), _find_last_record_end)
+
+
+def _divide_json_lines(path: Path, _max_rows: int) -> Iterator[FileChunk]:
+    yield from _divide_text(path, 0, _find_last_line_end)
+
+
+def _divide_text(
+    path: Path, start: int, find_last_line_end: _FindLastLineEnd
+) -> Iterator[FileChunk]:
+    """Yield blocks of complete lines."""
+    first_row, size = 0, file_size(path)
+    with open_regular_file(path) as file:
+        while start < size:
+            end, n_lines = _find_chunk_end(file, start, path, find_last_line_end)
+            is_complete_file = first_row == 0 and end == size
+            location = "" if is_complete_file else f"rows from {first_row:,} on"
+            yield FileChunk(path, location, start, end, first_row, end / size)
+            first_row += n_lines
+            start = end
+
+
+def _find_chunk_end(
+    file: IO[bytes], start: int, path: Path, find_last_line_end: _FindLastLineEnd
+) -> tuple[int, int]:
+    """Return the end of the block that begins at `start`, and its number of lines."""
+    length, size = _TEXT_CHUNK_BYTES, file_size(path)
+    while True:
+        file.seek(start)
+        block = file.read(length)
+        end, n_lines = find_last_line_end(block)
+        if start + len(block) >= size:
+            return size, n_lines
+        if end:
+            return start + end, n_lines
+        if length >= _MAX_LINE_BYTES:
+            raise FileFormatError(
+                f"{path.name} cannot be read: a line, or a quote in it, does not end within "
+                f"{_MAX_LINE_BYTES >> 20} MB"
+            )
+        length *= 2
+
+
+def _find_last_line_end(block: bytes) -> tuple[int, int]:
+    return block.rfind(b"\n") + 1, block.count(b"\n")
+
+
+def _find_last_record_end(block: bytes) -> tuple[int, int]:
+    """Return the end of the last CSV record, and the number of records; quotes may span lines."""
+    if b'"' not in block:
+        return _find_last_line_end(block)
+    characters = np.frombuffer(block, np.uint8)
+    line_ends = np.flatnonzero(characters == ord("\n"))
+    quotes = np.flatnonzero(characters == ord('"'))
+    n_quotes_before = np.searchsorted(quotes, line_ends)
+    record_ends = line_ends[n_quotes_before % 2 == 0]
+    if record_ends.size == 0:
+        return 0, 0
+    return int(record_ends[-1]) + 1, record_ends.size
+
+
+def _header_end(path: Path) -> int:
+    """Return the position of the first row of a CSV file."""
+    n_quotes, has_text = 0, False
+    with open_regular_file(path) as file:
+        for line in file:
+            has_text = has_text or bool(line.strip())
+            n_quotes += line.count(b'"')
+            if has_text and n_quotes % 2 == 0:
+                return file.tell()
+    return file_size(path)
+
+
+def _read_bytes(chunk: FileChunk) -> bytes:
+    with open_regular_file(chunk.path) as file:
+        file.seek(chunk.start)
+        return file.read(chunk.size)
+
+
+def _open_csv(chunk: FileChunk) -> DataTable:
+    return read_csv_block(chunk.path, _read_bytes(chunk), chunk.source)
+
+
+def _open_json_lines(chunk: FileChunk) -> DataTable:
+    return read_json_lines(io.BytesIO(_read_bytes(chunk)), chunk.source)
+
+
+# ------------------------------------------------------------------------------------ binary
+def _divide_parquet(path: Path, max_rows: int) -> Iterator[FileChunk]:
+    """Yield chunks of several small row groups, or of a part of a large one."""
+    group_sizes = row_groups(path)
+    n_rows = sum(group_sizes)
+    next_group = first_row = 0
+    while next_group < len(group_sizes):
+        first_group = next_group
+        n_chunk_rows = group_sizes[first_group]
+        next_group += 1
+        while next_group < len(group_sizes) and n_chunk_rows + group_sizes[next_group] <= max_rows:
+            n_chunk_rows += group_sizes[next_group]
+            next_group += 1
+        has_all_groups = first_group == 0 and next_group == len(group_sizes)
+        if has_all_groups and n_chunk_rows <= max_rows:
+            location = ""
+        elif next_group == first_group + 1:
+            location = f"row group {first_group}"
+        else:
+            location = f"row groups {first_group} to {next_group - 1}"
+        end = first_row + n_chunk_rows
+        yield from _divide_rows(path, first_row, end, max_rows, n_rows=n_rows, location=location)
+        first_row = end
+
+
+def _divide_rows(
+    path: Path, start: int, stop: int, max_rows: int, *, n_rows: int, location: str = ""
+) -> Iterator[FileChunk]:
+    """Yield a range of the `n_rows` rows of a file in chunks of at most `max_rows` rows."""
+    if start == stop:
+        return
+    if stop - start <= max_rows:
+        yield FileChunk(path, location, start, stop, start, stop / n_rows)
+        return
+    for low in range(start, stop, max_rows):
+        high = min(low + max_rows, stop)
+        rows = f"rows {low:,} to {high - 1:,}"
+        chunk_location = f"{location}, {rows}" if location else rows
+        yield FileChunk(path, chunk_location, low, high, low, high / n_rows)
+
+
+def _open_parquet(chunk: FileChunk) -> DataTable:
+    import polars as pl
+
+    def scan() -> "pl.LazyFrame":
+        return pl.scan_parquet(chunk.path, glob=False, hive_partitioning=False)
+
+    def check(columns: tuple[str, ...]) -> None:
+        check_pages(chunk.path, columns, chunk.source, chunk.start, chunk.stop)
+
+    return _open_rows(chunk, scan, check)
+
+
+def _open_rows(
+    chunk: FileChunk,
+    scan: "Callable[[], pl.LazyFrame]",
+    check: Callable[[tuple[str, ...]], None] = lambda _: None,
+) -> DataTable:
+    """Open a range of rows; `check` raises an error for columns that would crash the library."""
+    with polars_errors_as_format_errors(chunk.source, chunk.path.suffix.lower().lstrip(".")):
+        schema = scan().collect_schema()
+    check_columns(len(schema), chunk.path.name)
+
+    def read(names: tuple[str, ...]) -> "pl.DataFrame":
+        check(names)
+        with polars_errors_as_format_errors(chunk.source, chunk.path.suffix.lower().lstrip(".")):
+            return scan().slice(chunk.start, chunk.size).select(names).collect()
+
+    return from_scan(schema, chunk.size, read, chunk.source)
+
+
+def _is_arrow_file(path: Path) -> bool:
+    """Return whether a file has the Arrow layout for files; otherwise it has that for streams."""
+    with open_regular_file(path) as file:
+        return file.read(6) == b"ARROW1"
+
+
+def _divide_ipc(path: Path, max_rows: int) -> Iterator[FileChunk]:
+    import polars as pl
+
+    if not _is_arrow_file(path):
+        # The layout for streams has no index of its batches.
+        yield from _one_chunk(path, max_rows)
+        return
+    with polars_errors_as_format_errors(path.name, path.suffix.lower().lstrip(".")):
+        n_rows = int(pl.scan_ipc(path, glob=False).select(pl.len()).collect().item())
+    yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
+
+
+def _open_ipc(chunk: FileChunk) -> DataTable:
+    import polars as pl
+
+    if not _is_arrow_file(chunk.path):
+        return open_table(chunk.path)
+    return _open_rows(chunk, lambda: pl.scan_ipc(chunk.path, glob=False))
+
+
+def _divide_npz(path: Path, max_rows: int) -> Iterator[FileChunk]:
+    headers = Archive(path).headers.values()
+    has_no_rows = {header.shape[0] for header in headers if header.shape} == {0}
+    if has_no_rows:
+        return
+    n_rows = open_table(path).n_rows
+    yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
+
+
+def _open_npz(chunk: FileChunk) -> DataTable:
+    table = open_table(chunk.path)
+    status = chunk.path.stat()
+    state = (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
+        arrays = {name: _memory_mapped_array(chunk.path, name, state) for name in names}
+        return {
+            name: from_array(array[chunk.start : chunk.stop], name)
+            for name, array in arrays.items()
+        }
+
+    per_row = [key for key, length in table.length_by_key.items() if length == table.n_rows]
+    length_by_key = dict.fromkeys(per_row, chunk.size)
+    return replace(table, n_rows=chunk.size, loader=load, length_by_key=length_by_key)
+
+
+@lru_cache(maxsize=8)
+def _memory_mapped_array(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
+    """Return an array of an archive, memory-mapped if it is not compressed.
+
+    `state` is a part of the cache key, so a changed file is read again.
+    """
+    _verify_checksum(path, name, state)
+    return Archive(path).memory_map(name)
+
+
+@lru_cache(maxsize=1 << 12)
+def _verify_checksum(path: Path, name: str, state: tuple[int, int, int]) -> None:
+    """Compare an array of an archive with its checksum, once for all chunks of the file."""
+    del state
+    Archive(path).verify(name)
+
+
+def _one_chunk(path: Path, _max_rows: int) -> Iterator[FileChunk]:
+    yield FileChunk(path, "", 0, open_table(path).n_rows, 0)
+
+
+def _open_file(chunk: FileChunk) -> DataTable:
+    return open_table(chunk.path)
+
+
+_CSV = _Format(_divide_csv, _open_csv)
+_JSON_LINES = _Format(_divide_json_lines, _open_json_lines)
+_IPC = _Format(_divide_ipc, _open_ipc)
+_UNDIVIDED = _Format(_one_chunk, _open_file)
+_TEXT_SUFFIXES: Final = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
+_FORMATS: dict[str, _Format] = {
+    ".csv": _CSV,
+    ".tsv": _CSV,
+    ".parquet": _Format(_divide_parquet, _open_parquet),
+    ".feather": _IPC,
+    ".arrow": _IPC,
+    ".ipc": _IPC,
+    ".jsonl": _JSON_LINES,
+    ".ndjson": _JSON_LINES,
+    ".npz": _Format(_divide_npz, _open_npz),
+    ".json": _UNDIVIDED,
+    ".pth": _UNDIVIDED,
+    ".pt": _UNDIVIDED,
+    ".eval": _UNDIVIDED,
+}
