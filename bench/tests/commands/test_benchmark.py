@@ -327,7 +327,7 @@ def test_status_says_what_each_stage_took(folder, capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     start = lines.index(["What", "each", "stage", "took"])
     assert lines[start + 1] == ["stage", "part", "jobs", "seconds", "share"]
-    assert [line[:5] for line in lines[start + 2 : start + 4]] == [
+    assert [line[:3] for line in lines[start + 2 : start + 4]] == [
         ["train", "total", "8"],
         ["validate", "total", "10"],
     ]

@@ -187,7 +187,7 @@ def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_pa
     np.savez(vit / "encoded_output.npz", narrow)
     for name in ("train_features.npz", "last_layer.npz"):
         (vit / name).unlink()
-    with pytest.raises(InputError, match="has 5 features, and got 4 features"):
+    with pytest.raises(InputError, match="has 5 features, got 4 features"):
         import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
     (vit / "encoded_output.npz").unlink()
     found = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
