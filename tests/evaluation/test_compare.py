@@ -366,7 +366,7 @@ def test_samples_that_only_some_runs_share_are_counted_once():
         (("run", "1"),): whole.subset(slice(100, 300)),
     }
     told = ab.compare(parts, runs="run", bootstrap=20)
-    own = ab.metrics.intervals.influences
+    own = ab.metrics.intervals.influence_matrix
     metric = ab.metrics.metric_named("augrc")
     by_name = np.zeros((300, 2))
     for rows, part in zip((slice(0, 200), slice(100, 300)), parts.values(), strict=True):
@@ -579,7 +579,7 @@ def test_two_thousand_methods_are_too_many():
     rng = np.random.default_rng(0)
     confidence = {f"c{i}": rng.random(20) for i in range(2000)}
     predictions = ab.Predictions(confidence=confidence, loss=rng.random(20) < 0.5)
-    with pytest.raises(InputError, match="2,000 methods make 1,999,000 pairs"):
+    with pytest.raises(InputError, match="got 2,000, which make 1,999,000 pairs"):
         ab.compare(predictions)
 
 

@@ -26,9 +26,9 @@ from abstain_bench.commands import job_lines
 from abstain_bench.commands.benchmark.run import changes_in
 from abstain_bench.commands.job_lines import JobLines
 from abstain_bench.results import results_of
-from abstain_bench.runs.costs import REPORT, costs_of
+from abstain_bench.runs.costs import REPORT, read_costs
 from abstain_bench.runs.jobs import Job, Outcome
-from abstain_bench.runs.jobs.steps import ProgressWriter
+from abstain_bench.runs.jobs.progress import ProgressWriter
 from abstain_bench.runs.specification import default_config, read_config, to_toml_tables
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
@@ -329,9 +329,9 @@ def test_status_says_what_each_stage_took(folder, capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     start = lines.index(["Time", "by", "stage"])
     assert lines[start + 1] == ["stage", "part", "jobs", "seconds", "share"]
-    assert [line[:5] for line in lines[start + 2 : start + 4]] == [
-        ["train", "all", "of", "it", "8"],
-        ["validate", "all", "of", "it", "10"],
+    assert [line[:3] for line in lines[start + 2 : start + 4]] == [
+        ["train", "total", "8"],
+        ["validate", "total", "10"],
     ]
 
 
@@ -428,7 +428,7 @@ def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monk
     assert run(["benchmark", "report", "runs", *asked]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"Comparing the methods: {i} of 2 studies" for i in (1, 2)]
-    stages = {one.part for one in costs_of(folder / "runs") if one.stage == REPORT}
+    stages = {one.part for one in read_costs(folder / "runs") if one.stage == REPORT}
     assert stages == {"reading", "comparison", "looks", "ranking", "page", "tables"}
 
 
@@ -482,7 +482,7 @@ def test_methods_that_cannot_be_computed_have_one_line(folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     (line,) = [line for line in lines if "cannot be computed" in line]
     assert line.startswith("Note: 17 methods cannot be computed: ")
-    assert line.count("(it is fitted on validation data, and there are none)") == 1
+    assert line.count("(it is fitted on validation data, which are missing)") == 1
     assert "devries_mcd_msr, devries_mcd_pe" in line
     assert sum("devries_knn_1000" in line for line in lines) == 1
 

@@ -21,7 +21,7 @@ def test_a_dry_run_says_jobs_hours_and_disk_and_does_nothing(tmp_path, monkeypat
     assert "130,032 in 79 test sets" in said
     assert "20 TFLOP/s" in said
     assert run(["benchmark", "run", "digits8", "--dry-run"]) == 0
-    assert "900 to learn from" in capsys.readouterr().out
+    assert "900 for training" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
 
 

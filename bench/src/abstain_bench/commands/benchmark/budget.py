@@ -18,13 +18,13 @@ def show_budget(config: "Config", teraflops: float) -> None:
     """Print the jobs, GPU hours and disk space of a configuration."""
     from abstain_bench.runs.specification.arms import reward_notes
     from abstain_bench.runs.specification.budget import budget_of
-    from abstain_bench.runs.tasks.counts import counts_of, published_counts
+    from abstain_bench.runs.tasks.counts import count_images, published_counts
 
     corruption_options = (config.corruptions, config.severities)
     counts = published_counts(config.task, config.data, *corruption_options)
     if counts is None:
         folder = Path(config.folder) if config.folder else None
-        counts = counts_of(config.task, folder, config.data, *corruption_options)
+        counts = count_images(config.task, folder, config.data, *corruption_options)
     budget = budget_of(config, counts, teraflops=teraflops)
     out = console()
     seeds = len(config.seeds)

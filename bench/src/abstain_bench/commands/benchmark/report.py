@@ -123,14 +123,14 @@ def _report_files(
     from abstain_bench.pages.benchmark.output import table_files
 
     config = store.config
-    with stopwatch.of("page"):
+    with stopwatch.measure("page"):
         images = benchmark_pictures(
             results, config.get("task", ""), data or config.get("folder") or None
         )
         pages = benchmark_site(
             results, images=images, other_models=other_results, command=command()
         )
-    with stopwatch.of("tables"):
+    with stopwatch.measure("tables"):
         tables = {f"{_TABLES}/{name}": content for name, content in table_files(results).items()}
     return {name: page.encode() for name, page in pages.items()} | tables
 

@@ -14,7 +14,7 @@ from abstain_bench.commands.job_lines import progress_text
 if TYPE_CHECKING:
     from abstain_bench.runs.costs import Cost
     from abstain_bench.runs.progress import Progress
-    from abstain_bench.runs.selection import Chosen
+    from abstain_bench.runs.selection import SelectedSetting
 
 
 def status(
@@ -29,10 +29,10 @@ def status(
     ] = False,
 ) -> None:
     """Print the progress of a run: finished and failed jobs, and the selected settings so far."""
-    from abstain_bench.runs.progress import progress_of
+    from abstain_bench.runs.progress import read_progress
 
-    progress = progress_of(folder)
-    metrics = list(dict.fromkeys(selection.metric for selection in progress.chosen))
+    progress = read_progress(folder)
+    metrics = list(dict.fromkeys(selection.metric for selection in progress.selected))
     if metric is not None and metrics and metric not in metrics:
         message = f"no setting was selected by {metric!r}.{suggest(metric, metrics)} Metrics: "
         raise UnknownNameError(message + ", ".join(metrics))
@@ -44,11 +44,11 @@ def status(
         out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
     displayed_metric = metric or (metrics[0] if metrics else "")
     selections = [
-        selection for selection in progress.chosen if selection.metric == displayed_metric
+        selection for selection in progress.selected if selection.metric == displayed_metric
     ]
     if selections:
         out.print()
-        out.print(_selections_table(selections, is_final=progress.validated))
+        out.print(_selections_table(selections, is_final=progress.is_validated))
     if costs:
         _print_costs(progress.costs)
     _print_remaining(progress)
@@ -64,12 +64,12 @@ def _configuration_text(progress: "Progress") -> str:
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
     """Print the costs by stage and by score."""
-    from abstain_bench.runs.costs import by_score, by_stage
+    from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
     out = console()
     for title, names, rows in (
-        ("Time by stage", ("stage", "part"), by_stage(costs)),
-        ("Time by score (fitting and computing)", ("score",), by_score(costs)),
+        ("Time by stage", ("stage", "part"), costs_by_stage(costs)),
+        ("Time by score (fitting and computing)", ("score",), costs_by_score(costs)),
     ):
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.title, table.title_justify, table.title_style = title, "left", "bold"
@@ -78,7 +78,7 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
         for name in ("jobs", "seconds", "share"):
             table.add_column(name, justify="right")
         for row in rows:
-            cells = (line(word) for word in row.words)
+            cells = (line(word) for word in row.labels)
             table.add_row(*cells, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
         if rows:
             out.print()
@@ -88,15 +88,15 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
 
 def _print_remaining(progress: "Progress") -> None:
     out = console()
-    for step in progress.running:
+    for step in progress.running_jobs:
         out.print(line(f"Running: {step.name}: {progress_text(step)}"))
-    if progress.begun:
-        out.print(line(f"Interrupted, with a checkpoint: {', '.join(progress.begun)}"))
-    for failure in progress.failed:
+    if progress.unfinished_trainings:
+        out.print(line(f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}"))
+    for failure in progress.failures:
         out.print(line(f"Failed: {failure.name}: {failure.error}. Log: {failure.log}"))
-    if progress.over:
+    if progress.is_finished:
         state = "The run is complete"
-    elif progress.failed:
+    elif progress.failures:
         state = "The run is incomplete. The same `run` command continues it and repeats failed jobs"
     else:
         state = "The run is incomplete. If it is not running, the same `run` command continues it"
@@ -112,13 +112,13 @@ def _objectives_table(progress: "Progress") -> Table:
         table.add_column(name, justify="right")
     for arm in progress.arms:
         # The tests are known after all networks are validated.
-        to_test = str(arm.to_test) if progress.validated else "?"
-        numbers = (arm.networks, arm.trained, arm.validated)
-        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.tested))
+        to_test = str(arm.n_to_test) if progress.is_validated else "?"
+        numbers = (arm.n_networks, arm.n_trained, arm.n_validated)
+        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
     return table
 
 
-def _selections_table(selections: "list[Chosen]", *, is_final: bool) -> Table:
+def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) -> Table:
     so_far = "" if is_final else " so far"
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.title = f"Settings selected{so_far} by {selections[0].metric} on validation data"
