@@ -91,7 +91,9 @@ def _print_remaining(progress: "Progress") -> None:
     for step in progress.running_jobs:
         out.print(line(f"Running: {step.name}: {progress_text(step)}"))
     if progress.unfinished_trainings:
-        out.print(line(f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}"))
+        out.print(
+            line(f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}")
+        )
     for failure in progress.failures:
         out.print(line(f"Failed: {failure.name}: {failure.error}. Log: {failure.log}"))
     if progress.is_finished:
