@@ -13,7 +13,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import kernels
 from abstain.confidence.entry import ScoreNeed
-from abstain.confidence.registry import find
+from abstain.confidence.registry import find_score
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
 from abstain.training.heads import at_least_float32
@@ -105,8 +105,8 @@ def score_of_logits(score: Any) -> ScoreFunction:
             )
         function: ScoreFunction = score
         return function
-    # `find` suggests similar names, and rejects temperatures and scores that need to be fitted.
-    entry = find(score)
+    # `find_score` suggests similar names, and rejects temperatures and scores that need fitting.
+    entry = find_score(score)
     if entry.kernel is None:
         requirements = sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS})
         raise UnknownNameError(
@@ -114,7 +114,7 @@ def score_of_logits(score: Any) -> ScoreFunction:
             f"{'; '.join(requirements)}"
         )
     temperature = float(score.partition("@T=")[2] or 1.0)
-    return partial(_compute_score, entry.kernel, temperature, entry.times_temperature)
+    return partial(_compute_score, entry.kernel, temperature, entry.is_multiplied_by_temperature)
 
 
 # The kernel is called directly. The functions of `abstain.confidence` reject NaN, which requires to
@@ -135,7 +135,7 @@ def _compute_score(
 
 def _compute_in_torch(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
     scores = ClassScores(logits, are_logits=True)
-    out: Tensor = kernels.by_rows(kernel, scores, temperature=temperature)
+    out: Tensor = kernels.apply_by_rows(kernel, scores, temperature=temperature)
     return out
 
 
@@ -144,4 +144,4 @@ def _compute_in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
     # NaN is propagated, as in PyTorch.
     with np.errstate(all="ignore"):
-        return torch.as_tensor(kernels.by_rows(kernel, scores, temperature=temperature))
+        return torch.as_tensor(kernels.apply_by_rows(kernel, scores, temperature=temperature))
