@@ -17,7 +17,7 @@ from abstain.plots import (
     RiskCoverageBandDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.texts import Texts
+from abstain.plots.texts import TextArtist
 
 IID = DATA[0]
 
@@ -134,7 +134,7 @@ def test_what_is_over_all_says_of_what(plain):
 
 
 def lettering(display):
-    return [part for part in display.ax_.get_children() if isinstance(part, Texts)]
+    return [part for part in display.ax_.get_children() if isinstance(part, TextArtist)]
 
 
 def test_names_of_many_methods_beside_a_map_do_not_overlap():
@@ -194,6 +194,6 @@ def test_each_of_many_names_is_measured_once(monkeypatch):
     monkeypatch.setattr(Text, "_get_layout", counted)
     methods = tuple(f"method {i:02}" for i in range(40))
     display = SignificanceMapDisplay.from_comparison(made_up(methods, data=DATA[:1]))
-    display.image(".svg", letters=True)
+    display.image(".svg", keep_text=True)
     # Beside the columns and the rows, and again when it is drawn.
     assert {measured[name] for name in methods} == {4}

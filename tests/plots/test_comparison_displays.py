@@ -34,7 +34,7 @@ from abstain.plots import (
     RiskCoverageDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.labels import labels
+from abstain.plots.labels import unique_labels
 from abstain.plots.style import LIGHT
 
 IID = DATA[0]
@@ -136,7 +136,7 @@ def test_unknown_names_are_refused(plain):
 
 def test_labels_are_short_and_distinct():
     names = [f"{'long ' * 20}{i}{' end' * 20}" for i in range(5)]
-    written = labels(names)
+    written = unique_labels(names)
     assert len(set(written.values())) == 5
     assert max(map(len, written.values())) <= 30
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.plots._panels import Panels, grid, legend_below, name_panel, split
-from abstain.plots.style import INK, LIGHT, MUTED, finish, reference_style
+from abstain.plots._panels import Panels, grid_shape, legend_below, name_panel, split_axes
+from abstain.plots.style import INK, LIGHT, MUTED, style_axes, reference_style
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
 _SIZE = (3.5, 3.4)
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class AgreementDisplay(Panels):
     title: str
     x_title: str
     y_title: str
-    difference: bool = False
+    is_relative_difference: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a figure of nothing."""
@@ -107,12 +107,12 @@ class AgreementDisplay(Panels):
         return pl.DataFrame(rows)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        axes = split(ax, len(self.panels), share_x=False, share_y=False)
+        axes = split_axes(ax, len(self.panels), share_x=False, share_y=False)
         self.ax_ = axes[0]
         handles: dict[str, Any] = {}
         for panel, at in zip(self.panels, axes, strict=True):
             self._draw_panel(at, panel, kwargs, handles)
-        _, columns = grid(len(axes))
+        _, columns = grid_shape(len(axes))
         for i, at in enumerate(axes):
             if i % columns:
                 at.set_ylabel("")
@@ -121,46 +121,46 @@ class AgreementDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        drawn = [p for p in self.pairs if p.panel == panel]
+        panel_pairs = [p for p in self.pairs if p.panel == panel]
         for i, group in enumerate(self.groups):
-            mine = [p for p in drawn if p.group == group]
-            if not mine:
+            group_pairs = [p for p in panel_pairs if p.group == group]
+            if not group_pairs:
                 continue
-            x = np.array([p.x for p in mine])
-            y = np.array([p.y for p in mine])
+            x = np.array([p.x for p in group_pairs])
+            y = np.array([p.y for p in group_pairs])
             style: dict[str, Any] = {
                 "color": LIGHT[i % len(LIGHT)],
-                "marker": _MARKS[i % len(_MARKS)],
+                "marker": _MARKERS[i % len(_MARKERS)],
             }
             style |= {"s": 22, "alpha": 0.85, "linewidths": 0, **kwargs}
             # Of nothing there is no share.
-            share = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
-            dots = ax.scatter(x, share if self.difference else y, **style)
+            relative_difference = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
+            dots = ax.scatter(x, relative_difference if self.is_relative_difference else y, **style)
             handles.setdefault(group, dots)
-        self._scale(ax, drawn)
+        self._scale(ax, panel_pairs)
         if panel:
             name_panel(ax, panel)
 
-    def _scale(self, ax: "Axes", drawn: list[Pair]) -> None:
-        both = [value for p in drawn for value in (p.x, p.y)]
+    def _scale(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
+        values = [value for p in panel_pairs for value in (p.x, p.y)]
         # Over less than a factor of 5 a logarithmic axis has no room for its numbers.
-        positive = min(both) > 0 and max(both) > 5 * min(both)
-        if positive:
+        is_logarithmic = min(values) > 0 and max(values) > 5 * min(values)
+        if is_logarithmic:
             ax.set_xscale("log")
-        if self.difference:
+        if self.is_relative_difference:
             ax.axhline(0, **reference_style() | {"color": INK})
         else:
-            if positive:
+            if is_logarithmic:
                 ax.set_yscale("log")
-            ends = [min(both), max(both)]
-            ax.plot(ends, ends, **reference_style() | {"color": INK})
-        if not positive:
+            bounds = [min(values), max(values)]
+            ax.plot(bounds, bounds, **reference_style() | {"color": INK})
+        if not is_logarithmic:
             ax.locator_params(nbins=5)
         ax.set_xlabel(self.x_title, parse_math=False)
         ax.set_ylabel(self.y_title, parse_math=False)
-        finish(ax)
+        style_axes(ax)
         ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.panels), 3)
+        rows, columns = grid_shape(len(self.panels), 3)
         return columns * _SIZE[0] + 0.5, rows * _SIZE[1] + 0.6

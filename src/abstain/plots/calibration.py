@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots.curves import ReliabilityDisplay
-from abstain.plots.drawable import column
+from abstain.plots.drawable import curve_column
 from abstain.plots.formatting import check_result_type
 from abstain.plots.style import LIGHT, MUTED
 from abstain.typing import FloatArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = "before", "after"
 
-_PERFECT = "95 % lie here if calibrated"
+_BAR_LABEL = "95 % lie here if calibrated"
 
 _STYLES: Mapping[str, dict[str, Any]] = {
     BEFORE: {"color": MUTED, "linestyle": (0, (4, 2)), "linewidth": 1.3},
@@ -55,7 +55,7 @@ class CalibrationDisplay(ReliabilityDisplay):
     always_named: ClassVar[bool] = True
 
     errors: dict[str, float] = field(default_factory=dict)
-    consistent: tuple[FloatArray, FloatArray] | None = None
+    consistency_bars: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def from_check(cls, check: CalibrationCheck) -> Self:
@@ -85,10 +85,10 @@ class CalibrationDisplay(ReliabilityDisplay):
         import polars as pl
 
         table = super().frame()
-        if self.consistent is None:
+        if self.consistency_bars is None:
             return table
         names = ("consistent_low", "consistent_high")
-        bars = pl.DataFrame(dict(zip(names, self.consistent, strict=True)), nan_to_null=True)
+        bars = pl.DataFrame(dict(zip(names, self.consistency_bars, strict=True)), nan_to_null=True)
         after = table.filter(pl.col("score") == AFTER).hstack(bars)
         before = table.filter(pl.col("score") != AFTER)
         return pl.concat([before, after], how="diagonal")
@@ -101,8 +101,8 @@ class CalibrationDisplay(ReliabilityDisplay):
 
     def _draw_reference(self, ax: "Axes") -> None:
         super()._draw_reference(ax)
-        if self.consistent is None:
+        if self.consistency_bars is None:
             return
-        x = column(self.curves[AFTER], self.x)
+        x = curve_column(self.curves[AFTER], self.x)
         style: dict[str, Any] = {"colors": MUTED, "alpha": 0.22, "linewidth": 5, "zorder": 1.5}
-        ax.vlines(x, *self.consistent, label=_PERFECT, **style)
+        ax.vlines(x, *self.consistency_bars, label=_BAR_LABEL, **style)

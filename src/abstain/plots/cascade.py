@@ -8,8 +8,8 @@ import numpy as np
 from abstain.evaluation.cascade import CascadeChecks
 from abstain.plots.drawable import Titled
 from abstain.plots.formatting import check_result_type
-from abstain.plots.labels import name_marks, room
-from abstain.plots.style import INK, LIGHT, finish, line_style, reference_style
+from abstain.plots.labels import add_legend, label_width
+from abstain.plots.style import INK, LIGHT, style_axes, line_style, reference_style
 from abstain.thresholds.cascade import PERSON, CascadeFrontier
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -149,9 +149,9 @@ class CascadeDisplay(Titled):
         wrong = "share of all answers that is wrong" if self.checks.is_binary else "mean loss"
         axes.set(xlabel=f"Risk ({wrong})", ylabel=self._cost_title())
         axes.set_ylim(bottom=0)
-        finish(axes)
+        style_axes(axes)
         beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": 9}
-        name_marks(axes, [drawn for drawn, _ in named], [name for _, name in named], **beside)
+        add_legend(axes, [drawn for drawn, _ in named], [name for _, name in named], **beside)
 
     def _cost_title(self) -> str:
         plan = self.checks.cascade.plan
@@ -219,7 +219,7 @@ class CascadeDisplay(Titled):
         names = [s.name for s in self.checks.cascade.stages]
         names = [f"{name} and the {PERSON} alone" for name in names]
         names += [c.name for c in self.checks.checks]
-        return 6.6 + 0.8 * room([*names, "everything to the person"]), 4.4
+        return 6.6 + 0.8 * label_width([*names, "everything to the person"]), 4.4
 
 
 def _row(what: str, name: str, risk: float, cost: float, reviews: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from abstain.metrics.selective_confusion import (
     selective_confusion_matrix,
 )
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, write
+from abstain.plots.labels import hide_frame, unique_labels, set_tick_labels, label_width, draw_text
 from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import AnyArray
 
@@ -216,7 +216,7 @@ class SelectiveConfusionDisplay(Titled):
         self._draw_cells(axes, {"linewidth": min(0.8, 4 * cell) * (k <= _RULED), **kwargs})
         self._write_numbers(axes, cell)
         axes.set(xlim=(-0.52, last_column(k)[1] + 0.02), ylim=(k - 0.48, -0.52), aspect="equal")
-        calm(axes)
+        hide_frame(axes)
         self._name(axes, cell)
 
     def _draw_cells(self, ax: "Axes", style: dict[str, Any]) -> None:
@@ -245,7 +245,7 @@ class SelectiveConfusionDisplay(Titled):
             color = PAPER if dark[row, column] else MUTED if word == "0" else INK
             x = sum(self._sides(column)) / 2
             style = {"color": color, "ha": "center", "va": "center", "fontsize": size}
-            write(ax, x, row, word, **style).set_in_layout(False)
+            draw_text(ax, x, row, word, **style).set_in_layout(False)
 
     def _sides(self, column: int) -> tuple[float, float]:
         k = len(self.confusion.classes)
@@ -254,16 +254,16 @@ class SelectiveConfusionDisplay(Titled):
     def _name(self, ax: "Axes", cell: float) -> None:
         classes = [str(name) for name in self.confusion.classes]
         k = len(classes)
-        written = labels(classes, _NAME)
+        written = unique_labels(classes, _NAME)
         size = min(9.0, max(72 * cell * 0.8, _SMALLEST))
         # Where even the smallest letters would overlap, every second name or fewer is written.
         step = max(1, math.ceil(_SMALLEST * 1.15 / (72 * cell)))
         kept = range(0, k, step)
         names = [written[classes[i]] for i in kept]
-        name_ticks(ax, "y", names, list(kept))
+        set_tick_labels(ax, "y", names, list(kept))
         long = max(map(len, names)) * size * 0.7 > 72 * cell
         last = "no answer" if long else "no\nanswer"
-        name_ticks(ax, "x", [*names, last], [*kept, sum(last_column(k)) / 2])
+        set_tick_labels(ax, "x", [*names, last], [*kept, sum(last_column(k)) / 2])
         ax.tick_params(labelsize=size)
         for label in ax.get_xticklabels() if long else ():
             label.set(rotation=45, ha="right", rotation_mode="anchor")
@@ -276,7 +276,7 @@ class SelectiveConfusionDisplay(Titled):
         box = ax.bbox
         alone = len(figure.axes) == 1
         width, height = ((figure.bbox if alone else box).size / figure.dpi).tolist()
-        names = room(map(str, self.confusion.classes), _NAME)
+        names = label_width(map(str, self.confusion.classes), _NAME)
         k = len(self.confusion.classes)
         across, down = (
             (width - names - 0.5) / (last_column(k)[1] + 0.5),
@@ -287,7 +287,7 @@ class SelectiveConfusionDisplay(Titled):
     def _size(self) -> tuple[float, float]:
         k = len(self.confusion.classes)
         side = min(max(0.5 * k, 1.5), 6.0 + 0.03 * k, 10.0)
-        names = room(map(str, self.confusion.classes), _NAME)
+        names = label_width(map(str, self.confusion.classes), _NAME)
         return max(
             side * (last_column(k)[1] + 0.5) / k + names + 0.6, 3.6
         ), side + 1.2 + 0.7 * names

@@ -25,8 +25,8 @@ from abstain.curves.risk_coverage import (
     thin,
 )
 from abstain.errors import InputError
-from abstain.plots.drawable import CurveT, Display, by_score, column
-from abstain.plots.style import BINS, COVERAGE, CURVE, RISKS, reference_style
+from abstain.plots.drawable import CurveT, Display, curves_by_name, curve_column
+from abstain.plots.style import RELIABILITY_TITLES, COVERAGE_TITLE, CURVE_ID, RISK_TITLES, reference_style
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         }
         if kind not in functions:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
-        return cls(by_score(confidence, lambda c: functions[kind](c, loss, weight=weight)))
+        return cls(curves_by_name(confidence, lambda c: functions[kind](c, loss, weight=weight)))
 
     def plot(
         self, ax: "Axes | None" = None, *, usable: bool = True, steps: bool = False, **kwargs: Any
@@ -120,23 +120,23 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         return self
 
     def _mark_usable(self, ax: "Axes") -> None:
-        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE]
+        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
         drawn = lines[-len(self.curves) :]
         for line, curve in zip(drawn, self.curves.values(), strict=True):
             kept = self._drawn(curve)
-            at = column(kept, "usable")
-            x, y = column(kept, self.x)[at], column(kept, self.y)[at]
+            at = curve_column(kept, "usable")
+            x, y = curve_column(kept, self.x)[at], curve_column(kept, self.y)[at]
             ax.scatter(x, y, s=9, color=line.get_color(), linewidths=0, zorder=3)
 
     def _drawn(self, curve: RiskCoverageCurve) -> RiskCoverageCurve:
         on_host = {
-            f.name: getattr(curve, f.name) if f.name in {"kind", "total"} else column(curve, f.name)
+            f.name: getattr(curve, f.name) if f.name in {"kind", "total"} else curve_column(curve, f.name)
             for f in fields(curve)
         }
         return thin(RiskCoverageCurve(**on_host), vertices=_VERTICES)
 
     def _draw(self, ax: "Axes", curve: RiskCoverageCurve, style: dict[str, Any]) -> None:
-        super()._draw(ax, curve, style)
+        super()._draw_curve(ax, curve, style)
         # From the first vertex to coverage 0: the selective risk is taken as flat there, the
         # generalized risk starts at the origin.
         first = curve.risk[0] if curve.kind == "selective" else 0.0
@@ -145,8 +145,8 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
 
     def _titles(self) -> tuple[str, str]:
         kinds = {curve.kind for curve in self.curves.values()}
-        risk = RISKS[kinds.pop()] if len(kinds) == 1 else "Risk"
-        return COVERAGE, risk
+        risk = RISK_TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
+        return COVERAGE_TITLE, risk
 
 
 class _OfLosses(Display[CurveT]):
@@ -180,7 +180,7 @@ class _OfLosses(Display[CurveT]):
         Self
             Call `plot` to draw it.
         """
-        return cls(by_score(confidence, lambda c: cls.compute(c, loss, weight=weight)))
+        return cls(curves_by_name(confidence, lambda c: cls.compute(c, loss, weight=weight)))
 
 
 @dataclass(eq=False)
@@ -259,12 +259,12 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
                 c, loss, metric=metric, thresholds=thresholds, weight=weight
             )
 
-        return cls(by_score(confidence, curve))
+        return cls(curves_by_name(confidence, curve))
 
     def _titles(self) -> tuple[str, str]:
         names = {curve.metric for curve in self.curves.values()}
         title = names.pop().replace("_", " ") if len(names) == 1 else "value"
-        return COVERAGE, title
+        return COVERAGE_TITLE, title
 
 
 # Area of the dot of a bin that holds nothing and of one that holds everything, in points^2.
@@ -322,21 +322,21 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         def curve(c: AnyArray) -> ReliabilityCurve:
             return reliability_curve(c, loss, bins=bins, binning=binning, weight=weight)
 
-        return cls(by_score(confidence, curve))
+        return cls(curves_by_name(confidence, curve))
 
     def _draw(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
-        (line,) = ax.plot(column(curve, self.x), column(curve, self.y), **style)
-        share = column(curve, "weight") / curve.total
+        (line,) = ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
+        share = curve_column(curve, "weight") / curve.total
         size = _SMALLEST + (_LARGEST - _SMALLEST) * share
         color = line.get_color()
-        dots = (column(curve, self.x), column(curve, self.y))
+        dots = (curve_column(curve, self.x), curve_column(curve, self.y))
         ax.scatter(*dots, s=size, color=color, linewidths=0, zorder=3, clip_on=False)
 
     def _draw_reference(self, ax: "Axes") -> None:
         ax.plot([0, 1], [0, 1], label="_diagonal", **reference_style())
 
     def _titles(self) -> tuple[str, str]:
-        return BINS
+        return RELIABILITY_TITLES
 
 
 @dataclass(eq=False)

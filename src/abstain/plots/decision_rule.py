@@ -8,9 +8,9 @@ from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import name_marks, room
-from abstain.plots.style import COVERAGE, CURVE, INK, LIGHT, RISKS, finish, reference_style
-from abstain.plots.verdicts import checked_rule, families, short_names
+from abstain.plots.labels import add_legend, label_width
+from abstain.plots.style import COVERAGE_TITLE, CURVE_ID, INK, LIGHT, RISK_TITLES, style_axes, reference_style
+from abstain.plots.verdicts import check_rule_checks, group_severities, shorten_names
 from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class DecisionRuleDisplay(Titled):
         DecisionRuleDisplay
             Call `plot` to draw it.
         """
-        return cls(checked_rule(checks))
+        return cls(check_rule_checks(checks))
 
     @property
     def title(self) -> str:
@@ -122,15 +122,15 @@ class DecisionRuleDisplay(Titled):
         top = self._top()
         named: list[tuple[Any, str]] = []
         if (curve := self._curve()) is not None:
-            style = {"color": LIGHT[0], "linewidth": 1.6, **kwargs, "gid": CURVE}
+            style = {"color": LIGHT[0], "linewidth": 1.6, **kwargs, "gid": CURVE_ID}
             named += [(axes.plot(curve.coverage, curve.risk, **style)[0], "calibration data")]
         named += self._draw_target(axes)
         named += self._draw_chosen(axes)
         if self.checks.rule.attainable:
             named += self._draw_data(axes, top)
-        axes.set(xlabel=COVERAGE, ylabel=RISKS[self.number.removesuffix("_risk")])
+        axes.set(xlabel=COVERAGE_TITLE, ylabel=RISK_TITLES[self.number.removesuffix("_risk")])
         axes.set(xlim=(0, 1.02), ylim=(0, top))
-        finish(axes)
+        style_axes(axes)
         _name(axes, named)
 
     def _curve(self) -> RiskCoverageCurve | None:
@@ -167,9 +167,9 @@ class DecisionRuleDisplay(Titled):
 
     def _draw_data(self, ax: "Axes", top: float) -> list[tuple[Any, str]]:
         checks = self.checks.checks
-        names = short_names([c.name for c in checks])
+        names = shorten_names([c.name for c in checks])
         out: list[tuple[Any, str]] = []
-        for place, rows in enumerate(families([c.name for c in checks])):
+        for place, rows in enumerate(group_severities([c.name for c in checks])):
             style, members = data_style(place), [checks[i] for i in rows]
             self._join(ax, members, style["color"], top)
             drawn = [
@@ -225,7 +225,7 @@ class DecisionRuleDisplay(Titled):
 
     def _size(self) -> tuple[float, float]:
         names = [c.name for c in self.checks.checks]
-        return 6.6 + 0.8 * room([*names, "certified bound 0.0123"]), max(
+        return 6.6 + 0.8 * label_width([*names, "certified bound 0.0123"]), max(
             4.2, 1.4 + _ROW * len(names)
         )
 
@@ -262,4 +262,4 @@ def _name(ax: "Axes", named: list[tuple[Any, str]]) -> None:
     if not named:
         return
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": 9}
-    name_marks(ax, [drawn for drawn, _ in named], [name for _, name in named], **beside)
+    add_legend(ax, [drawn for drawn, _ in named], [name for _, name in named], **beside)

@@ -13,8 +13,8 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.plots.labels import head, legend_height, name_the_curves
-from abstain.plots.style import CURVE, finish, line_style, lone_axes, new_axes
+from abstain.plots.labels import set_figure_title, legend_height, add_curve_legend
+from abstain.plots.style import CURVE_ID, style_axes, line_style, axes_without_window, new_axes
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -31,22 +31,22 @@ _METADATA: dict[str, dict[str, Any]] = {
 # Letters stay letters in a PDF (journals refuse Type 3 fonts).
 _SETTINGS: Any = {"svg.hashsalt": "abstain", "pdf.fonttype": 42}
 # No figure is laid out unless it is asked for.
-_UNLAID: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+_NO_LAYOUT: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
 #: Fields and entries that the text of a display names.
-_MOST_FIELDS = 6
-_MOST_ENTRIES = 5
+_MAX_FIELDS = 6
+_MAX_ENTRIES = 5
 
 
-def _summary(value: Any) -> str:
+def _summarize_field(value: Any) -> str:
     """Write a field of a display in a few words: names of entries, sizes of arrays."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
         names = [repr(name) for name in value]
-        more = ", ..." if len(names) > _MOST_ENTRIES else ""
-        return "{" + ", ".join(names[:_MOST_ENTRIES]) + more + "}"
+        more = ", ..." if len(names) > _MAX_ENTRIES else ""
+        return "{" + ", ".join(names[:_MAX_ENTRIES]) + more + "}"
     if hasattr(value, "shape"):
         return f"array of shape {tuple(value.shape)}"
     if isinstance(value, Sequence):
@@ -67,7 +67,7 @@ class Drawable(ABC):
     ax_: "Axes | None" = field(default=None, init=False, repr=False)
     figure_: "Figure | SubFigure | None" = field(default=None, init=False, repr=False)
 
-    _alone: bool = field(default=False, init=False, repr=False)
+    _has_own_figure: bool = field(default=False, init=False, repr=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep the short text of this class, which `dataclass` would replace by all numbers."""
@@ -76,8 +76,8 @@ class Drawable(ABC):
 
     def __repr__(self) -> str:
         """Name what it holds, without the numbers."""
-        shown = [f"{f.name}={_summary(getattr(self, f.name))}" for f in fields(self) if f.repr]
-        contents = ", ".join(shown[:_MOST_FIELDS])
+        fields_text = [f"{f.name}={_summarize_field(getattr(self, f.name))}" for f in fields(self) if f.repr]
+        contents = ", ".join(fields_text[:_MAX_FIELDS])
         return f"{type(self).__name__}({contents}; .frame() has the numbers, .plot() draws them)"
 
     @abstractmethod
@@ -108,12 +108,12 @@ class Drawable(ABC):
         InputError
             If the ending is another one, or the file cannot be written.
         """
-        place = Path(path)
-        write_atomically(place, self.image(place.suffix, dpi=dpi))
-        return place
+        file_path = Path(path)
+        write_atomically(file_path, self.image(file_path.suffix, dpi=dpi))
+        return file_path
 
     def image(
-        self, suffix: str, *, dpi: float = 200, letters: bool = False, **drawing: Any
+        self, suffix: str, *, dpi: float = 200, keep_text: bool = False, **plot_options: Any
     ) -> bytes:
         """Return the figure as the content of a file.
 
@@ -122,45 +122,45 @@ class Drawable(ABC):
         """
         import matplotlib as mpl
 
-        kind = suffix.lower()
-        if kind not in _METADATA:
+        suffix_lower = suffix.lower()
+        if suffix_lower not in _METADATA:
             raise InputError(
                 f"the name of a figure's file must end in .svg, .pdf or .png; got {suffix!r}"
             )
         if self.figure_ is None:
-            self._draw_alone(drawing)
-        whole: Any = self.figure_
+            self._plot_on_own_figure(plot_options)
+        figure: Any = self.figure_
         # What was left empty around a figure of its own is cut off. Asked for by name, "tight"
         # would draw the figure once more to find out.
         margin = mpl.rcParams["savefig.pad_inches"]
-        box = whole.get_tightbbox().padded(margin) if self._alone else None
+        box = figure.get_tightbbox().padded(margin) if self._has_own_figure else None
         content = io.BytesIO()
-        settings = {**_SETTINGS, "svg.fonttype": "none"} if letters else _SETTINGS
+        settings = {**_SETTINGS, "svg.fonttype": "none"} if keep_text else _SETTINGS
         with mpl.rc_context(settings):
             # Of a part of a figure, the whole figure.
-            whole.figure.savefig(
-                content, format=kind[1:], dpi=dpi, metadata=_METADATA[kind], bbox_inches=box
+            figure.figure.savefig(
+                content, format=suffix_lower[1:], dpi=dpi, metadata=_METADATA[suffix_lower], bbox_inches=box
             )
         return content.getvalue()
 
-    def _draw_alone(self, drawing: dict[str, Any]) -> None:
+    def _plot_on_own_figure(self, plot_options: dict[str, Any]) -> None:
         """Draw on a figure that nobody else sees, and lay it out once for all formats."""
         import matplotlib as mpl
 
-        self.plot(ax=lone_axes(*self._size()), **drawing)
-        self._alone = True
+        self.plot(ax=axes_without_window(*self._size()), **plot_options)
+        self._has_own_figure = True
         figure: Any = self.figure_
         # What `draw_without_rendering` is for, without the drawing.
         figure.get_layout_engine().execute(figure)
         # Not "none", with which matplotlib draws once more for an engine that does nothing.
-        with mpl.rc_context(_UNLAID):
+        with mpl.rc_context(_NO_LAYOUT):
             figure.set_layout_engine(None)
 
     def _size(self) -> tuple[float, float]:
         """Return width and height of a figure of its own, in inches."""
         return 5.6, 4.2
 
-    def _open(self, ax: "Axes | None") -> "Axes":
+    def _get_axes(self, ax: "Axes | None") -> "Axes":
         """Take the axes given or open new ones, and remember them."""
         self.ax_ = new_axes(*self._size()) if ax is None else ax
         self.figure_ = self.ax_.figure
@@ -194,17 +194,17 @@ class Titled(Drawable):
         Self
             With `ax_` and `figure_` set.
         """
-        self._draw_on(self._open(ax), kwargs)
+        self._draw_on(self._get_axes(ax), kwargs)
         if title and self.ax_ is not None:
-            self._head(self.ax_)
+            self._draw_title(self.ax_)
         return self
 
     @abstractmethod
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         """Draw all but the title."""
 
-    def _head(self, ax: "Axes") -> None:
-        head(ax, self.title)
+    def _draw_title(self, ax: "Axes") -> None:
+        set_figure_title(ax, self.title)
 
 
 class Curve(Protocol):
@@ -217,7 +217,7 @@ class Curve(Protocol):
 CurveT = TypeVar("CurveT", bound=Curve)
 
 #: The name of a score whose caller gave none.
-UNNAMED = "confidence"
+DEFAULT_NAME = "confidence"
 
 
 @dataclass(eq=False)
@@ -242,7 +242,7 @@ class Display(Drawable, Generic[CurveT]):
     curves: dict[str, CurveT]
 
     @classmethod
-    def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = UNNAMED) -> Self:
+    def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = DEFAULT_NAME) -> Self:
         """Take a curve, or several by name, as they are.
 
         Parameters
@@ -257,20 +257,20 @@ class Display(Drawable, Generic[CurveT]):
         Self
             A display that is not drawn yet.
         """
-        named = dict(curve) if isinstance(curve, Mapping) else {name: curve}
-        if not named:
+        curves = dict(curve) if isinstance(curve, Mapping) else {name: curve}
+        if not curves:
             raise InputError("`curve` must hold at least one curve; got an empty mapping")
-        return cls(named)
+        return cls(curves)
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, the name of the score first."""
         import polars as pl
 
-        parts = [
-            self._drawn(curve).frame().select(pl.lit(name).alias("score"), pl.all())
+        tables = [
+            self._for_drawing(curve).frame().select(pl.lit(name).alias("score"), pl.all())
             for name, curve in self.curves.items()
         ]
-        return pl.concat(parts, how="vertical_relaxed")
+        return pl.concat(tables, how="vertical_relaxed")
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
         """Draw the curves.
@@ -287,16 +287,16 @@ class Display(Drawable, Generic[CurveT]):
         Self
             With `ax_` and `figure_` set.
         """
-        axes = self._open(ax)
+        axes = self._get_axes(ax)
         self._draw_reference(axes)
         for index, (name, curve) in enumerate(self.curves.items()):
-            style = {**self._style(index, name), **kwargs, "gid": CURVE}
-            self._draw(axes, self._drawn(curve), style)
+            style = {**self._style(index, name), **kwargs, "gid": CURVE_ID}
+            self._draw_curve(axes, self._for_drawing(curve), style)
         x_title, y_title = self._titles()
         axes.set(xlabel=x_title, ylabel=y_title)
-        finish(axes)
+        style_axes(axes)
         if self.always_named or len(self.curves) > 1 or "label" in kwargs:
-            name_the_curves(axes)
+            add_curve_legend(axes)
         return self
 
     def _style(self, index: int, name: str) -> dict[str, Any]:
@@ -306,13 +306,13 @@ class Display(Drawable, Generic[CurveT]):
         width, height = super()._size()
         return width, height + legend_height(self.curves, width)
 
-    def _drawn(self, curve: CurveT) -> CurveT:
+    def _for_drawing(self, curve: CurveT) -> CurveT:
         """Return the curve as it is drawn."""
         return curve
 
-    def _draw(self, ax: "Axes", curve: CurveT, style: dict[str, Any]) -> None:
+    def _draw_curve(self, ax: "Axes", curve: CurveT, style: dict[str, Any]) -> None:
         """Draw one curve."""
-        ax.plot(column(curve, self.x), column(curve, self.y), **style)
+        ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
 
     @abstractmethod
     def _titles(self) -> tuple[str, str]:
@@ -322,14 +322,14 @@ class Display(Drawable, Generic[CurveT]):
         """Draw what is known without looking at the data, if anything."""
 
 
-def column(curve: object, name: str) -> Any:
+def curve_column(curve: object, name: str) -> Any:
     """Return one array of a curve on the host."""
     return np.asarray(to_numpy(getattr(curve, name), name))
 
 
-def by_score(
+def curves_by_name(
     confidence: AnyArray | Mapping[str, AnyArray], compute: Callable[[AnyArray], CurveT]
 ) -> dict[str, CurveT]:
     """Compute the curve of each named confidence."""
-    named = confidence if isinstance(confidence, Mapping) else {UNNAMED: confidence}
-    return {str(name): compute(to_numpy(values, "confidence")) for name, values in named.items()}
+    confidence_by_name = confidence if isinstance(confidence, Mapping) else {DEFAULT_NAME: confidence}
+    return {str(name): compute(to_numpy(values, "confidence")) for name, values in confidence_by_name.items()}

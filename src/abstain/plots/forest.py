@@ -9,7 +9,7 @@ import numpy as np
 from abstain.evaluation.comparison import Comparison, Estimate, RelationToBest, sort_best_first
 from abstain.plots import formatting
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, rule, rules, write
+from abstain.plots.labels import hide_frame, unique_labels, set_many_tick_labels, label_width, draw_rule, draw_rules, draw_text
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -120,12 +120,12 @@ class ForestDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        written = labels([e.method for e in self._rows()])
+        written = unique_labels([e.method for e in self._rows()])
         places, names, y = [], [], 0.0
         for split, estimates in self.groups.items():
             if self._headed():
                 at = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-                write(axes, 0.0, y, split_name(split), fontweight="bold", **at)
+                draw_text(axes, 0.0, y, split_name(split), fontweight="bold", **at)
                 y += 1.0
             self._draw_best(axes, estimates, y)
             for estimate in estimates:
@@ -134,8 +134,8 @@ class ForestDisplay(Titled):
                 y += 1.0
             y += 0.4
         self._draw_rows(axes, dict(zip(places, self._rows(), strict=True)), kwargs)
-        calm(axes)
-        name_every(axes, "y", names, places)
+        hide_frame(axes)
+        set_many_tick_labels(axes, "y", names, places)
         axes.set_ylim(y - 0.8, -0.7)
         self._label(axes)
 
@@ -147,12 +147,12 @@ class ForestDisplay(Titled):
             if math.isnan(estimate.value):
                 note = f": {estimate.note}" if estimate.note else ""
                 said = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
-                write(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **said)
+                draw_text(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **said)
                 continue
             mark = self.footing[estimate.data, estimate.method]
             marked.setdefault(mark if mark in _MARKS else "untested", []).append(y)
         drawn = [y for places in marked.values() for y in places]
-        rules(ax, [0.0] * len(drawn), [1.0] * len(drawn), drawn, transform=across)
+        draw_rules(ax, [0.0] * len(drawn), [1.0] * len(drawn), drawn, transform=across)
         for mark, places in marked.items():
             own = [rows[y] for y in places]
             # A value at the end of its range may lie a rounding beyond its own interval.
@@ -167,7 +167,7 @@ class ForestDisplay(Titled):
             dots = {"color": LIGHT[0], "linestyle": (0, (1, 2)), "linewidth": 1.1}
             known = sum(not math.isnan(e.value) for e in estimates)
             ends = [y - 0.45, y + known - 0.55]
-            rule(ax, [best.value, best.value], ends, **{**dots, "zorder": 1})
+            draw_rule(ax, [best.value, best.value], ends, **{**dots, "zorder": 1})
 
     def _label(self, ax: "Axes") -> None:
         rows = self._rows()
@@ -186,7 +186,7 @@ class ForestDisplay(Titled):
 
     def _size(self) -> tuple[float, float]:
         heads = 1.4 * len(self.groups) if self._headed() else 0
-        names = room(e.method for e in self._rows())
+        names = label_width(e.method for e in self._rows())
         return 4.4 + names, 1.2 + 0.27 * (len(self._rows()) + heads)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError, ShapeError
 from abstain.plots._panels import Panels
 from abstain.plots.formatting import escape_control_characters
-from abstain.plots.labels import write
+from abstain.plots.labels import draw_text
 from abstain.plots.style import INK
 from abstain.typing import Array
 
@@ -109,7 +109,7 @@ class PicturesDisplay(Panels):
         for i, (row, own) in enumerate(rows.items()):
             head = figure.add_subplot(spec[2 * i, :])
             head.axis("off")
-            write(head, 0.0, 0.0, row, fontsize=8.5, color=INK, transform=head.transAxes)
+            draw_text(head, 0.0, 0.0, row, fontsize=8.5, color=INK, transform=head.transAxes)
             for j, one in enumerate(own):
                 ax = figure.add_subplot(spec[2 * i + 1, j])
                 self._show(ax, one, kwargs)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
-from abstain.plots._panels import Panels, name_panel, split
-from abstain.plots.labels import calm, labels, name_every, room, write
+from abstain.plots._panels import Panels, name_panel, split_axes
+from abstain.plots.labels import hide_frame, unique_labels, set_many_tick_labels, label_width, draw_text
 from abstain.plots.style import GRID, INK, LIGHT, PAPER
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class RankChangesDisplay(Panels):
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         panels = _once(c.panel for c in self.changes)
-        made = split(axes, len(panels), share_x=False, share_y=False, most=1)
+        made = split_axes(axes, len(panels), share_x=False, share_y=False, max_columns=1)
         self.ax_ = made[0]
         for panel, ax in zip(panels, made, strict=True):
             self._draw_panel(ax, [c for c in self.changes if c.panel == panel], kwargs)
@@ -114,13 +114,13 @@ class RankChangesDisplay(Panels):
             ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **{**style, **kwargs}))
             bold = "bold" if cell.change else "normal"
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
-            write(ax, x, y, _said(cell), color=INK, fontweight=bold, **middle)
+            draw_text(ax, x, y, _said(cell), color=INK, fontweight=bold, **middle)
         ax.set(xlim=(-0.52, len(columns) - 0.48), ylim=(len(rows) - 0.48, -0.52))
-        calm(ax)
-        named = labels(rows), labels(columns, _NAME)
-        name_every(ax, "y", [named[0][row] for row in rows], range(len(rows)))
+        hide_frame(ax)
+        named = unique_labels(rows), unique_labels(columns, _NAME)
+        set_many_tick_labels(ax, "y", [named[0][row] for row in rows], range(len(rows)))
         slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor", "fontsize": 8.5}
-        name_every(ax, "x", [named[1][c] for c in columns], range(len(columns)), **slanted)
+        set_many_tick_labels(ax, "x", [named[1][c] for c in columns], range(len(columns)), **slanted)
 
     def _size(self) -> tuple[float, float]:
         own = [
@@ -129,7 +129,7 @@ class RankChangesDisplay(Panels):
         ]
         wide = max(len(_once(c.study for c in cells)) for cells in own)
         high = sum(len(_once(c.method for c in cells)) for cells in own)
-        names = room([c.method for c in self.changes])
+        names = label_width([c.method for c in self.changes])
         return max(0.6 + names + _WIDE * wide, 4.2), 0.7 + 1.1 * len(own) + _HIGH * high
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Agreement, Comparison, Standing
 from abstain.plots import formatting
-from abstain.plots._panels import Panels, grid, name_panel, split
+from abstain.plots._panels import Panels, grid_shape, name_panel, split_axes
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, rules, write, write_all
+from abstain.plots.labels import hide_frame, unique_labels, set_many_tick_labels, label_width, draw_rules, draw_text, draw_texts
 from abstain.plots.style import INK, LIGHT, MUTED
 from abstain.typing import Split
 
@@ -126,25 +126,25 @@ class RankBlobDisplay(Titled):
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k, count = self._ranks(), len(self.standings)
-        rules(axes, [0.5] * count, [k + 0.5] * count, range(count))
+        draw_rules(axes, [0.5] * count, [k + 0.5] * count, range(count))
         ranked = {y: s for y, s in enumerate(self.standings) if not math.isnan(s.mean_rank)}
         for y in sorted(set(range(count)) - set(ranked)):
             said = {"color": MUTED, "fontsize": 8, "style": "italic", "va": "center"}
-            write(axes, 0.5, y, "no rank", **said)
+            draw_text(axes, 0.5, y, "no rank", **said)
         self._draw_blobs(axes, ranked, kwargs)
         line: dict[str, Any] = {"color": INK, "linewidth": 1.4, "zorder": 3}
         known = list(ranked.values())
         ends = [s.rank_low for s in known], [s.rank_high for s in known]
-        rules(axes, *ends, list(ranked), **line)
+        draw_rules(axes, *ends, list(ranked), **line)
         line |= {"marker": "x", "markersize": 6, "markeredgewidth": 1.6, "linestyle": "none"}
         axes.plot([_mean(s) for s in known], list(ranked), **line)
         axes.set(xlim=(0.4, k + 0.6), ylim=(count - 0.4, -0.6), aspect="equal")
-        calm(axes)
-        written = labels([s.method for s in self.standings])
+        hide_frame(axes)
+        written = unique_labels([s.method for s in self.standings])
         names = [written[s.method] for s in self.standings]
-        name_every(axes, "y", names, range(len(names)))
+        set_many_tick_labels(axes, "y", names, range(len(names)))
         ranks = range(1, k + 1)
-        name_every(axes, "x", [str(rank) for rank in ranks], ranks, color=MUTED)
+        set_many_tick_labels(axes, "x", [str(rank) for rank in ranks], ranks, color=MUTED)
         axes.set_xlabel("Rank (1 is best)")
 
     def _draw_blobs(self, ax: "Axes", ranked: dict[int, Standing], kwargs: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ class RankBlobDisplay(Titled):
 
     def _size(self) -> tuple[float, float]:
         cell = 0.4 if len(self.standings) <= 10 else 0.3
-        names = room(s.method for s in self.standings)
+        names = label_width(s.method for s in self.standings)
         return max(0.8 + names + cell * self._ranks(), 4.2), 1.4 + cell * len(self.standings)
 
 
@@ -291,7 +291,7 @@ class RankingChangeDisplay(Titled):
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         left, right = self._slots()
-        written = labels(list(self.ranks))
+        written = unique_labels(list(self.ranks))
         for method, y in left.items():
             style = {"marker": "o", "markersize": 5, **_style(*self.ranks[method]), **kwargs}
             axes.plot([0, 1], [y, right[method]], **style)
@@ -300,13 +300,13 @@ class RankingChangeDisplay(Titled):
             bold = {"fontweight": "bold" if changed else "normal", "va": "center"}
             before = {f"{written[m]}  {r[0]:g}": (-0.06, left[m]) for m, r in named.items()}
             after = {f"{r[1]:g}  {written[m]}": (1.06, right[m]) for m, r in named.items()}
-            write_all(axes, before, ha="right", **bold)
-            write_all(axes, after, **bold)
+            draw_texts(axes, before, ha="right", **bold)
+            draw_texts(axes, after, **bold)
         for x, metric in enumerate((self.first, self.second)):
             name = formatting.metric_title(metric)
-            write(axes, x, -0.9, name, ha="center", color=MUTED)
+            draw_text(axes, x, -0.9, name, ha="center", color=MUTED)
         axes.set(xlim=(-0.1, 1.1), ylim=(max(len(left), 1) - 0.4, -1.3), xticks=[], yticks=[])
-        calm(axes)
+        hide_frame(axes)
 
     def _slots(self) -> tuple[dict[str, int], dict[str, int]]:
         """Give each method a place of its own on either side; ties cross as few lines as can be."""
@@ -359,21 +359,21 @@ class RankingChangesDisplay(Panels):
         )
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        made = split(axes, len(self.rankings), share_x=False, share_y=False, most=2)
+        made = split_axes(axes, len(self.rankings), share_x=False, share_y=False, max_columns=2)
         self.ax_ = made[0]
         for (name, own), ax in zip(self.rankings.items(), made, strict=True):
             own.plot(ax, title=False, **kwargs)
             name_panel(ax, name)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.rankings), 2)
+        rows, columns = grid_shape(len(self.rankings), 2)
         sizes = [_size_of(own.ranks) for own in self.rankings.values()]
         return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
 
 
 def _size_of(ranks: Mapping[str, object]) -> tuple[float, float]:
     """Return width and height of two rankings with the names of the methods, in inches."""
-    return 3.4 + 2 * room(ranks), 1.3 + 0.29 * max(len(ranks), 3)
+    return 3.4 + 2 * label_width(ranks), 1.3 + 0.29 * max(len(ranks), 3)
 
 
 def _agreement(comparison: Comparison, one: str, two: str, data: Split | None) -> Agreement | None:

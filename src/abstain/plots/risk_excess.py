@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.evaluation.rules import RuleChecks
 from abstain.plots.drawable import Titled
 from abstain.plots.formatting import format_percent
-from abstain.plots.labels import calm, name_ticks, room, rule, write
+from abstain.plots.labels import hide_frame, set_tick_labels, label_width, draw_rule, draw_text
 from abstain.plots.style import GRID, INK, MUTED, PAPER
-from abstain.plots.verdicts import SAID, checked_rule, families, mark, short_names
+from abstain.plots.verdicts import LABEL_BY_VERDICT, check_rule_checks, group_severities, verdict_mark, shorten_names
 from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class RiskExcessDisplay(Titled):
         RiskExcessDisplay
             Call `plot` to draw it.
         """
-        return cls(checked_rule(checks))
+        return cls(check_rule_checks(checks))
 
     @property
     def _shown(self) -> list[RuleCheck]:
@@ -119,7 +119,7 @@ class RiskExcessDisplay(Titled):
         found = self._shown
         self._join(axes)
         for y, c in enumerate(found):
-            rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
+            draw_rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
             if math.isnan(c.excess):
                 at: dict[str, Any] = {
                     "transform": axes.get_yaxis_transform(),
@@ -128,23 +128,23 @@ class RiskExcessDisplay(Titled):
                 }
                 said = c.note or c.verdict
                 at["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
-                write(axes, 0.02, y, said, color=MUTED, style="italic", zorder=3, **at)
+                draw_text(axes, 0.02, y, said, color=MUTED, style="italic", zorder=3, **at)
                 continue
-            style = {**mark(c.verdict), "markersize": 5.5, "linewidth": 1.6, "capsize": 0, **kwargs}
+            style = {**verdict_mark(c.verdict), "markersize": 5.5, "linewidth": 1.6, "capsize": 0, **kwargs}
             low, high = c.excess_interval.low, c.excess_interval.high
             known = not (math.isnan(low) or math.isnan(high))
             reach = [[max(c.excess - low, 0)], [max(high - c.excess, 0)]] if known else None
             axes.errorbar([c.excess], [y], xerr=reach, linestyle="none", **style)
-        calm(axes)
-        names = short_names([c.label for c in found])
-        name_ticks(axes, "y", [names[c.label] for c in found], range(len(found)))
+        hide_frame(axes)
+        names = shorten_names([c.label for c in found])
+        set_tick_labels(axes, "y", [names[c.label] for c in found], range(len(found)))
         axes.set_ylim(len(found) - 0.4, -0.6)
         self._finish(axes)
 
     def _join(self, ax: "Axes") -> None:
         """Join neighbors of one shift at several severities."""
         found = self._shown
-        for rows in families([c.name if not c.group else "" for c in found]):
+        for rows in group_severities([c.name if not c.group else "" for c in found]):
             values = [found[y].excess for y in rows]
             ax.plot(values, rows, color=GRID, linewidth=2, zorder=1)
 
@@ -166,8 +166,8 @@ class RiskExcessDisplay(Titled):
         from matplotlib.lines import Line2D
 
         seen = {c.verdict for c in self._shown if not math.isnan(c.excess)}
-        named = {v: said for v, said in SAID.items() if v in seen}
-        handles = [Line2D([], [], linestyle="none", markersize=6, **mark(v)) for v in named]
+        named = {v: said for v, said in LABEL_BY_VERDICT.items() if v in seen}
+        handles = [Line2D([], [], linestyle="none", markersize=6, **verdict_mark(v)) for v in named]
         if handles:
             beside: dict[str, Any] = {"loc": "upper left", "frameon": False, "labelcolor": INK}
             beside |= {"bbox_to_anchor": (0, -_BELOW / self._height(ax)), "fontsize": 9}
@@ -178,7 +178,7 @@ class RiskExcessDisplay(Titled):
         return float(ax.bbox.height / figure.dpi)
 
     def _size(self) -> tuple[float, float]:
-        names = room(c.label for c in self._shown)
+        names = label_width(c.label for c in self._shown)
         return 4.6 + names, 1.5 + 0.3 * len(self._shown)
 
 

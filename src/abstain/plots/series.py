@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError, ShapeError
 from abstain.plots._panels import (
     Panels,
-    grid,
-    inner_labels_off,
+    grid_shape,
+    hide_inner_labels,
     legend_below,
-    legend_columns,
+    n_legend_columns,
     name_panel,
-    split,
+    split_axes,
 )
-from abstain.plots.labels import room
-from abstain.plots.style import CURVE, INK, MUTED, finish, line_style, reference_style
+from abstain.plots.labels import label_width
+from abstain.plots.style import CURVE_ID, INK, MUTED, style_axes, line_style, reference_style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,14 +140,14 @@ class SeriesDisplay(Panels):
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
         panels = self.panels
-        axes = split(ax, len(panels), share_y=self.share_y)
+        axes = split_axes(ax, len(panels), share_y=self.share_y)
         self.ax_ = axes[0]
         known = list(dict.fromkeys((*self.order, *self.names)))
         styles = {name: line_style(known.index(name)) for name in self.names}
         handles: dict[str, Any] = {}
         for name, at in zip(panels, axes, strict=True):
             self._draw_panel(at, name, styles, kwargs, handles)
-        inner_labels_off(axes, share_y=self.share_y)
+        hide_inner_labels(axes, share_y=self.share_y)
         legend_below(axes[0], list(handles.values()), list(handles))
 
     def _draw_panel(
@@ -165,7 +165,7 @@ class SeriesDisplay(Panels):
                 style = {"marker": "o", "markersize": 2.6, **styles[s.name]}
                 if len(s.x) > _MARKED:
                     style["marker"] = ""
-                style |= {"linewidth": 1.4, **kwargs, "gid": CURVE}
+                style |= {"linewidth": 1.4, **kwargs, "gid": CURVE_ID}
                 (line,) = ax.plot(s.x, [_shown(y, log=self.log_y) for y in s.y], **style)
                 if s.low and (banded is None or s.name == banded):
                     band = self._draw_band(ax, s, style["color"])
@@ -204,7 +204,7 @@ class SeriesDisplay(Panels):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
         ax.set_xlabel(self.x_title, parse_math=False)
         ax.set_ylabel(self.y_title, parse_math=False)
-        finish(ax)
+        style_axes(ax)
         ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
         if panel:
             name_panel(ax, panel)
@@ -224,14 +224,14 @@ class SeriesDisplay(Panels):
         return any(y > 0 for s in shown for y in s.y)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.panels))
+        rows, columns = grid_shape(len(self.panels))
         one = _ALONE if rows * columns == 1 else _PANEL
         width = max(columns * one[0] + 0.4, 5.6)
         names = [*self.names, *([self.level_name] if self.level else [])]
         names += [f"band of {banded}"] if (banded := self._banded()) else []
-        below = math.ceil(len(names) / legend_columns(names, width - 0.3))
+        below = math.ceil(len(names) / n_legend_columns(names, width - 0.3))
         titled = 0.2 if any(self.panels) else 0.0
-        extra = 0.35 if room(self.panels) > columns * one[0] else 0.0
+        extra = 0.35 if label_width(self.panels) > columns * one[0] else 0.0
         return width, rows * (one[1] + titled) + 0.5 + 0.2 * below + extra
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import formatting
-from abstain.plots._panels import Panels, grid, name_panel, split
+from abstain.plots._panels import Panels, grid_shape, name_panel, split_axes
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, squares, write
+from abstain.plots.labels import hide_frame, unique_labels, set_many_tick_labels, label_width, draw_squares, draw_text
 from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import Split
 
@@ -149,9 +149,9 @@ class SignificanceMapDisplay(Titled):
                 self._write(axes, (place[column], place[row]), pair.adjusted, pair.better == row)
         for found, at in kinds.items():
             style = {"facecolor": LIGHT[0] if found else GRID, "edgecolor": PAPER}
-            squares(axes, at, **style | {"linewidth": _gap(k)} | kwargs)
+            draw_squares(axes, at, **style | {"linewidth": _gap(k)} | kwargs)
         axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
-        calm(axes)
+        hide_frame(axes)
         self._name(axes)
 
     def _write(self, ax: "Axes", place: tuple[int, int], adjusted: float, found: bool) -> None:
@@ -159,7 +159,7 @@ class SignificanceMapDisplay(Titled):
         color, weight = (PAPER, "bold") if found else (INK, "normal")
         size = 9 if len(self.methods) <= 8 else 6.5
         middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-        write(ax, *place, said, color=color, fontweight=weight, **middle)
+        draw_text(ax, *place, said, color=color, fontweight=weight, **middle)
 
     @property
     def _places(self) -> dict[str, int]:
@@ -179,14 +179,14 @@ class SignificanceMapDisplay(Titled):
         return dict(sorted(cells.items(), key=lambda cell: (place[cell[0][0]], place[cell[0][1]])))
 
     def _name(self, ax: "Axes") -> None:
-        written = labels(self.methods, _NAME)
+        written = unique_labels(self.methods, _NAME)
         names = [written[method] for method in self.methods]
         # Letters no higher than the cells, so that no name lies on another.
         size = {"fontsize": min(10.0, 0.9 * 72 * _side(len(names)) / max(len(names), 1))}
         slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         every = range(len(names))
-        name_every(ax, "y", names, every, **size)
-        name_every(ax, "x", names, every, **size, **slanted)
+        set_many_tick_labels(ax, "y", names, every, **size)
+        set_many_tick_labels(ax, "x", names, every, **size, **slanted)
         ax.set_xlabel("… than this method", color=MUTED, fontsize=9)
         ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
 
@@ -235,21 +235,21 @@ class SignificanceMapsDisplay(Panels):
         )
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        made = split(axes, len(self.maps), share_x=False, share_y=False, most=2)
+        made = split_axes(axes, len(self.maps), share_x=False, share_y=False, max_columns=2)
         self.ax_ = made[0]
         for (name, own), ax in zip(self.maps.items(), made, strict=True):
             own.plot(ax, title=False, **kwargs)
             name_panel(ax, name)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.maps), 2)
+        rows, columns = grid_shape(len(self.maps), 2)
         sizes = [_size_of(own.methods) for own in self.maps.values()]
         return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
 
 
 def _size_of(methods: tuple[str, ...]) -> tuple[float, float]:
     """Return width and height of a map with its names, in inches."""
-    side, names = _side(len(methods)), room(methods, _NAME)
+    side, names = _side(len(methods)), label_width(methods, _NAME)
     return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
 
 

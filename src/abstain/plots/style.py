@@ -14,28 +14,28 @@ DARK = ("#6db3ef", "#f58b3c", "#35c9a0", "#e59ac8", "#d6d05a", "#8fd3f5", "#d9a9
 _DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 
 
-def variable(index: int) -> str:
+def css_variable(index: int) -> str:
     """Return the CSS variable that holds the color of a score."""
     return f"var(--score-{index % len(LIGHT)})"
 
 
-def dash(index: int) -> list[int]:
+def dash_pattern(index: int) -> list[int]:
     """Return the dash pattern of a score; neighbors differ as well as rounds of colors."""
     return _DASHES[(index + index // len(LIGHT)) % len(_DASHES)]
 
 
 #: The titles of the axes of risk and coverage, by the kind of risk.
-RISKS = {
+RISK_TITLES = {
     "selective": "Selective risk (mean loss of the accepted)",
     "generalized": "Generalized risk (accepted loss per sample)",
 }
-COVERAGE = "Coverage (share accepted)"
+COVERAGE_TITLE = "Coverage (share accepted)"
 
 #: Those of a reliability diagram.
-BINS = ("Mean confidence in the bin", "Share right in the bin")
+RELIABILITY_TITLES = ("Mean confidence in the bin", "Share right in the bin")
 
 #: Tells the curves from the reference lines among the lines of the axes.
-CURVE = "abstain-curve"
+CURVE_ID = "abstain-curve"
 
 INK, MUTED, GRID, PAPER = "#1d2329", "#5a6570", "#e2e6e9", "#ffffff"
 
@@ -48,7 +48,7 @@ def new_axes(width: float = 5.6, height: float = 4.2) -> "Axes":
     return ax
 
 
-def lone_axes(width: float, height: float) -> "Axes":
+def axes_without_window(width: float, height: float) -> "Axes":
     """Make a figure that no window shows and that ends with its last use."""
     from matplotlib.figure import Figure
 
@@ -57,7 +57,7 @@ def lone_axes(width: float, height: float) -> "Axes":
 
 def line_style(index: int) -> dict[str, Any]:
     """Return the color and dashes of a score, told apart without color vision."""
-    pattern = dash(index)
+    pattern = dash_pattern(index)
     solid = pattern[1] == 0
     linestyle: Any = "-" if solid else (0, tuple(pattern))
     return {"color": LIGHT[index % len(LIGHT)], "linestyle": linestyle, "linewidth": 1.6}
@@ -68,7 +68,7 @@ def reference_style() -> dict[str, Any]:
     return {"color": MUTED, "linestyle": (0, (1, 3)), "linewidth": 1.0, "zorder": 1}
 
 
-def finish(ax: "Axes") -> None:
+def style_axes(ax: "Axes") -> None:
     """Calm the axes down."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)

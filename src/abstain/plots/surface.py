@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only
 from abstain.errors import ShapeError
-from abstain.plots._panels import Panels, grid, inner_labels_off, name_panel, split
+from abstain.plots._panels import Panels, grid_shape, hide_inner_labels, name_panel, split_axes
 from abstain.plots.style import INK, MUTED, PAPER
 from abstain.typing import FloatArray
 
@@ -82,13 +82,13 @@ class SurfaceDisplay(Panels):
         return pl.concat(parts)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        axes = split(ax, len(self.surfaces), share_y=True)
+        axes = split_axes(ax, len(self.surfaces), share_y=True)
         self.ax_ = axes[0]
         levels = self._levels()
         for (name, z), at in zip(self.surfaces.items(), axes, strict=True):
             colors = self._draw(at, z, levels, kwargs)
             name_panel(at, name)
-        inner_labels_off(axes, share_y=True)
+        hide_inner_labels(axes, share_y=True)
         figure: Any = self.figure_
         bar = figure.colorbar(colors, ax=axes, ticks=levels[:: max(len(levels) // 7, 1)], aspect=30)
         bar.set_label(self.z_title, color=INK)
@@ -131,6 +131,6 @@ class SurfaceDisplay(Panels):
         return out
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.surfaces))
+        rows, columns = grid_shape(len(self.surfaces))
         width, height = _ALONE if rows * columns == 1 else _PANEL
         return columns * width + 1.1, rows * height + 0.6

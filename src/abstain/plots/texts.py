@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox, Transform
 from abstain.typing import FloatArray
 
 
-class Texts(Artist):
+class TextArtist(Artist):
     """Texts, each at its own point."""
 
     def __init__(
@@ -24,8 +24,8 @@ class Texts(Artist):
     ) -> None:
         super().__init__()
         self._texts, self._points = list(texts), np.asarray(points, np.float64)
-        self._one = Text(parse_math=False, **style)
-        self._known: tuple[float, FloatArray] | None = None
+        self._template = Text(parse_math=False, **style)
+        self._cached_boxes: tuple[float, FloatArray] | None = None
         self.set_transform(transform)
 
     @property
@@ -36,19 +36,19 @@ class Texts(Artist):
     def set_figure(self, fig: Any) -> None:
         """Belong to a figure, whose dots per inch are the size of the letters."""
         super().set_figure(fig)
-        self._one.set_figure(fig)
+        self._template.set_figure(fig)
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw one text after the other."""
         if not self.get_visible():
             return
-        for text, point in zip(self._texts, self._places(), strict=True):
-            self._at(text, point).draw(renderer)
+        for text, point in zip(self._texts, self._positions(), strict=True):
+            self._text_at(text, point).draw(renderer)
         self.stale = False
 
     def boxes(self, renderer: RendererBase | None = None) -> FloatArray:
         """Return left, bottom, right and top of each text on the figure, shape (n, 4)."""
-        return np.asarray(self._around(renderer) + np.tile(self._places(), 2))
+        return np.asarray(self._relative_boxes(renderer) + np.tile(self._positions(), 2))
 
     def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
         """Return the box around all texts."""
@@ -57,19 +57,19 @@ class Texts(Artist):
         boxes = self.boxes(renderer)
         return Bbox([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])
 
-    def _places(self) -> FloatArray:
+    def _positions(self) -> FloatArray:
         return np.asarray(self.get_transform().transform(self._points))
 
-    def _at(self, text: str, point: FloatArray) -> Text:
-        self._one.set_text(text)
-        self._one.set_position((float(point[0]), float(point[1])))
-        return self._one
+    def _text_at(self, text: str, point: FloatArray) -> Text:
+        self._template.set_text(text)
+        self._template.set_position((float(point[0]), float(point[1])))
+        return self._template
 
-    def _around(self, renderer: RendererBase | None) -> FloatArray:
+    def _relative_boxes(self, renderer: RendererBase | None) -> FloatArray:
         """Return the box of each text around its own point, measured once for a size of dots."""
         figure: Any = self.figure
-        if self._known is None or self._known[0] != figure.dpi:
-            none = np.zeros(2)
-            boxes = [self._at(t, none).get_window_extent(renderer).extents for t in self._texts]
-            self._known = figure.dpi, np.array(boxes, np.float64)
-        return self._known[1]
+        if self._cached_boxes is None or self._cached_boxes[0] != figure.dpi:
+            origin = np.zeros(2)
+            boxes = [self._text_at(t, origin).get_window_extent(renderer).extents for t in self._texts]
+            self._cached_boxes = figure.dpi, np.array(boxes, np.float64)
+        return self._cached_boxes[1]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError
 from abstain.plots._panels import legend_below
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, rules
+from abstain.plots.labels import hide_frame, unique_labels, set_many_tick_labels, label_width, draw_rules
 from abstain.plots.style import GRID, PAPER
-from abstain.plots.verdicts import mark
+from abstain.plots.verdicts import verdict_mark
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,12 +80,12 @@ class VerdictGridDisplay(Titled):
             handles += axes.plot(*self._places(verdict, hollow=hollow), **style)
             names.append(f"{verdict}, it is said" if hollow else verdict)
         wide, high = len(self.columns), len(self.cells)
-        rules(axes, [-0.5] * high, [wide - 0.5] * high, [i + 0.5 for i in range(high)])
+        draw_rules(axes, [-0.5] * high, [wide - 0.5] * high, [i + 0.5 for i in range(high)])
         for i in self._starts():
             axes.axvline(i - 0.5, color=GRID, linewidth=1.6, zorder=0)
         axes.set(xlim=(-0.5, wide - 0.5), ylim=(high - 0.5, -0.5))
         self._name(axes)
-        calm(axes)
+        hide_frame(axes)
         legend_below(axes, handles, names)
 
     def _kinds(self) -> list[tuple[str, bool]]:
@@ -99,7 +99,7 @@ class VerdictGridDisplay(Titled):
         return list(dict.fromkeys(kinds))
 
     def _style(self, verdict: str, *, hollow: bool) -> dict[str, Any]:
-        style = {"linestyle": "none", "markersize": _MARK, "markeredgewidth": 0.8, **mark(verdict)}
+        style = {"linestyle": "none", "markersize": _MARK, "markeredgewidth": 0.8, **verdict_mark(verdict)}
         if hollow:
             style |= {"markersize": _SMALL, "markerfacecolor": PAPER, "markeredgewidth": 1.1}
         return style
@@ -120,8 +120,8 @@ class VerdictGridDisplay(Titled):
         return [i for i in range(1, len(first)) if first[i] != first[i - 1]]
 
     def _name(self, ax: "Axes") -> None:
-        written = labels(list(self.cells), _NAME)
-        name_every(
+        written = unique_labels(list(self.cells), _NAME)
+        set_many_tick_labels(
             ax, "y", [written[name] for name in self.cells], range(len(self.cells)), fontsize=8
         )
         ax.xaxis.tick_top()
@@ -135,5 +135,5 @@ class VerdictGridDisplay(Titled):
         ax.set_xticklabels(self.columns, **slanted)
 
     def _size(self) -> tuple[float, float]:
-        width = len(self.columns) * _COLUMN + room(list(self.cells), _NAME) + 0.9
-        return max(width, 4.5), len(self.cells) * _ROW + 0.75 * room(self.columns) + 0.9
+        width = len(self.columns) * _COLUMN + label_width(list(self.cells), _NAME) + 0.9
+        return max(width, 4.5), len(self.cells) * _ROW + 0.75 * label_width(self.columns) + 0.9
