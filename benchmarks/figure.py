@@ -7,7 +7,7 @@ from benchmarks.cases.entry import Race, told
 from benchmarks.growth import Line, lines
 from benchmarks.results import Results
 
-from abstain.plots.style import MUTED, style_axes, line_style
+from abstain.plots.style import MUTED, line_style, style_axes
 
 #: Panels beside each other, and the inches of one.
 ACROSS, WIDTH, HEIGHT = 2, 4.2, 3.1

@@ -17,7 +17,7 @@ from abstain.plots import (
     RiskCoverageBandDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.texts import TextArtist
+from abstain.plots.text_artist import TextArtist
 
 IID = DATA[0]
 

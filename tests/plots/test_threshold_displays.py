@@ -106,7 +106,7 @@ def test_the_table_of_the_rule_has_what_is_drawn():
 def test_the_curve_is_of_the_risk_that_is_guaranteed():
     found = checks(method="conformal_risk_control", max_risk=0.05)
     display = DecisionRuleDisplay.from_checks(found)
-    assert display.number == "generalized_risk"
+    assert display.risk_name == "generalized_risk"
     data = display.frame().filter(what="data")
     assert data["risk"].to_list() == [c.generalized_risk for c in found.checks]
     point = display.frame().filter(what="calibration")["risk"][0]
@@ -145,7 +145,10 @@ def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
     for y, c in enumerate(found.checks):
         assert marks[c.excess, y] == MARK_BY_VERDICT[c.verdict]["marker"]
     # Without color too: filled, crossed or hollow.
-    assert len({(m["marker"], m["markerfacecolor"] == "#ffffff") for m in MARK_BY_VERDICT.values()}) == 3
+    assert (
+        len({(m["marker"], m["markerfacecolor"] == "#ffffff") for m in MARK_BY_VERDICT.values()})
+        == 3
+    )
 
 
 def test_without_labels_the_row_says_so():
@@ -166,7 +169,11 @@ def test_neighbors_of_one_shift_are_joined():
 def test_families_of_long_names_are_found_at_once():
     # A regular expression took 5 s for 10,000 digits.
     start = time.perf_counter()
-    assert group_severities(["1" * 100_000 + "x", "1." * 50_000, " " * 100_000 + "x"]) == [[0], [1], [2]]
+    assert group_severities(["1" * 100_000 + "x", "1." * 50_000, " " * 100_000 + "x"]) == [
+        [0],
+        [1],
+        [2],
+    ]
     assert time.perf_counter() - start < 1
 
 

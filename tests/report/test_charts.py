@@ -13,7 +13,7 @@ import pytest
 from tests.report.pages import HOSTILE
 
 import abstain as ab
-from abstain.plots.style import DARK, LIGHT, dash_pattern, css_variable
+from abstain.plots.style import DARK, LIGHT, css_variable, dash_pattern
 from abstain.report.render.html import json_for_script
 from abstain.report.subjects.evaluation import charts
 from abstain.report.subjects.evaluation.charts import chart_data

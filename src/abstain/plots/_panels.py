@@ -1,4 +1,4 @@
-"""Small multiples: one set of axes cut into panels with names, and one legend for all."""
+"""Figures of several panels with one legend."""
 
 import math
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from abstain.plots.style import INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Inches: the width of a letter of a title, of the line beside a name of the legend.
+# Width of a letter of a title, and of a line in the legend with its padding, in inches.
 _LETTER_WIDTH, _HANDLE_WIDTH = 0.086, 0.55
 
 
 def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
-    """Return rows and columns for so many panels.
+    """Return the numbers of rows and columns for panels.
 
     Examples
     --------
-    >>> grid(1), grid(4), grid(6), grid(7)
+    >>> grid_shape(1), grid_shape(4), grid_shape(6), grid_shape(7)
     ((1, 1), (2, 2), (2, 3), (3, 3))
     """
     columns = min(max_columns, 2 if n_panels == 4 else n_panels)
@@ -33,13 +33,13 @@ def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
 def split_axes(
     ax: "Axes", n_panels: int, *, share_x: bool = True, share_y: bool, max_columns: int = 3
 ) -> list["Axes"]:
-    """Put panels in the place of axes, row by row; one panel is the axes themselves."""
+    """Replace axes by a grid of panels, row by row; a single panel uses the axes themselves."""
     if n_panels == 1:
         return [ax]
     position = ax.get_subplotspec()
     if position is None:
         raise InputError(
-            "`ax` must come from plt.subplots or add_subplot, so that panels can take its place"
+            "`ax` must be created by plt.subplots or add_subplot, because panels replace it"
         )
     figure: Any = ax.figure
     rows, columns = grid_shape(n_panels, max_columns)
@@ -54,7 +54,7 @@ def split_axes(
 
 
 def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool, max_columns: int = 3) -> None:
-    """Leave the titles of axes, and shared numbers, to the left and to the lowest panels."""
+    """Hide axis titles and shared tick labels except at the left and at the bottom."""
     count = len(panels)
     _, columns = grid_shape(count, max_columns)
     for i, ax in enumerate(panels):
@@ -67,14 +67,14 @@ def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool, max_columns: i
 
 
 def name_panel(ax: "Axes", name: str) -> None:
-    """Write the name of a panel above it, at the left."""
+    """Set the title of a panel, aligned at the left."""
     max_letters = max(int(ax.bbox.width / ax.figure.dpi / _LETTER_WIDTH), 12)
     title = "\n".join(wrap(escape_control_characters(name), max_letters))
     ax.set_title(title, loc="left", fontsize=9.5, color=INK, parse_math=False)
 
 
 class Panels(Titled):
-    """A figure of panels, whose title goes across its whole width."""
+    """A figure of panels with a title for all of them."""
 
     def _head(self, ax: "Axes") -> None:
         figure: Any = ax.figure
@@ -84,24 +84,26 @@ class Panels(Titled):
 
 
 def _balanced_columns(count: int, max_columns: int) -> int:
-    """Return how many columns fill the rows evenly."""
+    """Return the number of columns with which all rows have about equal length."""
     return math.ceil(count / math.ceil(count / max_columns))
 
 
 def n_legend_columns(names: Sequence[str], width: float) -> int:
-    """Return how many names stand side by side in that many inches."""
+    """Return the number of legend columns that fit a width in inches."""
     return max(int(width / (_HANDLE_WIDTH + 0.8 * label_width(names))), 1)
 
 
 def legend_below(ax: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name what is drawn once for all panels, below them."""
+    """Add one legend for all panels below them."""
     figure: Any = ax.figure
     add_legend(
         figure,
         handles,
         names,
         loc="outside lower left",
-        ncols=_balanced_columns(len(names), n_legend_columns(names, figure.bbox.width / figure.dpi - 0.3)),
+        ncols=_balanced_columns(
+            len(names), n_legend_columns(names, figure.bbox.width / figure.dpi - 0.3)
+        ),
         fontsize=9,
         handlelength=2.0,
         columnspacing=1.2,

@@ -1,4 +1,4 @@
-"""Two ways to compute one number, against each other: on the diagonal they agree."""
+"""Scatter plot of two computations of the same numbers."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.plots._panels import Panels, grid_shape, legend_below, name_panel, split_axes
-from abstain.plots.style import INK, LIGHT, MUTED, style_axes, reference_style
+from abstain.plots.style import INK, LIGHT, MUTED, reference_style, style_axes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,18 +19,18 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 @dataclass(frozen=True)
 class Pair:
-    """One case computed in two ways.
+    """Results of two computations for one case.
 
     Attributes
     ----------
     name : str
-        The case.
+        Name of the case.
     group : str
-        What it is colored by.
+        Group, which determines the color.
     x, y : float
-        The number computed in either way.
+        Results of the two computations.
     panel : str
-        In which panel it is drawn.
+        Panel in which the case is drawn.
 
     Examples
     --------
@@ -47,18 +47,18 @@ class Pair:
 
 @dataclass(eq=False)
 class AgreementDisplay(Panels):
-    """One number computed in two ways: either against the other, or their difference.
+    """Scatter plot of one result against the other, or of their relative difference.
 
-    `plot` passes its options on to every ``Axes.scatter`` (s, alpha).
+    `plot` passes additional options to each call of ``Axes.scatter`` (s, alpha).
 
     Attributes
     ----------
     pairs : tuple of Pair
-        The cases.
+        Cases.
     title, x_title, y_title : str
-        What the figure and its axes show.
-    difference : bool
-        Whether y - x, as a share of x, takes the place of y.
+        Titles of the figure and of its axes.
+    is_relative_difference : bool
+        Whether the y axis shows (y - x) / x instead of y.
 
     Examples
     --------
@@ -75,22 +75,22 @@ class AgreementDisplay(Panels):
     is_relative_difference: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a figure of nothing."""
+        """Check that there is something to plot."""
         if not self.pairs:
             raise InputError("`pairs` must hold at least one case; got none")
 
     @property
     def panels(self) -> list[str]:
-        """The names of the panels, in order."""
+        """Names of the panels, in order."""
         return list(dict.fromkeys(p.panel for p in self.pairs))
 
     @property
     def groups(self) -> list[str]:
-        """What the points are colored by, in order."""
+        """Groups, in the order of their colors."""
         return list(dict.fromkeys(p.group for p in self.pairs))
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a case."""
+        """Return the plotted data as a Polars table with one row per case."""
         import polars as pl
 
         rows = [
@@ -133,7 +133,7 @@ class AgreementDisplay(Panels):
                 "marker": _MARKERS[i % len(_MARKERS)],
             }
             style |= {"s": 22, "alpha": 0.85, "linewidths": 0, **kwargs}
-            # Of nothing there is no share.
+            # The relative difference is undefined for x = 0.
             relative_difference = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
             dots = ax.scatter(x, relative_difference if self.is_relative_difference else y, **style)
             handles.setdefault(group, dots)
@@ -143,7 +143,7 @@ class AgreementDisplay(Panels):
 
     def _scale(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
         values = [value for p in panel_pairs for value in (p.x, p.y)]
-        # Over less than a factor of 5 a logarithmic axis has no room for its numbers.
+        # A logarithmic axis needs values over at least a factor of 5 for its tick labels.
         is_logarithmic = min(values) > 0 and max(values) > 5 * min(values)
         if is_logarithmic:
             ax.set_xscale("log")

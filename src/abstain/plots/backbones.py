@@ -1,4 +1,4 @@
-"""Networks of several kinds side by side: one panel a metric, one row a data set."""
+"""Results of several network architectures: one panel per metric, one row per data set."""
 
 import math
 from dataclasses import dataclass
@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
 from abstain.plots._panels import Panels, legend_below, n_legend_columns, name_panel, split_axes
-from abstain.plots.labels import hide_frame, unique_labels, set_tick_labels, label_width, draw_rule
+from abstain.plots.labels import draw_rule, hide_frame, label_width, set_tick_labels, unique_labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Inches of a panel, and of a row.
+#: Width of a panel and height of a row, in inches.
 _PANEL_WIDTH, _ROW_HEIGHT = 2.5, 0.36
-#: How far apart the models of a row stand, as a share of it.
+#: Vertical spread of the models of a row, as a share of its height.
 _MODEL_SPREAD = 0.5
-#: Panels side by side.
+#: Maximum number of panels side by side.
 _MAX_COLUMNS = 3
-#: Shapes of the models, so that they are told without color.
+#: Markers of the models, so that they are recognizable without color.
 _MARKERS = "osD^vP*X"
 
 
 @dataclass(frozen=True)
 class BackboneValue:
-    """What a model achieves on a data set by a metric: the baseline, and the best method if any.
+    """Metric of a model on a data set, for the baseline and for the best method.
 
     Examples
     --------
@@ -44,18 +44,18 @@ class BackboneValue:
 
 @dataclass(eq=False)
 class BackboneDisplay(Panels):
-    """Filled marks for the baseline, hollow ones for the best method, one color a model.
+    """Filled marks for the baseline and hollow marks for the best method, one color per model.
 
-    `plot` passes its options on to every ``Axes.plot``.
+    `plot` passes additional options to each call of ``Axes.plot``.
 
     Attributes
     ----------
     values : tuple of BackboneValue
-        In the order of panels, rows and colors.
+        Values in the order of panels, rows and colors.
     baseline : str
-        What the filled marks are called.
+        Name of the baseline, for the legend.
     title : str
-        What the figure shows.
+        Title of the figure.
 
     Examples
     --------
@@ -70,12 +70,12 @@ class BackboneDisplay(Panels):
     title: str
 
     def __post_init__(self) -> None:
-        """Refuse a figure of nothing."""
+        """Check that there is something to plot."""
         if not self.values:
             raise InputError("`values` must hold at least one value of a model; got none")
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a model, data set and metric."""
+        """Return the plotted data as a Polars table with one row per model, data set and metric."""
         import polars as pl
 
         rows = [(v.metric, v.data, v.model, v.baseline, v.best, v.best_method) for v in self.values]
@@ -99,8 +99,8 @@ class BackboneDisplay(Panels):
         self, ax: "Axes", metric: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
         data, models = self._unique("data"), self._unique("model")
-        for y in range(len(data)):
-            draw_rule(ax, [0, 1], [y, y], transform=ax.get_yaxis_transform())
+        for row in range(len(data)):
+            draw_rule(ax, [0, 1], [row, row], transform=ax.get_yaxis_transform())
         for v in self.values:
             if v.metric != metric:
                 continue
@@ -136,7 +136,7 @@ class BackboneDisplay(Panels):
         handles.setdefault(v.model, line)
 
     def _mark_handles(self) -> dict[str, Any]:
-        """Return what the filled and the hollow marks are called."""
+        """Return the legend handles of the baseline and of the best method."""
         from matplotlib.lines import Line2D
 
         style: dict[str, Any] = {"color": INK, "linestyle": "none", "marker": "o"}

@@ -1,4 +1,4 @@
-"""Risk-coverage curves with the bands that chance draws around them."""
+"""Risk-coverage curves with confidence bands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import formatting
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import unique_labels, legend_height, add_curve_legend
-from abstain.plots.style import COVERAGE_TITLE, CURVE_ID, RISK_TITLES, style_axes, line_style
+from abstain.plots.labels import add_curve_legend, legend_height, unique_labels
+from abstain.plots.style import COVERAGE_TITLE, CURVE_ID, RISK_TITLES, line_style, style_axes
 from abstain.tables import split_name
 from abstain.typing import BoolArray, Split
 
@@ -20,37 +20,36 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Before the place of a method in the mark of all that is drawn for it.
+#: Prefix of the id of all artists of a method; its index follows.
 METHOD_CLASS_PREFIX = "method-"
 
 
-# At small coverage few samples are accepted and the bands reach far up; they would flatten
-# the rest, so the axis is chosen by what lies above this coverage.
+# Bands are wide at low coverage, so only values above this coverage determine the risk axis.
 _MIN_COVERAGE_FOR_AXIS = 0.1
 
-#: A band of the whole curve that speaks only from this coverage on is not drawn.
+#: A simultaneous band that starts at a higher coverage is not drawn.
 _MAX_SIMULTANEOUS_START = 0.8
 
 
 @dataclass(eq=False)
 class RiskCoverageBandDisplay(Titled):
-    """Risk against coverage with two bands for each method.
+    """Risk by coverage with two confidence bands for each method.
 
-    The inner band holds the true risk at each coverage by itself; the outer one with thin edges
-    holds the whole true curve at once.
+    The inner band is pointwise. The outer band, with thin edges, is simultaneous for the complete
+    curve.
 
-    `plot` passes its options on to every ``Axes.plot`` of a curve (color, linewidth).
+    `plot` passes additional options to each call of ``Axes.plot`` of a curve (color, linewidth).
 
     Attributes
     ----------
     bands : dict of str to RiskCoverageBand
-        One for each method.
-    where : str
-        The data set, in words, or empty.
-    places : dict of str to int
-        The color of each method; by default in the order of `bands`.
-    known : int
-        How many methods there are, where not all are drawn.
+        Band of each method.
+    data_name : str
+        Name of the data set, or empty.
+    index_by_method : dict of str to int
+        Color index of each method; the default is the order of `bands`.
+    n_methods : int
+        Number of methods of the comparison if not all are drawn, otherwise 0.
 
     Examples
     --------
@@ -80,17 +79,17 @@ class RiskCoverageBandDisplay(Titled):
 
     @classmethod
     def from_curve(cls, band: Mapping[str, RiskCoverageBand]) -> Self:
-        """Take bands by name, as they are.
+        """Create a display from bands by name.
 
         Parameters
         ----------
         band : mapping from name to RiskCoverageBand
-            All selective or all generalized.
+            Bands of one kind of risk.
 
         Returns
         -------
         RiskCoverageBandDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         if not band:
             raise InputError("`band` must hold at least one curve; got an empty mapping")
@@ -105,51 +104,57 @@ class RiskCoverageBandDisplay(Titled):
         kind: str = "selective",
         methods: tuple[str, ...] | None = None,
     ) -> Self:
-        """Take the bands of one data set.
+        """Create a display of the bands of one data set.
 
         Parameters
         ----------
         comparison : Comparison
-            What `compare` returned.
+            Result of `compare`.
         data : tuple of (column, value), optional
-            The data set; may be left out when there is only one.
+            Data set; optional if there is only one.
         kind : {"selective", "generalized"}, default="selective"
-            Mean loss of the accepted, or accepted loss per sample.
+            Kind of risk: mean loss of the accepted samples, or accepted loss per sample.
         methods : tuple of str, optional
-            Which methods; by default all.
+            Names of the methods; the default is all methods.
 
         Returns
         -------
         RiskCoverageBandDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         if kind not in RISK_TITLES:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         split = formatting.check_comparison(comparison).data_or_only(data)
         requested = comparison.methods if methods is None else methods
         band_by_method = {b.method: b for b in comparison.bands if b.data == split}
-        # Only what is drawn is computed.
-        bands = {method: getattr(band_by_method[method], kind) for method in requested if method in band_by_method}
+        # Bands are computed on access, so only those of the requested methods are computed.
+        bands = {
+            method: getattr(band_by_method[method], kind)
+            for method in requested
+            if method in band_by_method
+        }
         places = {method: i for i, method in enumerate(comparison.methods)}
         known = len(band_by_method) if len(band_by_method) > len(bands) else 0
         return cls(bands, split_name(split) if split else "", places, known)
 
     @property
     def title(self) -> str:
-        """What the figure shows, in words."""
+        """Title of the figure."""
         band = next(iter(self.bands.values()), None)
         if band is None:
             return "No bands"
         data_suffix = f", {self.data_name}" if self.data_name else ""
         method_suffix = f", {len(self.bands)} of {self.n_methods} methods" if self.n_methods else ""
         level = formatting.format_percent(band.level)
-        subtitle = f"{level} bands: inner at each coverage, outer for the whole curve"
+        subtitle = f"{level} confidence bands: inner pointwise, outer simultaneous"
         if not any(has_simultaneous_band(band).any() for band in self.bands.values()):
-            subtitle = f"{level} bands at each coverage; too few samples for one of the whole curve"
-        return f"{band.kind.capitalize()} risk against coverage{data_suffix}{method_suffix}\n({subtitle})"
+            subtitle = f"{level} pointwise confidence bands; too few samples for simultaneous bands"
+        return (
+            f"{band.kind.capitalize()} risk by coverage{data_suffix}{method_suffix}\n({subtitle})"
+        )
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, the name of the method first."""
+        """Return the plotted data as a Polars table; the first column is the method."""
         import polars as pl
 
         tables = [
@@ -162,7 +167,12 @@ class RiskCoverageBandDisplay(Titled):
         label_by_method = unique_labels(list(self.bands))
         for index, (name, band) in enumerate(self.bands.items()):
             color_index = index if self.index_by_method is None else self.index_by_method[name]
-            style = {**line_style(color_index), "label": label_by_method[name], **kwargs, "gid": CURVE_ID}
+            style = {
+                **line_style(color_index),
+                "label": label_by_method[name],
+                **kwargs,
+                "gid": CURVE_ID,
+            }
             self._draw_band(axes, band, style, f"{METHOD_CLASS_PREFIX}{color_index}")
         kinds = {band.kind for band in self.bands.values()}
         risk = RISK_TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
@@ -173,7 +183,9 @@ class RiskCoverageBandDisplay(Titled):
             add_curve_legend(axes)
         self._set_method_ids(axes)
 
-    def _draw_band(self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str) -> None:
+    def _draw_band(
+        self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str
+    ) -> None:
         x, color = band.coverage, style["color"]
         outer: dict[str, Any] = {
             "facecolor": (color, 0.06),
@@ -189,19 +201,28 @@ class RiskCoverageBandDisplay(Titled):
         ax.plot(x, band.risk, **style)
 
     def _set_method_ids(self, ax: "Axes") -> None:
-        """Mark each curve as its method's, after the legend has found them by their old mark."""
+        """Replace the ids of curves and legend entries by ids of their methods."""
         lines = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
         legend = ax.get_legend()
-        legend_artists: list[Any] = [] if legend is None else [*legend.legend_handles, *legend.get_texts()]
+        legend_artists: list[Any] = (
+            [] if legend is None else [*legend.legend_handles, *legend.get_texts()]
+        )
         curve_artists = [artist for artist in legend_artists if artist.get_gid() == CURVE_ID]
-        # The lines, the lines beside the names and the names, each in the order of the bands.
+        # Curves, legend lines and legend texts, each in the order of the bands.
         for i, part in enumerate([*lines, *curve_artists]):
             name = list(self.bands)[i % len(self.bands)]
-            color_index = list(self.bands).index(name) if self.index_by_method is None else self.index_by_method[name]
+            color_index = (
+                list(self.bands).index(name)
+                if self.index_by_method is None
+                else self.index_by_method[name]
+            )
             part.set_gid(f"{METHOD_CLASS_PREFIX}{color_index}")
 
     def _risk_limit(self) -> float | None:
-        return max((_max_plotted_risk(band) for band in self.bands.values()), default=0.0) * 1.05 or None
+        return (
+            max((_max_plotted_risk(band) for band in self.bands.values()), default=0.0) * 1.05
+            or None
+        )
 
     def _size(self) -> tuple[float, float]:
         width, height = super()._size()
@@ -209,13 +230,13 @@ class RiskCoverageBandDisplay(Titled):
 
 
 def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
-    """Tell at which coverages the band of the whole curve is shown: none where it speaks late."""
+    """Return the coverages at which the simultaneous band is drawn; none if it starts late."""
     if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
     return band.coverage >= band.simultaneous_from
 
 
 def _max_plotted_risk(band: RiskCoverageBand) -> float:
-    """Return how far up what is drawn of a band reaches."""
+    """Return the maximum of the drawn bands above the minimum coverage."""
     upper = np.where(has_simultaneous_band(band), band.high_all, band.high)
     return float(np.nanmax(np.append(upper[band.coverage >= _MIN_COVERAGE_FOR_AXIS], 0.0)))

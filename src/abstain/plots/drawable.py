@@ -1,4 +1,4 @@
-"""What every figure can do: be a table, be drawn, be saved; and what those of curves share."""
+"""Base classes of all figures, and of figures of curves."""
 
 import io
 import os
@@ -13,8 +13,8 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.plots.labels import set_figure_title, legend_height, add_curve_legend
-from abstain.plots.style import CURVE_ID, style_axes, line_style, axes_without_window, new_axes
+from abstain.plots.labels import add_curve_legend, legend_height, set_figure_title
+from abstain.plots.style import CURVE_ID, axes_without_window, line_style, new_axes, style_axes
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# The same numbers give the same bytes: no date in the file, no random names inside it.
+# Files are reproducible: no date and no random ids.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
     ".png": {},
 }
-# Letters stay letters in a PDF (journals refuse Type 3 fonts).
+# Text in PDF files uses TrueType fonts, because some journals reject Type 3 fonts.
 _SETTINGS: Any = {"svg.hashsalt": "abstain", "pdf.fonttype": 42}
-# No figure is laid out unless it is asked for.
+# Disable automatic layout.
 _NO_LAYOUT: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
-#: Fields and entries that the text of a display names.
+#: Maximum number of fields and of entries in the representation of a display.
 _MAX_FIELDS = 6
 _MAX_ENTRIES = 5
 
 
 def _summarize_field(value: Any) -> str:
-    """Write a field of a display in a few words: names of entries, sizes of arrays."""
+    """Summarize a field of a display: names of entries, or shapes of arrays."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
@@ -56,7 +56,7 @@ def _summarize_field(value: Any) -> str:
 
 @dataclass(eq=False)
 class Drawable(ABC):
-    """A figure and the table of what it draws.
+    """A figure and the table of its data.
 
     Attributes
     ----------
@@ -70,43 +70,45 @@ class Drawable(ABC):
     _has_own_figure: bool = field(default=False, init=False, repr=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep the short text of this class, which `dataclass` would replace by all numbers."""
+        """Keep the short representation, which `dataclass` would replace."""
         super().__init_subclass__(**kwargs)
         cls.__repr__ = Drawable.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        """Name what it holds, without the numbers."""
-        fields_text = [f"{f.name}={_summarize_field(getattr(self, f.name))}" for f in fields(self) if f.repr]
+        """Return a short representation without numbers."""
+        fields_text = [
+            f"{f.name}={_summarize_field(getattr(self, f.name))}" for f in fields(self) if f.repr
+        ]
         contents = ", ".join(fields_text[:_MAX_FIELDS])
         return f"{type(self).__name__}({contents}; .frame() has the numbers, .plot() draws them)"
 
     @abstractmethod
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table."""
+        """Return the plotted data as a Polars table."""
 
     @abstractmethod
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw it."""
+        """Draw the figure."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-        """Write the figure to a file, drawing it first if it is not drawn yet.
+        """Write the figure to a file; draw it first if it is not drawn yet.
 
         Parameters
         ----------
         path : path-like
-            Ends in ``.svg``, ``.pdf`` or ``.png``; the folder must exist.
+            Path with the suffix ``.svg``, ``.pdf`` or ``.png``; the folder must exist.
         dpi : float, default=200
-            Dots per inch of a PNG.
+            Resolution of PNG files, in dots per inch.
 
         Returns
         -------
         pathlib.Path
-            The file written.
+            Path of the file.
 
         Raises
         ------
         InputError
-            If the ending is another one, or the file cannot be written.
+            If the suffix is not supported, or the file cannot be written.
         """
         file_path = Path(path)
         write_atomically(file_path, self.image(file_path.suffix, dpi=dpi))
@@ -117,77 +119,80 @@ class Drawable(ABC):
     ) -> bytes:
         """Return the figure as the content of a file.
 
-        `letters` keeps the text of an SVG as text; `drawing` goes to `plot` if that is still to
-        be done.
+        `keep_text` keeps the text of an SVG as text instead of paths. `plot_options` are passed to
+        `plot` if the figure is not drawn yet.
         """
         import matplotlib as mpl
 
         suffix_lower = suffix.lower()
         if suffix_lower not in _METADATA:
             raise InputError(
-                f"the name of a figure's file must end in .svg, .pdf or .png; got {suffix!r}"
+                f"the suffix of a figure file must be .svg, .pdf or .png; got {suffix!r}"
             )
         if self.figure_ is None:
             self._plot_on_own_figure(plot_options)
         figure: Any = self.figure_
-        # What was left empty around a figure of its own is cut off. Asked for by name, "tight"
-        # would draw the figure once more to find out.
+        # Crop the empty margin. The option "tight" of savefig would draw the figure once more.
         margin = mpl.rcParams["savefig.pad_inches"]
         box = figure.get_tightbbox().padded(margin) if self._has_own_figure else None
         content = io.BytesIO()
         settings = {**_SETTINGS, "svg.fonttype": "none"} if keep_text else _SETTINGS
         with mpl.rc_context(settings):
-            # Of a part of a figure, the whole figure.
+            # For a subfigure, this is the complete figure.
             figure.figure.savefig(
-                content, format=suffix_lower[1:], dpi=dpi, metadata=_METADATA[suffix_lower], bbox_inches=box
+                content,
+                format=suffix_lower[1:],
+                dpi=dpi,
+                metadata=_METADATA[suffix_lower],
+                bbox_inches=box,
             )
         return content.getvalue()
 
     def _plot_on_own_figure(self, plot_options: dict[str, Any]) -> None:
-        """Draw on a figure that nobody else sees, and lay it out once for all formats."""
+        """Draw on a figure without a window, and compute its layout once for all formats."""
         import matplotlib as mpl
 
         self.plot(ax=axes_without_window(*self._size()), **plot_options)
         self._has_own_figure = True
         figure: Any = self.figure_
-        # What `draw_without_rendering` is for, without the drawing.
+        # Like `draw_without_rendering`, but without drawing.
         figure.get_layout_engine().execute(figure)
-        # Not "none", with which matplotlib draws once more for an engine that does nothing.
+        # With the engine "none", matplotlib would draw the figure once more.
         with mpl.rc_context(_NO_LAYOUT):
             figure.set_layout_engine(None)
 
     def _size(self) -> tuple[float, float]:
-        """Return width and height of a figure of its own, in inches."""
+        """Return the width and height of a new figure, in inches."""
         return 5.6, 4.2
 
     def _get_axes(self, ax: "Axes | None") -> "Axes":
-        """Take the axes given or open new ones, and remember them."""
+        """Return the given axes or new ones, and store them in `ax_`."""
         self.ax_ = new_axes(*self._size()) if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
 class Titled(Drawable):
-    """A figure that says above itself what it shows."""
+    """A figure with a title."""
 
     if TYPE_CHECKING:
         # A field in some figures, a property in others.
         @property
         def title(self) -> str:
-            """What the figure shows, in words."""
+            """Title of the figure."""
 
     def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure. Several panels take the place of axes that
-            ``plt.subplots`` made, and `ax_` is the first of them.
+            Axes to draw on; the default is a new figure. Several panels replace axes that were
+            created by ``plt.subplots``; `ax_` is then the first panel.
         title : bool, default=True
-            Say above the figure what it shows.
+            Whether to draw the title above the figure.
         **kwargs
-            Passed on to what draws the data; the class says to what.
+            Passed to the matplotlib function that draws the data; see the class.
 
         Returns
         -------
@@ -201,14 +206,14 @@ class Titled(Drawable):
 
     @abstractmethod
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw all but the title."""
+        """Draw everything except the title."""
 
     def _draw_title(self, ax: "Axes") -> None:
         set_figure_title(ax, self.title)
 
 
 class Curve(Protocol):
-    """Anything with a table."""
+    """A curve that can be converted to a table."""
 
     def frame(self) -> "pl.DataFrame":
         """Return the curve as a table."""
@@ -216,46 +221,46 @@ class Curve(Protocol):
 
 CurveT = TypeVar("CurveT", bound=Curve)
 
-#: The name of a score whose caller gave none.
+#: Name of a score without a name.
 DEFAULT_NAME = "confidence"
 
 
 @dataclass(eq=False)
 class Display(Drawable, Generic[CurveT]):
-    """Named curves that can be drawn, and had as a table.
+    """Named curves as a figure and as a table.
 
     Attributes
     ----------
     curves : dict of str to curve
-        One for each score.
+        Curve of each score.
     ax_, figure_ : matplotlib objects or None
         Set by `plot`.
     """
 
-    #: The fields of the curve on the axes, and the titles of the axes.
+    #: Fields of the curve on the x and y axis.
     x: ClassVar[str]
     y: ClassVar[str]
 
-    #: Whether a curve alone has its name beside it.
+    #: Whether a single curve has a legend.
     always_named: ClassVar[bool] = False
 
     curves: dict[str, CurveT]
 
     @classmethod
     def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = DEFAULT_NAME) -> Self:
-        """Take a curve, or several by name, as they are.
+        """Create a display from one curve or several named curves.
 
         Parameters
         ----------
         curve : curve, or mapping from name to curve
-            What the functions of `abstain.curves` return.
+            Curves from `abstain.curves`.
         name : str, default="confidence"
-            The name of a single curve.
+            Name of a single curve.
 
         Returns
         -------
         Self
-            A display that is not drawn yet.
+            Display that is not drawn yet; call `plot`.
         """
         curves = dict(curve) if isinstance(curve, Mapping) else {name: curve}
         if not curves:
@@ -263,7 +268,7 @@ class Display(Drawable, Generic[CurveT]):
         return cls(curves)
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, the name of the score first."""
+        """Return the plotted data as a Polars table; the first column is the score."""
         import polars as pl
 
         tables = [
@@ -278,9 +283,9 @@ class Display(Drawable, Generic[CurveT]):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; the default is a new figure.
         **kwargs
-            Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
+            Passed to ``Axes.plot`` for each curve (color, linewidth, label).
 
         Returns
         -------
@@ -307,7 +312,7 @@ class Display(Drawable, Generic[CurveT]):
         return width, height + legend_height(self.curves, width)
 
     def _for_drawing(self, curve: CurveT) -> CurveT:
-        """Return the curve as it is drawn."""
+        """Return the curve to draw, which may be thinned."""
         return curve
 
     def _draw_curve(self, ax: "Axes", curve: CurveT, style: dict[str, Any]) -> None:
@@ -316,20 +321,25 @@ class Display(Drawable, Generic[CurveT]):
 
     @abstractmethod
     def _titles(self) -> tuple[str, str]:
-        """Return the titles of the axes."""
+        """Return the titles of the x and y axis."""
 
     def _draw_reference(self, ax: "Axes") -> None:
-        """Draw what is known without looking at the data, if anything."""
+        """Draw a reference line, if there is one."""
 
 
 def curve_column(curve: object, name: str) -> Any:
-    """Return one array of a curve on the host."""
+    """Return an array of a curve as a NumPy array."""
     return np.asarray(to_numpy(getattr(curve, name), name))
 
 
 def curves_by_name(
     confidence: AnyArray | Mapping[str, AnyArray], compute: Callable[[AnyArray], CurveT]
 ) -> dict[str, CurveT]:
-    """Compute the curve of each named confidence."""
-    confidence_by_name = confidence if isinstance(confidence, Mapping) else {DEFAULT_NAME: confidence}
-    return {str(name): compute(to_numpy(values, "confidence")) for name, values in confidence_by_name.items()}
+    """Compute the curve of each confidence score, by name."""
+    confidence_by_name = (
+        confidence if isinstance(confidence, Mapping) else {DEFAULT_NAME: confidence}
+    )
+    return {
+        str(name): compute(to_numpy(values, "confidence"))
+        for name, values in confidence_by_name.items()
+    }

@@ -1,4 +1,4 @@
-"""Names on figures: cut in the middle where long, never two alike, below the axes where many."""
+"""Labels, titles and legends of figures: long names are shortened, and labels are unique."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox, Transform
 
-#: Characters of a name on a figure.
+#: Maximum length of a label, in characters.
 MAX_LABEL_LENGTH = 26
 
-#: More names than this are drawn as one: matplotlib lays out each label of a tick a dozen times.
+#: More labels are drawn as one artist, because matplotlib lays out each tick label many times.
 _MAX_SEPARATE_LABELS = 25
 
-# The width of a letter of 10 points, in inches; most are narrower.
+# Maximum width of a letter of 10 points, in inches.
 _LETTER_WIDTH = 0.086
 
 
 def unique_labels(names: Sequence[str], width: int = MAX_LABEL_LENGTH) -> dict[str, str]:
-    """Return what is written for each name.
+    """Return a short and unique label for each name.
 
     Examples
     --------
-    >>> labels(["msr", "a name too long, first", "a name too long, fast"], 9)
+    >>> unique_labels(["msr", "a name too long, first", "a name too long, fast"], 9)
     {'msr': 'msr', 'a name too long, first': 'a na…irst', 'a name too long, fast': 'a na…fast'}
-    >>> labels(["abcdefgh", "ab--cdgh"], 5)
+    >>> unique_labels(["abcdefgh", "ab--cdgh"], 5)
     {'abcdefgh': 'ab…gh', 'ab--cdgh': 'ab…gh (2)'}
     """
     label_by_name: dict[str, str] = {}
@@ -55,27 +55,33 @@ def _shorten(text: str, width: int) -> str:
 
 
 def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text":
-    """Write words of the caller on axes: nothing in them is read as a formula."""
+    """Draw a text of the caller on axes, without interpreting it as math."""
     return ax.text(
         x, y, escape_control_characters(text), **{"parse_math": False, "color": INK, **style}
     )
 
 
-def draw_texts(ax: "Axes", position_by_text: Mapping[str, tuple[float, float]], **style: Any) -> None:
-    """Write words of the caller, each at its place: where there are many, all as one."""
+def draw_texts(
+    ax: "Axes", position_by_text: Mapping[str, tuple[float, float]], **style: Any
+) -> None:
+    """Draw texts of the caller at their positions; many texts are drawn as one artist."""
     if len(position_by_text) <= _MAX_SEPARATE_LABELS:
         for text, position in position_by_text.items():
             draw_text(ax, *position, text, **style)
     else:
         _draw_texts_as_one(
-            ax, [*map(escape_control_characters, position_by_text)], [*position_by_text.values()], ax.transData, **style
+            ax,
+            [*map(escape_control_characters, position_by_text)],
+            [*position_by_text.values()],
+            ax.transData,
+            **style,
         )
 
 
 def set_tick_labels(
     ax: "Axes", side: str, names: Iterable[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Put names at ticks of the x or y axis."""
+    """Set ticks with labels on the x or y axis."""
     axis = ax.xaxis if side == "x" else ax.yaxis
     axis.set_ticks(positions)
     axis.set_ticklabels(list(names), **{"parse_math": False, "color": INK, **style})
@@ -84,20 +90,20 @@ def set_tick_labels(
 def set_many_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], **style: Any
 ) -> None:
-    """Do the same of names that may be hundreds, which then are no labels of ticks."""
+    """Set tick labels; many labels are drawn as one artist instead of ticks."""
     if len(names) <= _MAX_SEPARATE_LABELS:
         set_tick_labels(ax, side, names, positions, **style)
         return
     axis = ax.xaxis if side == "x" else ax.yaxis
     axis.set_ticks([])
-    # The title of the axis does not see the names.
+    # matplotlib ignores these labels when it places the axis title.
     axis.labelpad += _draw_tick_labels(ax, side, names, positions, style)
 
 
 def _draw_tick_labels(
     ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], style: dict[str, Any]
 ) -> float:
-    """Put many names where those of ticks would be; return how far they reach, in points."""
+    """Draw many labels at the positions of tick labels; return their extent in points."""
     from matplotlib import rcParams
     from matplotlib.transforms import ScaledTranslation
 
@@ -123,8 +129,8 @@ def _draw_texts_as_one(
     transform: "Transform",
     **style: Any,
 ) -> "Bbox":
-    """Write many words as one; return the box around them."""
-    from abstain.plots.texts import TextArtist
+    """Draw many texts as one artist; return their bounding box."""
+    from abstain.plots.text_artist import TextArtist
 
     artist = TextArtist(texts, np.array(positions), transform, **{"color": INK, **style})
     ax.add_artist(artist)
@@ -133,9 +139,9 @@ def _draw_texts_as_one(
 
 
 def set_figure_title(ax: "Axes", title: str) -> None:
-    """Write the title of a figure, at the left, broken into lines that fit.
+    """Draw a left-aligned title with line breaks.
 
-    A figure of its own has it across its whole width, axes among others above themselves.
+    If the axes are the only axes of the figure, the title spans the width of the figure.
     """
     figure: Any = ax.figure
     is_only_axes = len(figure.axes) == 1
@@ -154,14 +160,14 @@ def set_figure_title(ax: "Axes", title: str) -> None:
 
 
 def label_width(names: Iterable[str], width: int = MAX_LABEL_LENGTH) -> float:
-    """Return how wide the names are on a figure, in inches."""
+    """Return the maximum width of the labels, in inches."""
     return _LETTER_WIDTH * max(
         (min(len(escape_control_characters(name)), width) for name in names), default=0
     )
 
 
 def hide_frame(ax: "Axes") -> None:
-    """Take the frame and the marks of the ticks away."""
+    """Hide the frame and the tick marks."""
     ax.spines[:].set_visible(False)
     ax.tick_params(colors=MUTED, length=0)
     ax.xaxis.label.set_color(INK)
@@ -169,14 +175,15 @@ def hide_frame(ax: "Axes") -> None:
 
 
 def draw_rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) -> None:
-    """Draw a thin line behind everything."""
+    """Draw a thin line in the background."""
     ax.plot(x, y, **{"color": GRID, "linewidth": 0.8, "zorder": 0, **style})
 
 
 def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any) -> None:
-    """Draw squares of side 1 around some places as one patch of few lines.
+    """Draw squares of side 1 around positions as one patch with few line segments.
 
-    Neighbors in a row are one rectangle with lines across it, which go on in the rows below.
+    Adjacent squares in a row are merged into one rectangle, and separated by lines that continue
+    over several rows.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -188,22 +195,24 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
     is_square[tuple(at.T + 1)] = True
     left, row, right = _find_runs(is_square)
     rectangles = [[left, row], [left, row + 1], [right, row + 1], [right, row], [left, row]]
-    # A line stands between a square and the next one, once for either as the level ones do.
+    # Separators are drawn twice, like the edges between rows.
     top, line, bottom = _find_runs((is_square[:-1] & is_square[1:]).T)
     separators = [[line + 1, top], [line + 1, bottom]] * 2
-    # The places were moved by 1, and a square begins half before its own.
-    points = [np.array(own, np.float64).transpose(2, 0, 1) - 1.5 for own in (rectangles, separators)]
+    # Positions have an offset of 1 in the mask, and a square starts 0.5 before its center.
+    points = [
+        np.array(own, np.float64).transpose(2, 0, 1) - 1.5 for own in (rectangles, separators)
+    ]
     codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * left.size
     codes += [Path.MOVETO, Path.LINETO] * 2 * top.size
     path = Path(np.concatenate([own.reshape(-1, 2) for own in points]), codes)
-    # Alone each square would lie on whole dots by itself.
+    # Snapping the complete patch keeps the widths of the squares equal.
     ax.add_artist(PathPatch(path, **{"snap": True, **style}))
 
 
 def _find_runs(mask: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return where each run of what is true begins, its place on the second axis, and its end.
+    """Return start, index on the second axis, and end of each run of True along the first axis.
 
-    Runs go along the first axis, at both ends of which nothing is true.
+    The first and the last row of the mask must be False.
     """
     changes = np.diff(mask.T.astype(np.int8), axis=1)
     index, starts = np.nonzero(changes > 0)
@@ -218,25 +227,24 @@ def draw_rules(
     positions: Sequence[float],
     **style: Any,
 ) -> None:
-    """Draw level lines as one, from each start to each end at each place."""
+    """Draw horizontal lines from starts to ends as one artist."""
     x = [number for both in zip(starts, ends, strict=True) for number in (*both, math.nan)]
     y = [number for place in positions for number in (place, place, math.nan)]
     draw_rule(ax, x, y, **style)
 
 
-#: More curves than this are named below the axes, where no name can lie over a curve.
+#: With more curves, the legend is below the axes, so that it does not cover a curve.
 _MAX_NAMES_INSIDE = 4
 
-# In inches: the line beside a name and the gap behind it, a row, and what is left of the axes
-# and their title until the first row.
+# In inches: line of a legend entry with its padding, legend row, and distance from the axes.
 _HANDLE_WIDTH, _ROW_HEIGHT, _LEGEND_OFFSET = 0.5, 0.19, 0.52
 
-#: The share of a figure's width that its axes have.
+#: Width of the axes as a share of the width of the figure.
 _AXES_WIDTH_SHARE = 0.85
 
 
 def legend_height(names: Iterable[str], width: float) -> float:
-    """Return by how much a figure of that width must be higher for the names below its axes.
+    """Return the height of the legend below the axes of a figure, in inches.
 
     Examples
     --------
@@ -246,11 +254,13 @@ def legend_height(names: Iterable[str], width: float) -> float:
     name_list = list(names)
     if len(name_list) <= _MAX_NAMES_INSIDE:
         return 0.0
-    return 0.15 + _ROW_HEIGHT * math.ceil(len(name_list) / _n_columns(name_list, _AXES_WIDTH_SHARE * width))
+    return 0.15 + _ROW_HEIGHT * math.ceil(
+        len(name_list) / _n_columns(name_list, _AXES_WIDTH_SHARE * width)
+    )
 
 
 def add_curve_legend(ax: "Axes") -> None:
-    """Put names into the legend as they are: matplotlib hides "_x" and sets "$x$" as math."""
+    """Add a legend with literal names; matplotlib would hide "_x" and interpret "$x$" as math."""
     curves = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
     other_handles = [h for h in ax.get_legend_handles_labels()[0] if h not in curves]
     handles = [*curves, *other_handles]
@@ -258,7 +268,7 @@ def add_curve_legend(ax: "Axes") -> None:
     legend = add_legend(ax, handles, names, **_legend_position(ax, names))
     for text, handle in zip(legend.get_texts(), handles, strict=True):
         if handle in curves:
-            # A curve that is hidden takes its name along.
+            # A script that hides a curve also hides its legend entry.
             text.set_gid(CURVE_ID)
     for legend_handle, handle in zip(legend.legend_handles, handles, strict=True):
         if handle in curves and legend_handle is not None:
@@ -268,7 +278,7 @@ def add_curve_legend(ax: "Axes") -> None:
 def add_legend(
     parent: "Axes | Figure", handles: Sequence[Any], names: Sequence[str], **style: Any
 ) -> "Legend":
-    """Name what is drawn, by words of the caller in which nothing is read as a formula."""
+    """Add a legend with names of the caller, without interpreting them as math."""
     placeholders = ["name"] * len(handles)
     legend = parent.legend(handles, placeholders, frameon=False, labelcolor=INK, **style)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -278,7 +288,7 @@ def add_legend(
 
 
 def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
-    """Return where many names stand: below the axes."""
+    """Return the options that place a legend with many names below the axes."""
     if len(names) <= _MAX_NAMES_INSIDE:
         return {}
     from matplotlib.transforms import ScaledTranslation

@@ -1,6 +1,6 @@
-"""How verdicts on a decision rule look, and which data sets are one shift at rising severity.
+"""Marks of check results of a decision rule, and names of data sets.
 
-A verdict is a shape and a color, each telling it alone.
+Each check result has a mark of a different shape and color.
 """
 
 import string
@@ -13,15 +13,15 @@ from abstain.plots.formatting import check_result_type
 from abstain.plots.labels import MAX_LABEL_LENGTH, unique_labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 
-#: Between the name of a shift and its severity: "noise_3", "blur 2".
+#: Separators between the name of a shift and its severity, as in "noise_3" or "blur 2".
 _SEPARATORS: Final = string.whitespace + "_-.:"
 
-#: So many letters in common are worth leaving out of long names.
+#: Minimum length of a common prefix or suffix that is removed from long names.
 _MIN_SHARED_LENGTH = 8
 
 _GOOD, _BAD = LIGHT[2], LIGHT[1]
 
-#: Filled discs keep the promise, crosses break it, hollow discs leave it open.
+#: Filled circles: the target holds; crosses: it is violated; hollow circles: inconclusive.
 MARK_BY_VERDICT: Final[dict[str, dict[str, Any]]] = {
     "holds": {"marker": "o", "color": _GOOD, "markerfacecolor": _GOOD},
     "broken": {"marker": "X", "color": _BAD, "markerfacecolor": _BAD},
@@ -29,25 +29,25 @@ MARK_BY_VERDICT: Final[dict[str, dict[str, Any]]] = {
 }
 OTHER_MARK: Final[dict[str, Any]] = {"marker": "D", "color": INK, "markerfacecolor": PAPER}
 
-#: What the marks say, in the order of a legend.
+#: Legend entries of the marks.
 LABEL_BY_VERDICT: Final = {
     "holds": "holds",
-    "broken": "broken",
-    "cannot tell": "cannot tell (too few samples)",
+    "broken": "violated",
+    "cannot tell": "inconclusive (too few samples)",
 }
 
 
 def verdict_mark(verdict: str) -> dict[str, Any]:
-    """Return the style of the mark of a verdict."""
+    """Return the style of the mark of a check result."""
     return MARK_BY_VERDICT.get(verdict, OTHER_MARK)
 
 
 def group_severities(names: Sequence[str]) -> list[list[int]]:
-    """Group neighbors that are one shift at rising severity: names that differ in a last number.
+    """Group consecutive data sets whose names differ only in the severity at the end.
 
     Examples
     --------
-    >>> families(["iid", "noise_1", "noise_2", "blur 1"])
+    >>> group_severities(["iid", "noise_1", "noise_2", "blur 1"])
     [[0], [1, 2], [3]]
     """
     groups: list[list[int]] = []
@@ -61,7 +61,7 @@ def group_severities(names: Sequence[str]) -> list[list[int]]:
 
 
 def _shift_name(name: str) -> str:
-    """Return the name of a shift without its severity; empty where it has none."""
+    """Return the name of a shift without its severity; empty without a severity."""
     stem = name.rstrip(string.digits)
     if stem == name:
         return ""
@@ -74,12 +74,14 @@ def _shift_name(name: str) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """Return what is written for each name; long ones lose what they share, not what differs.
+    """Return a label for each name; long names lose their common prefix and suffix.
 
     Examples
     --------
     >>> print(
-    ...     *short_names([f"Predictions of hospital {i}, ward C, winter" for i in (1, 2)]).values()
+    ...     *shorten_names(
+    ...         [f"Predictions of hospital {i}, ward C, winter" for i in (1, 2)]
+    ...     ).values()
     ... )
     …f hospital 1, ward C, w… …f hospital 2, ward C, w…
     """
@@ -87,9 +89,13 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
         return unique_labels(names)
     start, end = _common_prefix(names), _common_prefix([name[::-1] for name in names])
     prefix = start if len(start) > _MIN_SHARED_LENGTH else ""
-    suffix = end[::-1] if len(end) > _MIN_SHARED_LENGTH and len(end) + len(prefix) < min(map(len, names)) else ""
+    suffix = (
+        end[::-1]
+        if len(end) > _MIN_SHARED_LENGTH and len(end) + len(prefix) < min(map(len, names))
+        else ""
+    )
     middles = [len(name) - len(prefix) - len(suffix) for name in names]
-    # As much of what they share stays as fits beside the longest part that differs.
+    # Keep as much of the common parts as fits next to the longest middle part.
     n_kept = max(MAX_LABEL_LENGTH - 2 - max(middles), 0) // 2
     drop, cut = max(len(prefix) - n_kept, 0), max(len(suffix) - n_kept, 0)
     reduced = {
@@ -100,11 +106,11 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _common_prefix(names: Sequence[str]) -> str:
-    """Return the letters that all names begin with."""
+    """Return the longest common prefix of the names."""
     letters = zip(*names, strict=False)
     return "".join(first for first, *_ in takewhile(lambda same: len(set(same)) == 1, letters))
 
 
 def check_rule_checks(checks: object) -> RuleChecks:
-    """Refuse what is no result of `check_rule`."""
+    """Return the result of `check_rule`; raise an error for other types."""
     return check_result_type(checks, RuleChecks, "checks", "check_rule")

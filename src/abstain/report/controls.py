@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from abstain.plots.style import dash_pattern, css_variable
+from abstain.plots.style import css_variable, dash_pattern
 
 
 @dataclass(frozen=True)

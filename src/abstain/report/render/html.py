@@ -289,8 +289,8 @@ def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
     # Curves are rounded to 0.1 points, small marks to 0.01 points.
     extra_digits = _EXTRA_DIGITS if len(tag) < _MIN_CURVE_LENGTH else _EXTRA_CURVE_DIGITS
     tag = _FONT.sub("", extra_digits.sub(r"\1", tag))
-    for color, css_variable in _COLORS.items():
-        tag = tag.replace(color, css_variable)
+    for color, replacement in _COLORS.items():
+        tag = tag.replace(color, replacement)
     return " ".join(tag.split())
 
 

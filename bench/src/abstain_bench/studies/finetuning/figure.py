@@ -7,7 +7,14 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import MAX_LABEL_LENGTH, hide_frame, unique_labels, set_tick_labels, label_width, draw_rule
+from abstain.plots.labels import (
+    MAX_LABEL_LENGTH,
+    draw_rule,
+    hide_frame,
+    label_width,
+    set_tick_labels,
+    unique_labels,
+)
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain_bench.studies.finetuning.results import ReferenceDifference
 

@@ -14,7 +14,7 @@ from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import ScoreCurves
 from abstain.plots.formatting import format_percent
-from abstain.plots.style import RELIABILITY_TITLES, dash_pattern, css_variable
+from abstain.plots.style import RELIABILITY_TITLES, css_variable, dash_pattern
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.typing import Array
 

@@ -1,7 +1,7 @@
-"""Many short texts of one style as one artist of matplotlib: each is measured once.
+"""A matplotlib artist for many short texts of one style, which are measured only once.
 
-Among the labels of ticks, matplotlib measures every text a dozen times until a figure is written,
-and each label comes with another one, two marks and a line of the grid.
+matplotlib measures each tick label many times until a figure is written, and creates a second
+label, two tick marks and a grid line for each.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from abstain.typing import FloatArray
 
 
 class TextArtist(Artist):
-    """Texts, each at its own point."""
+    """Texts at given points."""
 
     def __init__(
         self, texts: Sequence[str], points: FloatArray, transform: Transform, **style: Any
@@ -30,16 +30,16 @@ class TextArtist(Artist):
 
     @property
     def texts(self) -> list[str]:
-        """What is written."""
+        """The texts."""
         return self._texts
 
     def set_figure(self, fig: Any) -> None:
-        """Belong to a figure, whose dots per inch are the size of the letters."""
+        """Set the figure, whose resolution determines the size of the texts."""
         super().set_figure(fig)
         self._template.set_figure(fig)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw one text after the other."""
+        """Draw all texts."""
         if not self.get_visible():
             return
         for text, point in zip(self._texts, self._positions(), strict=True):
@@ -47,11 +47,11 @@ class TextArtist(Artist):
         self.stale = False
 
     def boxes(self, renderer: RendererBase | None = None) -> FloatArray:
-        """Return left, bottom, right and top of each text on the figure, shape (n, 4)."""
+        """Return left, bottom, right and top of each text in pixels, shape (n, 4)."""
         return np.asarray(self._relative_boxes(renderer) + np.tile(self._positions(), 2))
 
     def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
-        """Return the box around all texts."""
+        """Return the bounding box of all texts."""
         if not self._texts:
             return Bbox.null()
         boxes = self.boxes(renderer)
@@ -66,10 +66,12 @@ class TextArtist(Artist):
         return self._template
 
     def _relative_boxes(self, renderer: RendererBase | None) -> FloatArray:
-        """Return the box of each text around its own point, measured once for a size of dots."""
+        """Return the box of each text relative to its point, cached for each resolution."""
         figure: Any = self.figure
         if self._cached_boxes is None or self._cached_boxes[0] != figure.dpi:
             origin = np.zeros(2)
-            boxes = [self._text_at(t, origin).get_window_extent(renderer).extents for t in self._texts]
+            boxes = [
+                self._text_at(t, origin).get_window_extent(renderer).extents for t in self._texts
+            ]
             self._cached_boxes = figure.dpi, np.array(boxes, np.float64)
         return self._cached_boxes[1]
