@@ -75,11 +75,11 @@ def test_a_band_of_the_whole_curve_that_speaks_late_is_not_drawn():
     late, partly = (replace(plain, simultaneous_from=start) for start in (0.9, 0.5))
     display = RiskCoverageBandDisplay.from_curve({"a": late}).plot()
     assert len(display.ax_.collections) == 1
-    assert "too few samples for one of the whole curve" in display.title
+    assert "too few samples for simultaneous bands" in display.title
     display = RiskCoverageBandDisplay.from_curve({"a": partly}).plot()
     outer = display.ax_.collections[0].get_paths()[0].vertices
     assert outer[:, 0].min() == pytest.approx(0.5)
-    assert "outer for the whole curve" in display.title
+    assert "outer simultaneous" in display.title
 
 
 @pytest.mark.parametrize("scale", [1e-5, 0.01, 1.0, 3e4])
@@ -173,7 +173,7 @@ def test_names_of_many_methods_stand_where_labels_of_ticks_do(kind, monkeypatch)
     display = kind.from_comparison(made_up(methods, ("augrc", "aurc"), DATA[:1]))
     many = written(display)
     assert lettering(display)
-    monkeypatch.setattr("abstain.plots.labels._FEW", 56)
+    monkeypatch.setattr("abstain.plots.labels._MAX_SEPARATE_LABELS", 56)
     few = written(display)
     assert not lettering(display)
     assert [text for text, _ in many] == [text for text, _ in few]

@@ -118,7 +118,7 @@ def test_curves_can_be_saved_as_well(tmp_path):
 
 def test_other_formats_are_refused(plain, tmp_path):
     display = ForestDisplay.from_comparison(plain)
-    with pytest.raises(InputError, match=r"must end in \.svg, \.pdf or \.png; got '\.jpg'"):
+    with pytest.raises(InputError, match=r"must be \.svg, \.pdf or \.png; got '\.jpg'"):
         display.save(tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 

@@ -82,7 +82,7 @@ def test_pictures_stand_in_rows_with_their_words():
     assert shown == [(4, 6), (4, 4, 3), (4, 6)]
     assert texts(display) == ["first", "second"]
     assert "$x$" in [ax.get_xlabel() for ax in display.figure_.axes]
-    with pytest.raises(InputError, match="`pictures` must hold"):
+    with pytest.raises(InputError, match="`images` must contain"):
         ImageGridDisplay((), "")
-    with pytest.raises(ShapeError, match="the picture 'x' must be"):
+    with pytest.raises(ShapeError, match="image 'x' must have shape"):
         ImageGridDisplay((LabeledImage("x", "", np.zeros(3, np.uint8)),), "")

@@ -67,7 +67,7 @@ def overlapping(boxes) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("kind", [DecisionRuleDisplay, RiskExcessDisplay])
 def test_no_words_lie_over_others(found, kind):
     display = kind.from_checks(found)
-    display._draw_alone({})
+    display._plot_on_own_figure({})
     axes, figure = display.ax_, display.figure_
     figure.draw_without_rendering()
     legend = axes.get_legend()
@@ -86,14 +86,14 @@ def test_the_table_of_the_rule_has_what_is_drawn():
     found = checks()
     display = DecisionRuleDisplay.from_checks(found).plot()
     table = display.frame()
-    first = table.filter(what="calibration").row(0, named=True)
+    first = table.filter(kind="calibration").row(0, named=True)
     assert (first["coverage"], first["risk"]) == (found.rule.coverage, found.rule.risk)
     assert first["threshold"] == found.rule.threshold
-    data = table.filter(what="data")
+    data = table.filter(kind="data")
     assert data["name"].to_list() == [c.name for c in found.checks]
     assert data["risk"].to_list() == [c.selective_risk for c in found.checks]
     assert data["risk_high"].to_list() == [c.selective_risk_interval.high for c in found.checks]
-    curve = table.filter(what="curve")
+    curve = table.filter(kind="curve")
     assert curve["risk"][-1] == pytest.approx((CALIBRATION.loss).mean())
     drawn = [line.get_xydata().tolist() for line in display.ax_.get_lines()]
     assert [[first["coverage"], first["risk"]]] in drawn
@@ -107,9 +107,9 @@ def test_the_curve_is_of_the_risk_that_is_guaranteed():
     found = checks(method="conformal_risk_control", max_risk=0.05)
     display = DecisionRuleDisplay.from_checks(found)
     assert display.risk_name == "generalized_risk"
-    data = display.frame().filter(what="data")
+    data = display.frame().filter(kind="data")
     assert data["risk"].to_list() == [c.generalized_risk for c in found.checks]
-    point = display.frame().filter(what="calibration")["risk"][0]
+    point = display.frame().filter(kind="calibration")["risk"][0]
     assert point == pytest.approx(found.rule.risk * found.rule.coverage)
 
 

@@ -76,7 +76,7 @@ def name_panel(ax: "Axes", name: str) -> None:
 class Panels(Titled):
     """A figure of panels with a title for all of them."""
 
-    def _head(self, ax: "Axes") -> None:
+    def _draw_title(self, ax: "Axes") -> None:
         figure: Any = ax.figure
         max_letters = max(int(figure.bbox.width / figure.dpi / _LETTER_WIDTH), 12)
         text = "\n".join(wrap(escape_control_characters(self.title), max_letters))

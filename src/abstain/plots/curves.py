@@ -129,7 +129,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         lines = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
         curve_lines = lines[-len(self.curves) :]
         for line, curve in zip(curve_lines, self.curves.values(), strict=True):
-            thinned = self._drawn(curve)
+            thinned = self._for_drawing(curve)
             is_usable = curve_column(thinned, "usable")
             x, y = (
                 curve_column(thinned, self.x)[is_usable],
@@ -137,7 +137,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
             )
             ax.scatter(x, y, s=9, color=line.get_color(), linewidths=0, zorder=3)
 
-    def _drawn(self, curve: RiskCoverageCurve) -> RiskCoverageCurve:
+    def _for_drawing(self, curve: RiskCoverageCurve) -> RiskCoverageCurve:
         on_host = {
             f.name: getattr(curve, f.name)
             if f.name in {"kind", "total"}
@@ -146,7 +146,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         }
         return thin(RiskCoverageCurve(**on_host), vertices=_MAX_VERTICES)
 
-    def _draw(self, ax: "Axes", curve: RiskCoverageCurve, style: dict[str, Any]) -> None:
+    def _draw_curve(self, ax: "Axes", curve: RiskCoverageCurve, style: dict[str, Any]) -> None:
         super()._draw_curve(ax, curve, style)
         # From the first vertex to coverage 0: the selective risk is taken as flat there, the
         # generalized risk starts at the origin.
@@ -336,7 +336,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
 
         return cls(curves_by_name(confidence, curve))
 
-    def _draw(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
+    def _draw_curve(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
         (line,) = ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
         share = curve_column(curve, "weight") / curve.total
         size = _MIN_DOT_AREA + (_MAX_DOT_AREA - _MIN_DOT_AREA) * share

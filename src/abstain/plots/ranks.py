@@ -43,8 +43,8 @@ class RankBlobDisplay(Titled):
     studies of this size if the estimates were the true values. Over all data sets, the rank is that
     of the aggregate, so its mean differs from the mean of the ranks on the data sets.
 
-    `plot` passes additional options to ``matplotlib.collections.EllipseCollection``, for the circles
-    of one size (facecolor, alpha).
+    `plot` passes additional options to ``matplotlib.collections.EllipseCollection``, for the
+    circles of one size (facecolor, alpha).
 
     Attributes
     ----------

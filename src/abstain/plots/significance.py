@@ -183,7 +183,7 @@ class SignificanceMapDisplay(Titled):
         return {method: i for i, method in enumerate(self.methods)}
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell; in two-sided tests, the row is the better or first method."""
+        """Return the pair of each cell; in two-sided tests, the row is the better method."""
         cells, index_by_method = {(p.first, p.second): p for p in self.pairs}, self._index_by_method
         # If both orders of a pair were tested, each has a cell.
         for pair in self.pairs:
