@@ -70,7 +70,7 @@ class CascadeDisplay(Titled):
         Returns
         -------
         CascadeDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not handle yet; call `plot`.
         """
         return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"))
 
@@ -103,8 +103,8 @@ class CascadeDisplay(Titled):
                 ("selected", "", np.array([] if selected is None else [selected], np.int64))
             ]
             point_groups += [
-                ("alone", stage.name, f.efficient(f.alone(place)))
-                for place, stage in enumerate(f.stages)
+                ("alone", stage.name, f.efficient(f.alone(index)))
+                for index, stage in enumerate(f.stages)
             ]
             for what, name, places in point_groups:
                 rows += [
@@ -134,7 +134,7 @@ class CascadeDisplay(Titled):
 
     def _max_risk(self, f: CascadeFrontier) -> float:
         """Return the upper limit of the risk axis."""
-        single_model_risks = [float(f.risk[f.everything(place)]) for place in range(len(f.stages))]
+        single_model_risks = [float(f.risk[f.everything(index)]) for index in range(len(f.stages))]
         return max(
             1.3 * self.checks.cascade.plan.max_risk,
             min(
@@ -168,7 +168,7 @@ class CascadeDisplay(Titled):
         }
         add_legend(
             axes,
-            [drawn for drawn, _ in legend_entries],
+            [handle for handle, _ in legend_entries],
             [name for _, name in legend_entries],
             **legend_position,
         )

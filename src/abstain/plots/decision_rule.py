@@ -300,7 +300,7 @@ def _add_legend(ax: "Axes", legend_entries: list[tuple[Any, str]]) -> None:
     }
     add_legend(
         ax,
-        [drawn for drawn, _ in legend_entries],
+        [handle for handle, _ in legend_entries],
         [name for _, name in legend_entries],
         **legend_position,
     )

@@ -130,7 +130,7 @@ class ImageGridDisplay(Panels):
 
     @property
     def _n_columns(self) -> int:
-        return max(len(own) for own in self._rows.values())
+        return max(len(row_images) for row_images in self._rows.values())
 
     def _size(self) -> tuple[float, float]:
         lines = max(_wrapped_description(p).count("\n") + 1 for p in self.images)

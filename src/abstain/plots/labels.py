@@ -112,10 +112,10 @@ def _draw_tick_labels(
     offset = -float(settings[f"{side}tick.major.pad"]) / 72
     if side == "x":
         at, near = ax.get_xaxis_transform(), ScaledTranslation(0, offset, figure.dpi_scale_trans)
-        points, aligned = [(place, 0.0) for place in positions], {"ha": "center", "va": "top"}
+        points, aligned = [(position, 0.0) for position in positions], {"ha": "center", "va": "top"}
     else:
         at, near = ax.get_yaxis_transform(), ScaledTranslation(offset, 0, figure.dpi_scale_trans)
-        points, aligned = [(0.0, place) for place in positions], {"ha": "right"}
+        points, aligned = [(0.0, position) for position in positions], {"ha": "right"}
         aligned["va"] = "center_baseline"
     size = settings[f"{side}tick.labelsize"]
     box = _draw_texts_as_one(ax, names, points, at + near, **{"fontsize": size, **aligned, **style})
@@ -229,7 +229,7 @@ def draw_rules(
 ) -> None:
     """Draw horizontal lines from starts to ends as one artist."""
     x = [number for both in zip(starts, ends, strict=True) for number in (*both, math.nan)]
-    y = [number for place in positions for number in (place, place, math.nan)]
+    y = [number for position in positions for number in (position, position, math.nan)]
     draw_rule(ax, x, y, **style)
 
 
@@ -288,7 +288,7 @@ def add_legend(
 
 
 def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
-    """Return the options that place a legend with many names below the axes."""
+    """Return the options that position a legend with many names below the axes."""
     if len(names) <= _MAX_NAMES_INSIDE:
         return {}
     from matplotlib.transforms import ScaledTranslation

@@ -61,7 +61,7 @@ class RankBlobDisplay(Titled):
     >>> from abstain.plots import RankBlobDisplay
     >>> one = Standing("augrc", (), "pe", 0.03, 1.0, 1.2, 1.0, 2.0, (0.8, 0.2), "bootstrap")
     >>> two = Standing("augrc", (), "msr", 0.04, 2.0, 1.8, 1.0, 2.0, (0.2, 0.8), "bootstrap")
-    >>> RankBlobDisplay((one, two), 0.95).frame()["rank_1"].to_list()
+    >>> RankBlobDisplay((first_metric, second_metric), 0.95).frame()["rank_1"].to_list()
     [0.8, 0.2]
     """
 
@@ -380,8 +380,8 @@ class RankingChangesDisplay(Panels):
         import polars as pl
 
         return pl.concat(
-            own.frame().select(pl.lit(name).alias("panel"), pl.all())
-            for name, own in self.rankings.items()
+            ranking.frame().select(pl.lit(name).alias("panel"), pl.all())
+            for name, ranking in self.rankings.items()
         )
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
@@ -395,7 +395,7 @@ class RankingChangesDisplay(Panels):
 
     def _size(self) -> tuple[float, float]:
         rows, columns = grid_shape(len(self.rankings), 2)
-        sizes = [_ranking_size(own.ranks) for own in self.rankings.values()]
+        sizes = [_ranking_size(ranking.ranks) for ranking in self.rankings.values()]
         return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
 
 
@@ -408,7 +408,11 @@ def _find_agreement(
     comparison: Comparison, one: str, two: str, data: Split | None
 ) -> Agreement | None:
     return next(
-        (a for a in comparison.agreements if {a.first, a.second} == {one, two} and a.data == data),
+        (
+            a
+            for a in comparison.agreements
+            if {a.first, a.second} == {first_metric, second_metric} and a.data == data
+        ),
         None,
     )
 

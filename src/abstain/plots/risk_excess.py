@@ -181,7 +181,7 @@ class RiskExcessDisplay(Titled):
         from matplotlib.lines import Line2D
 
         verdicts = {c.verdict for c in self._plotted_checks if not math.isnan(c.excess)}
-        label_by_verdict = {v: said for v, said in LABEL_BY_VERDICT.items() if v in verdicts}
+        label_by_verdict = {v: label for v, label in LABEL_BY_VERDICT.items() if v in verdicts}
         handles = [
             Line2D([], [], linestyle="none", markersize=6, **verdict_mark(v))
             for v in label_by_verdict

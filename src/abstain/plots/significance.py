@@ -251,8 +251,8 @@ class SignificanceMapsDisplay(Panels):
         import polars as pl
 
         return pl.concat(
-            own.frame().select(pl.lit(name).alias("map"), pl.all())
-            for name, own in self.maps.items()
+            significance_map.frame().select(pl.lit(name).alias("map"), pl.all())
+            for name, significance_map in self.maps.items()
         )
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
@@ -264,7 +264,7 @@ class SignificanceMapsDisplay(Panels):
 
     def _size(self) -> tuple[float, float]:
         rows, columns = grid_shape(len(self.maps), 2)
-        sizes = [_map_size(own.methods) for own in self.maps.values()]
+        sizes = [_map_size(significance_map.methods) for significance_map in self.maps.values()]
         return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
 
 
