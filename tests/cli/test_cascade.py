@@ -149,7 +149,7 @@ def test_the_person_is_measured_or_assumed_and_data_may_lack_labels(folder, caps
     rate = ["--person-error", "0.02", "--apply", "bare.parquet", "--save", "d.json"]
     assert run(["cascade", "val.parquet", *STAGES, *ASKED, *rate]) == 0
     assert load("d.json").plan.person_error == 0.02
-    assert "No labels are known here" in words(capsys.readouterr().out)
+    assert "The data have no labels" in words(capsys.readouterr().out)
 
 
 def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):

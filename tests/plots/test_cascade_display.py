@@ -42,7 +42,7 @@ def test_the_table_has_what_is_drawn(checks):
         risk = said(2000)[name][1].mean()
         assert f.risk[whole] == pytest.approx(risk)
         assert f.reviews[whole] == 0
-    person = f.everything(-1)
+    person = f.answer_all_choice(-1)
     assert (f.risk[person], f.reviews[person], f.cost[person]) == (0, 1, 100)
     data = rows.filter(rows["kind"] == "data")
     assert data["name"].to_list() == ["<later>"]

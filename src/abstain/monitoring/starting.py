@@ -282,7 +282,7 @@ def reference_for(rule: DecisionRule, data: object, scale: Scale, seed: int = 0)
             "count unevenly is not known surely"
         )
     values: FloatArray = np.asarray(part.values, np.float64)
-    computed = isinstance(part.score, ConfidenceScore) and not part.score.own
+    computed = isinstance(part.score, ConfidenceScore) and not part.score.is_user_column
     # A bare array is on the scale of the stream, a column on that of the rule.
     own = scale if part.score is None else part.score.scale if computed else rule.scale
     if {own, scale} == {"log-odds", "probability"}:

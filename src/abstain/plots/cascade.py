@@ -94,7 +94,7 @@ class CascadeDisplay(Titled):
     def _rows(self) -> list[dict[str, Any]]:
         rows, f = [], self.checks.frontier
         if f is not None:
-            selected = f.chosen
+            selected = f.selected
             point_groups = [
                 ("candidate", "", self._distinct_points(f)),
                 ("certified", "", f.certified),
@@ -103,7 +103,7 @@ class CascadeDisplay(Titled):
                 ("selected", "", np.array([] if selected is None else [selected], np.int64))
             ]
             point_groups += [
-                ("alone", stage.name, f.efficient(f.alone(index)))
+                ("alone", stage.name, f.efficient(f.only_stage(index)))
                 for index, stage in enumerate(f.stages)
             ]
             for what, name, places in point_groups:
@@ -134,7 +134,9 @@ class CascadeDisplay(Titled):
 
     def _max_risk(self, f: CascadeFrontier) -> float:
         """Return the upper limit of the risk axis."""
-        single_model_risks = [float(f.risk[f.everything(index)]) for index in range(len(f.stages))]
+        single_model_risks = [
+            float(f.risk[f.answer_all_choice(index)]) for index in range(len(f.stages))
+        ]
         return max(
             1.3 * self.checks.cascade.plan.max_risk,
             min(
@@ -199,20 +201,20 @@ class CascadeDisplay(Titled):
     def _draw_models(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
         legend_entries: list[tuple[Any, str]] = []
         for index, stage in enumerate(f.stages):
-            efficient = f.efficient(f.alone(index))
+            efficient = f.efficient(f.only_stage(index))
             style = {**line_style(index + 1), "linewidth": 1.1, "zorder": 2}
             line_artist = ax.plot(f.risk[efficient], f.cost[efficient], **style)[0]
-            end = f.everything(index)
+            end = f.answer_all_choice(index)
             point: dict[str, Any] = {"marker": "o", "markersize": 5, "color": style["color"]}
             ax.plot([f.risk[end]], [f.cost[end]], linestyle="none", zorder=3, **point)
             legend_entries.append((line_artist, f"{stage.name} and the {PERSON} alone"))
-        end = f.everything(-1)
+        end = f.answer_all_choice(-1)
         cross: dict[str, Any] = {"marker": "X", "markersize": 7, "color": INK, "clip_on": False}
         mark = ax.plot([f.risk[end]], [f.cost[end]], linestyle="none", zorder=3, **cross)[0]
         return [*legend_entries, (mark, f"all samples to the {PERSON}")]
 
     def _draw_selected(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
-        selected = f.chosen
+        selected = f.selected
         if selected is None:
             return []
         style: dict[str, Any] = {"marker": "D", "markersize": 7, "color": INK, "zorder": 6}

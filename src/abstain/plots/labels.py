@@ -200,11 +200,11 @@ def draw_squares(ax: "Axes", positions: Sequence[tuple[int, int]], **style: Any)
     separators = [[line + 1, top], [line + 1, bottom]] * 2
     # Positions have an offset of 1 in the mask, and a square starts 0.5 before its center.
     points = [
-        np.array(own, np.float64).transpose(2, 0, 1) - 1.5 for own in (rectangles, separators)
+        np.array(lines, np.float64).transpose(2, 0, 1) - 1.5 for lines in (rectangles, separators)
     ]
     codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * left.size
     codes += [Path.MOVETO, Path.LINETO] * 2 * top.size
-    path = Path(np.concatenate([own.reshape(-1, 2) for own in points]), codes)
+    path = Path(np.concatenate([array.reshape(-1, 2) for array in points]), codes)
     # Snapping the complete patch keeps the widths of the squares equal.
     ax.add_artist(PathPatch(path, **{"snap": True, **style}))
 

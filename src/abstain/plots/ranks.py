@@ -405,7 +405,7 @@ def _ranking_size(ranks: Mapping[str, object]) -> tuple[float, float]:
 
 
 def _find_agreement(
-    comparison: Comparison, one: str, two: str, data: Split | None
+    comparison: Comparison, first_metric: str, second_metric: str, data: Split | None
 ) -> Agreement | None:
     return next(
         (
