@@ -61,7 +61,7 @@ def test_quiet_in_a_pipe_and_an_alarm_is_one_line(place, monkeypatch, capsys):
     assert monitored(worse, place, monkeypatch, "--state", "s.npz", calibration=False) == 3
     assert capsys.readouterr().out == ""
     found = ab.load("s.npz")
-    assert (found.predictions, found.seen.counts.replayed) == (2300, 1500)
+    assert (found.predictions, found.state.counts.replayed) == (2300, 1500)
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--reset") == 0
 
 
@@ -165,7 +165,7 @@ def test_a_state_that_another_run_keeps_is_not_overwritten(place, monkeypatch, c
 
     def take_while_another_run_saves(self, batch):
         take(self, batch)
-        ab.load("s.npz").update(["other"], [0.99]).keep("s.npz")
+        ab.load("s.npz").update(["other"], [0.99]).save("s.npz")
 
     monkeypatch.setattr(Session, "_take", take_while_another_run_saves)
     assert monitored(lines("a", 5, seed=1), place, monkeypatch, "--state", "s.npz") == 2

@@ -33,7 +33,7 @@ def text_of(prefix, n):
 
 def counts():
     monitor = ab.load("s.npz")
-    return monitor.predictions, monitor.seen.counts.replayed
+    return monitor.predictions, monitor.state.counts.replayed
 
 
 def run_with_input(text, monkeypatch, *more):

@@ -94,5 +94,5 @@ def test_a_position_that_cannot_be_is_refused():
 def test_the_largest_inode_of_a_file_system_is_loaded(tmp_path):
     monitor = ab.monitoring.start(ab.thresholds.DecisionRule("given", 0.5), max_risk=0.5)
     read = (FilePosition("1.jsonl", 1, 1, 2**64 - 1, ""),)
-    path = ab.save(monitor.at(read), tmp_path / "s.npz")
+    path = ab.save(monitor.with_read_positions(read), tmp_path / "s.npz")
     assert ab.load(path).read == read
