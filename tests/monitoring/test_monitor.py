@@ -97,7 +97,7 @@ def test_a_change_is_found_said_once_and_can_be_acknowledged():
         found = found.update(names(part, 1500), confidence).labels(names(part, 1500), loss)
         assert [a.watch for a in found.alarms] == (["risk"] if worse > 1 else [])
     (alarm,) = found.active_alarms
-    assert alarm.line.startswith("ALARM risk: the selective risk has risen above the 0.1")
+    assert alarm.line.startswith("ALARM risk: the selective risk is above the maximum of 0.1")
     confidence, loss = drawn(rng, 500, worse=2.5)
     more = found.update(names("c", 500), confidence).labels(names("c", 500), loss)
     assert more.alarms == found.alarms

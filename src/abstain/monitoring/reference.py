@@ -29,7 +29,7 @@ class Reference:
     --------
     >>> from abstain.monitoring import build_reference
     >>> reference = build_reference([0.2, 0.5, 0.7, 0.9], [1, 1, 0, 0], threshold=0.6)
-    >>> reference.blocks.gaps.tolist(), reference.risk.round(2).tolist()
+    >>> reference.blocks.n_gaps.tolist(), reference.risk.round(2).tolist()
     ([1, 1, 1, 1, 1], [0.75, 0.67, 0.67, 0.25, 0.25])
     """
 

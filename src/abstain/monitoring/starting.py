@@ -205,37 +205,39 @@ def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float 
 
 
 def check_matches_state(
-    found: Monitor, rule: DecisionRule, calibration: object = None, **given: object
+    monitor: Monitor, rule: DecisionRule, calibration: object = None, **options: object
 ) -> None:
     """Raise InputError if a state belongs to another rule or was created with other options.
 
     `options` are options of `start` that were passed again; other options stay unchanged.
     """
-    plan = found.plan
+    plan = monitor.plan
     if rule != plan.rule:
         raise InputError(
-            "the state is that of another rule:\n"
-            f"  there: {plan.rule}\n  here: {rule}\nBegin a state of its own for this one"
+            "the state belongs to another rule:\n"
+            f"  state: {plan.rule}\n  requested: {rule}\nCreate another state for this rule"
         )
-    for name, value in given.items():
-        held = getattr(plan, name)
-        if held != value:
+    for name, value in options.items():
+        stored_value = getattr(plan, name)
+        if stored_value != value:
             raise InputError(
-                f"the state was begun with {name} = {held!r}; got {value!r}. Drop it "
-                f"(--{name.replace('_', '-')}), or begin another state"
+                f"the state was created with {name} = {stored_value!r}; got {value!r}. Drop the "
+                f"option (--{name.replace('_', '-')}), or create another state"
             )
     if calibration is None:
         return
-    known = calibration_reference(rule, calibration, plan.scale, plan.seed)
-    # Where many confidences tie, the edges of other data may be the same.
-    parts = ("edges", "gaps")
-    held = plan.reference
-    if held is None or not all(
-        np.array_equal(getattr(known.blocks, part), getattr(held.blocks, part)) for part in parts
-    ):
+    reference = calibration_reference(rule, calibration, plan.scale, plan.seed)
+    if plan.reference is None or not _have_same_blocks(reference, plan.reference):
         raise InputError(
-            "the state was begun with other calibration data; drop them (--calibration)"
+            "the state was created with other calibration data; drop them (--calibration)"
         )
+
+
+def _have_same_blocks(first: Reference, second: Reference) -> bool:
+    # The edges are not sufficient: with many ties, other data can have the same edges.
+    return np.array_equal(first.blocks.edges, second.blocks.edges) and np.array_equal(
+        first.blocks.n_gaps, second.blocks.n_gaps
+    )
 
 
 def _check_watches_and_memory(plan: MonitorPlan) -> None:
