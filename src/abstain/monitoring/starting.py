@@ -299,7 +299,7 @@ def calibration_reference(
     if not isinstance(data.score, ConfidenceScore):
         # An array is on the scale of the stream.
         data_scale = scale
-    elif data.score.own:
+    elif data.score.is_user_column:
         # A confidence column is on the scale of the rule.
         data_scale = rule.scale
     else:
