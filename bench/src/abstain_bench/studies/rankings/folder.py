@@ -21,7 +21,7 @@ from abstain.evaluation.comparison import (
     join_tables,
 )
 from abstain.metrics import Metric
-from abstain.plots.pictures import Picture
+from abstain.plots.image_grid import LabeledImage
 from abstain_bench.data.images import levels_of
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
@@ -162,7 +162,9 @@ class RankedFolder:
         known = index < len(self.store.classes)
         return f"“{self.store.classes[index]}”" if known else f"class {index}"
 
-    def pictures(self, wanted: Sequence[tuple[str, int, str, str]]) -> tuple[list[Picture], str]:
+    def pictures(
+        self, wanted: Sequence[tuple[str, int, str, str]]
+    ) -> tuple[list[LabeledImage], str]:
         """Return pictures by exposure and place, with their words and rows; or why there are none.
 
         Each exposure is made once more from the data of the task, which takes seconds.
@@ -184,7 +186,7 @@ class RankedFolder:
             if key in known:
                 seen, how = own.exposure_images(known[key]).images[place], own.preprocessing
                 levels = levels_of(seen, how.mean, how.std)
-                found.append(Picture(f"{key} {place}", about, levels, row))
+                found.append(LabeledImage(f"{key} {place}", about, levels, row))
         return found, "" if found else f"the task {task!r} has none of these exposures"
 
 
