@@ -156,14 +156,14 @@ class PrunedActivations(ShapedActivations):
     def reshape(self, x: FloatArray) -> FloatArray:
         """Return the largest features of each sample, changed according to the variant."""
         largest = _largest_features(x, self.percentile)
-        kept = np.zeros_like(x)
+        reshaped = np.zeros_like(x)
         values = np.take_along_axis(x, largest, axis=1)
         if self.variant == "binarize":
             values = np.broadcast_to(x.sum(axis=1, keepdims=True) / largest.shape[1], values.shape)
         elif self.variant == "sharpen":
             values = values * _inverse_share(x, values)
-        np.put_along_axis(kept, largest, values, axis=1)
-        return kept
+        np.put_along_axis(reshaped, largest, values, axis=1)
+        return reshaped
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -81,8 +81,8 @@ class VirtualLogit(FittedScore):
 
     def _logits(self, x: FloatArray, predictions: Predictions, rows: slice) -> Array:
         if self.weight is None or self.bias is None:
-            own: Array = predictions.logits[rows]
-            return own
+            logits: Array = predictions.logits[rows]
+            return logits
         return compute_logits(x, self.weight, self.bias)
 
 
