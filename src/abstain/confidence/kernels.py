@@ -49,30 +49,28 @@ class TopClassSplit:
     #: have probability 0.
     gap: AnyArray
     #: Shape (rows, K). exp(log-score - second largest); 0 at the top class.
-    scaled_others: AnyArray
-    #: Shape (rows,). Sum of `others`.
-    others_sum: AnyArray
-    #: Shape (rows, K). Logarithm of `scaled_others`, -inf at the top class. Undefined unless
+    rival_ratios: AnyArray
+    #: Shape (rows,). Sum of `rival_ratios`.
+    rival_sum: AnyArray
+    #: Shape (rows, K). Logarithm of `rival_ratios`, -inf at the top class. Undefined unless
     #: `needs_logs` was passed.
-    log_scaled_others: AnyArray
+    log_rival_ratios: AnyArray
 
     def odds_against(self, xp: Any) -> AnyArray:
         """Return the odds against the top class: the other probabilities over the largest."""
-        return xp.exp(self.gap) * self.others_sum
+        return xp.exp(self.gap) * self.rival_sum
 
 
 def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
-    """Split log-scores (rows, K), with the logarithms if asked for; NumPy overwrites `z`."""
+    """Split log-scores (rows, K), with the logarithms if requested; NumPy overwrites `z`."""
     top_index = xp.argmax(z, axis=1, keepdims=True)
     top = take_entry(xp, z, top_index)
     shifted = replace_entry(xp, z, top_index, -np.inf)
     second = xp.max(shifted, axis=1, keepdims=True)
     gap = second - top
     shifted = _subtract(xp, shifted, fill_where(xp, second == -np.inf, 0.0, second))
-    scaled_others = xp.exp(shifted) if needs_logs or xp is not np else np.exp(shifted, out=shifted)
-    return TopClassSplit(
-        top[:, 0], gap[:, 0], scaled_others, xp.sum(scaled_others, axis=1), shifted
-    )
+    rival_ratios = xp.exp(shifted) if needs_logs or xp is not np else np.exp(shifted, out=shifted)
+    return TopClassSplit(top[:, 0], gap[:, 0], rival_ratios, xp.sum(rival_ratios, axis=1), shifted)
 
 
 @dataclass(frozen=True)
@@ -90,13 +88,13 @@ class SplitKernel:
 
 
 def _log_odds(xp: Any, s: TopClassSplit) -> AnyArray:
-    return _cap_infinity(xp, -(s.gap + safe_log(xp, s.others_sum)))
+    return _cap_infinity(xp, -(s.gap + safe_log(xp, s.rival_sum)))
 
 
 def _negative_entropy(xp: Any, s: TopClassSplit) -> AnyArray:
     odds_against = s.odds_against(xp)
     # -log p_j = (m - m2) - log t_j + log1p(odds), and the last term is common to all classes.
-    log_sum = _row_dot(xp, s.scaled_others, _clip_low(xp, s.log_scaled_others, _VANISHED))
+    log_sum = _row_dot(xp, s.rival_ratios, _clip_low(xp, s.log_rival_ratios, _VANISHED))
     gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
     entropy = xp.log1p(odds_against) + (gap * odds_against - xp.exp(s.gap) * log_sum) / (
         1.0 + odds_against
@@ -109,8 +107,8 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
     s = split_top_class(xp, z, needs_logs=True)
     log_sum = xp.log1p(s.odds_against(xp))
     # 1 - p1 is computed as the sum of the other probabilities, not as a difference from 1.
-    top_term = xp.exp(gamma * (s.gap + safe_log(xp, s.others_sum) - 2.0 * log_sum))
-    log_p = _largest_entries(xp, s.log_scaled_others, top - 1) + (s.gap - log_sum)[:, None]
+    top_term = xp.exp(gamma * (s.gap + safe_log(xp, s.rival_sum) - 2.0 * log_sum))
+    log_p = _largest_entries(xp, s.log_rival_ratios, top - 1) + (s.gap - log_sum)[:, None]
     # The other probabilities are at most 1/2, so 1 - p is exact.
     other_terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
     return 0.0 - (top_term + xp.sum(other_terms, axis=1))
@@ -118,7 +116,7 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
 
 def _margin(xp: Any, s: TopClassSplit) -> AnyArray:
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
-    log_odds_against = s.gap + xp.log1p(s.others_sum)
+    log_odds_against = s.gap + xp.log1p(s.rival_sum)
     odds = float(np.log(2.0)) + safe_log(xp, -xp.expm1(s.gap)) - log_odds_against
     return _cap_infinity(xp, xp.logaddexp(xp.zeros_like(odds), odds))
 
@@ -128,11 +126,11 @@ def _log_gap(xp: Any, s: TopClassSplit) -> AnyArray:
 
 
 def _gini(xp: Any, s: TopClassSplit) -> AnyArray:
-    squares = _row_dot(xp, s.scaled_others, s.scaled_others)
+    squares = _row_dot(xp, s.rival_ratios, s.rival_ratios)
     scale = xp.exp(s.gap)
     # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
     log_denominator = s.gap + safe_log(
-        xp, 2.0 * s.others_sum + scale * (s.others_sum * s.others_sum - squares)
+        xp, 2.0 * s.rival_sum + scale * (s.rival_sum * s.rival_sum - squares)
     )
     return _cap_infinity(xp, xp.log1p(scale * scale * squares) - log_denominator)
 

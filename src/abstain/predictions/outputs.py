@@ -102,8 +102,8 @@ def validate_class_scores(
     name = logits_name if are_logits else probabilities_name
     check = _check_logits if are_logits else _check_probabilities
     ndim = 3 if samples else 2
-    is_kept = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
-    if not (keep_library and is_kept):
+    keeps_library = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
+    if not (keep_library and keeps_library):
         checked, note = check(values, name, ndim, permissions)
         return ClassScores(checked, are_logits, values if keep_library else None, note)
     _check_shape(values.shape, name, ndim)

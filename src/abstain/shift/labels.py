@@ -259,10 +259,11 @@ def _reject_singular_matrix(
     if smallest > noise:
         return
     direction = np.abs(np.linalg.svd(matrix)[2][-1])
-    least_certain = [names[i] for i in np.argsort(-direction)[:2]]
+    uncertain_classes = [names[i] for i in np.argsort(-direction)[:2]]
+    class_list = " and ".join(map(repr, uncertain_classes))
     raise DomainError(
         f"the confusion matrix of {n} samples may be singular: its smallest singular value is "
         f"{smallest:.3g}, and resampling changes it by up to {noise:.3g}. The least certain "
-        f"classes are {' and '.join(map(repr, least_certain))}: label more samples, merge classes, "
-        "or use a model that confuses them less"
+        f"classes are {' and '.join(map(repr, uncertain_classes))}: label more samples, merge "
+        "classes, or use a model that confuses them less"
     )
