@@ -187,4 +187,4 @@ def test_refuses_with_a_plain_line(folder, capsys, arguments, said):
     assert run(["cascade", *arguments]) == 2
     told = capsys.readouterr().err
     assert said in told
-    assert "not foreseen" not in told
+    assert "unexpected error" not in told

@@ -378,7 +378,7 @@ def made(folder):
 def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     assert run(["benchmark", "export", "runs", "all.parquet"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Left all.parquet" in printed
+    assert "Wrote all.parquet" in printed
     table = pl.read_parquet("all.parquet")
     logits = [name for name in table.columns if name.startswith("logit_")]
     largest = pl.max_horizontal(logits) if logits else pl.col("row") * 1.0
@@ -404,7 +404,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
     assert run(["benchmark", "report", "runs", *asked]) == 0
     printed = capsys.readouterr().out
     assert "confidnet" in printed
-    assert "Left runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
+    assert "Wrote runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
     page = (folder / "runs" / "report" / "benchmark.html").read_text()
     assert f"abstain benchmark report runs {' '.join(asked)}" in page
     values = pl.read_parquet(folder / "runs" / "report" / "tables" / "values.parquet")

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.command_line import flag
-from abstain.cli.console import working
-from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.parts import picked, picks_of
-from abstain.cli.stages import CascadeSource, applied_sets, stages_of
+from abstain.cli.command_line import to_flag
+from abstain.cli.console import show_status
+from abstain.cli.options import DEFAULT_COLUMNS, Columns, Loss, OptionalLevel, repeatable
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.stages import CascadeSource, parse_stages, read_test_sets
+from abstain.cli.subsets import parse_column_value, parse_column_values
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Scale
 
@@ -29,7 +36,7 @@ _CASCADE: Final = "cascade.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CascadeTarget:
     """What is asked of the cascade."""
 
     max_risk: Annotated[
@@ -53,7 +60,7 @@ class Asked:
     ] = None
     cost: Annotated[
         tuple[str, ...],
-        several("NAME=COST per sample of a stage or the person; error=COST of a loss of 1"),
+        repeatable("NAME=COST per sample of a stage or the person; error=COST of a loss of 1"),
     ] = ()
     ordered_by: Annotated[
         float | None,
@@ -86,20 +93,20 @@ class Asked:
         return out
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def flags(self) -> tuple[str, ...]:
         """The options that were given, as flags."""
         return tuple(
-            flag(n) for n in self.__dataclass_fields__ if getattr(self, n) not in {None, ()}
+            to_flag(n) for n in self.__dataclass_fields__ if getattr(self, n) not in {None, ()}
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Samples:
+class CascadeData:
     """Where the models are found, what is known of the person, and on what the cascade is used."""
 
     stage: Annotated[
         tuple[str, ...],
-        several(
+        repeatable(
             "Models in the order of the stages: NAME=CONFIDENCE,CORRECT (columns of FILE; with "
             "--label NAME=CONFIDENCE,PREDICTION), NAME=COLUMN=VALUE (rows of FILE, matched by "
             "--id) or NAME=FILE"
@@ -112,28 +119,28 @@ class Samples:
         float | None, Parameter(help="Assumed error rate of the person [default: 0]")
     ] = None
     calibrate: Annotated[
-        tuple[str, ...], several("COLUMN=VALUE of the calibration rows of FILE")
+        tuple[str, ...], repeatable("COLUMN=VALUE of the calibration rows of FILE")
     ] = ()
     apply: Annotated[
         tuple[str, ...],
-        several(
+        repeatable(
             "Test data: a file, COLUMN=VALUE of FILE, or one file per stage, separated by commas"
         ),
     ] = ()
 
     def source(self, file: Path | None, columns: Columns) -> CascadeSource:
         """Return where the calibration samples are."""
-        picks = picks_of(self.calibrate, "--calibrate")
-        return CascadeSource(file, stages_of(self.stage), columns, picks, self.person)
+        picks = parse_column_values(self.calibrate, "--calibrate")
+        return CascadeSource(file, parse_stages(self.stage), columns, picks, self.person)
 
     def paths(self) -> list[Path]:
         """Return the files of --apply."""
-        files = [text for text in self.apply if picked(text) is None]
+        files = [text for text in self.apply if parse_column_value(text) is None]
         return [Path(part) for text in files for part in text.split(",")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CascadePlaces:
+class CascadeFiles:
     """Where cascades come from and go to."""
 
     rule: Annotated[
@@ -145,23 +152,23 @@ class CascadePlaces:
     ] = None
 
 
-_NOTHING, _SAMPLES, _PLACES = Asked(), Samples(), CascadePlaces()
+_NOTHING, _SAMPLES, _PLACES = CascadeTarget(), CascadeData(), CascadeFiles()
 
 
 def cascade(
     file: Annotated[Path | None, Parameter(help="Calibration predictions of all models")] = None,
     /,
     *,
-    samples: Annotated[Samples, Parameter(name="*")] = _SAMPLES,
-    asked: Annotated[Asked, Parameter(name="*")] = _NOTHING,
+    data: Annotated[CascadeData, Parameter(name="*")] = _SAMPLES,
+    target: Annotated[CascadeTarget, Parameter(name="*")] = _NOTHING,
     loss: Loss = None,
     scale: Annotated[
         Scale | None,
         Parameter(help="Scale of the confidence columns, if their values are ambiguous"),
     ] = None,
-    level: LevelIfGiven = None,
-    places: Annotated[CascadePlaces, Parameter(name="*")] = _PLACES,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    level: OptionalLevel = None,
+    paths: Annotated[CascadeFiles, Parameter(name="*")] = _PLACES,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose thresholds for a cascade of models and a person, with a guarantee.
 
@@ -171,30 +178,34 @@ def cascade(
     """
     from abstain.report.output import CASCADE
 
-    _refuse_idle(columns, samples, asked, level)
-    source = samples.source(file, columns)
-    read = [file, places.rule, *source.files, *samples.paths()]
-    to = place(places.out, [_CASCADE, *RESULTS, REPORT], read)
-    with working("Choosing"):
-        calibration, notes = _calibration(source, samples, places)
+    _check_options(columns, data, target, level)
+    source = data.source(file, columns)
+    read = [file, paths.rule, *source.files, *data.paths()]
+    to = check_folder(paths.out, [_CASCADE, *RESULTS, REPORT], read)
+    with show_status("Choosing"):
+        calibration, notes = _read_calibration(source, data, paths)
         more: dict[str, Any] = {"loss": loss, "scale": scale}
-        chosen = _chosen(calibration, asked, more, places)
-        sets, told = applied_sets(samples.apply, source, samples.person_error)
-    with working("Checking"):
+        chosen = _get_cascade(calibration, target, more, paths)
+        sets, told = read_test_sets(data.apply, source, data.person_error)
+    with show_status("Checking"):
         more["level"] = _LEVEL if level is None else level
         noted = [*notes, *told]
         checks = ab.check_cascade(chosen, sets, calibration=calibration, notes=noted, **more)
-    apart = _saved_apart(chosen, places)
-    finish(lambda: CASCADE.terminal(checks), lambda: _files(checks, file), to, before=apart)
+    apart = _save_cascade(chosen, paths)
+    write_and_print(
+        lambda: CASCADE.terminal(checks), lambda: _make_files(checks, file), to, before=apart
+    )
     if not chosen.attainable:
         # A pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
 
-def _refuse_idle(columns: Columns, samples: Samples, asked: Asked, level: float | None) -> None:
+def _check_options(
+    columns: Columns, samples: CascadeData, asked: CascadeTarget, level: float | None
+) -> None:
     """Refuse options that would change nothing."""
-    idle = [flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
+    idle = [to_flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
     if idle:
         raise InputError(
             f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
@@ -209,8 +220,8 @@ def _refuse_idle(columns: Columns, samples: Samples, asked: Asked, level: float 
         )
 
 
-def _calibration(
-    source: CascadeSource, samples: Samples, places: CascadePlaces
+def _read_calibration(
+    source: CascadeSource, samples: CascadeData, places: CascadeFiles
 ) -> tuple[dict[str, Any] | None, list[Any]]:
     """Return what the cascade is chosen on, with the notes of the reader; None for a saved one."""
     if places.rule is not None:
@@ -219,16 +230,19 @@ def _calibration(
         raise InputError(
             "name the models with --stage, such as --stage small=conf_small,correct_small"
         )
-    return source.chosen_on(samples.person_error)
+    return source.read_calibration(samples.person_error)
 
 
-def _chosen(
-    calibration: dict[str, Any] | None, asked: Asked, more: dict[str, Any], places: CascadePlaces
+def _get_cascade(
+    calibration: dict[str, Any] | None,
+    asked: CascadeTarget,
+    more: dict[str, Any],
+    places: CascadeFiles,
 ) -> "Cascade":
     if calibration is not None:
         return ab.set_cascade(calibration, **more, **asked.options())
-    if asked.given:
-        raise InputError(f"--rule brings its own thresholds; drop {', '.join(asked.given)}")
+    if asked.flags:
+        raise InputError(f"--rule brings its own thresholds; drop {', '.join(asked.flags)}")
     return read_cascade(places.rule or Path())
 
 
@@ -243,20 +257,20 @@ def read_cascade(path: Path) -> "Cascade":
     return found
 
 
-def _saved_apart(chosen: "Cascade", places: CascadePlaces) -> list[Path]:
+def _save_cascade(chosen: "Cascade", places: CascadeFiles) -> list[Path]:
     """Save the cascade where --save says."""
     from abstain.tables import save
 
     return [] if places.save is None else [save(chosen, places.save)]
 
 
-def _files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
+def _make_files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report.output import CASCADE
     from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
-    page = CASCADE.html(checks, source=name, command=command())
-    left = files_of({"results": checks.rows()}, page)
+    page = CASCADE.html(checks, source=name, command=current_command())
+    left = make_files({"results": checks.rows()}, page)
     if checks.frontier is not None:
-        left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
+        left = make_files({"results": checks.rows()}, page, checks, ("svg", "png"))
     return {_CASCADE: json_file(checks.cascade), **left}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.console import interruptible, time_said, working
+from abstain.cli.console import exit_on_interrupt, format_duration, show_status
 from abstain.cli.options import Columns
 from abstain.cli.predictions import reading_options
 from abstain.errors import InputError
@@ -71,20 +71,20 @@ class Engine:
             )
         return ab.scan_predictions(given, **options, skip_bad=self.skip_bad)
 
-    def evaluated(self, scan: "PredictionScan", asked: dict[str, Any]) -> "Evaluation":
+    def evaluate(self, scan: "PredictionScan", asked: dict[str, Any]) -> "Evaluation":
         """Evaluate them, and say how far it is."""
-        with interruptible(self._said), working("Counting") as told:
+        with exit_on_interrupt(self._resume_hint), show_status("Counting") as told:
             options = ab.StreamOptions(
                 resume=self.resume,
-                **self._bytes,
-                on_progress=lambda progress: told(progress_said(progress)),
+                **self._memory_option,
+                on_progress=lambda progress: told(format_progress(progress)),
                 engine="dask" if self.engine == "dask" else "local",
                 scheduler=self.scheduler or "",
             )
             return ab.evaluate(scan, stream=options, **asked)
 
     @property
-    def _bytes(self) -> dict[str, int]:
+    def _memory_option(self) -> dict[str, int]:
         """Return the memory as bytes, where it is asked for."""
         if self.memory is None:
             return {}
@@ -93,15 +93,15 @@ class Engine:
         return {"memory": max(int(self.memory * 2**30), 1)}
 
     @property
-    def _said(self) -> str:
+    def _resume_hint(self) -> str:
         if self.resume is None:
             return "nothing is left; with --resume FOLDER it would go on where it was"
         return f"what is counted is kept in {self.resume}; the same command goes on from there"
 
 
-def progress_said(progress: "StreamProgress") -> str:
+def format_progress(progress: "StreamProgress") -> str:
     """Say how far a stream is."""
     return (
         f"{progress.n_rows:,} rows, {progress.share:.0%}, {progress.rate:,.0f} rows a second, "
-        f"about {time_said(progress.remaining_seconds)} left"
+        f"about {format_duration(progress.remaining_seconds)} left"
     )

@@ -8,21 +8,29 @@ from cyclopts import Parameter
 
 import abstain as ab
 from abstain._foundation.input_files import check_exists
-from abstain.cli.console import working
+from abstain.cli.console import show_status
 from abstain.cli.engine import Engine
 from abstain.cli.options import (
-    USUAL_COLUMNS,
+    DEFAULT_COLUMNS,
     Clustered,
     Columns,
     Files,
-    LevelIfGiven,
     Loss,
+    OptionalLevel,
     Seed,
-    several,
+    repeatable,
 )
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place, place_beside
-from abstain.cli.predictions import expanded, read
-from abstain.cli.standard_input import MARK, as_given
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    check_folder_for_large_inputs,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import expand_patterns, read_files
+from abstain.cli.standard_input import STDIN_NAME, original_name
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,14 +45,14 @@ class Intervals:
     interval: Annotated[
         Literal["analytic", "bootstrap", "none"], Parameter(help="Method of the intervals")
     ] = "analytic"
-    level: LevelIfGiven = None
+    level: OptionalLevel = None
     bootstrap: Annotated[
         int | None, Parameter(help="Number of resamples of --interval bootstrap [default: 1000]")
     ] = None
     clustered: Clustered = False
     seed: Seed = 0
 
-    def chosen(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """Return the options of `evaluate` that were given; refuse those without effect."""
         idle = ["--bootstrap"] if self.bootstrap is not None else []
         if self.interval == "none":
@@ -72,7 +80,7 @@ class EvaluationOutput:
     ] = None
     full: Annotated[bool, Parameter(help="Print all metrics", negative=())] = False
 
-    def refuse_idle(self) -> None:
+    def check(self) -> None:
         """Refuse pictures without a page to stand on, and a folder that is not there."""
         if self.pictures is None:
             return
@@ -80,20 +88,20 @@ class EvaluationOutput:
             raise InputError("--pictures: shown on the page of --out; give that, or drop it")
         check_exists(self.pictures)
 
-    def page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
+    def write_page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
         """Write the page, with the pictures of its samples."""
         from abstain.report import html_report, sample_pictures
 
-        folders = (self.pictures,) if self.pictures else _folders(file)
+        folders = (self.pictures,) if self.pictures else _image_folders(file)
         tried = [sample_pictures(evaluation, folder) for folder in folders]
         made = max(tried, key=lambda pictures: len(pictures.sources))
-        return html_report(evaluation, source=source, command=command(), pictures=made)
+        return html_report(evaluation, source=source, command=current_command(), pictures=made)
 
 
-def _folders(file: Path) -> tuple[Path, ...]:
+def _image_folders(file: Path) -> tuple[Path, ...]:
     """Return where names of pictures may begin: beside the file, or where the command runs."""
     here = Path()
-    return (here,) if as_given(file) == MARK else (file.parent, here)
+    return (here,) if original_name(file) == STDIN_NAME else (file.parent, here)
 
 
 _INTERVALS = Intervals()
@@ -102,7 +110,9 @@ _MEMORY = Engine()
 
 Metrics = Annotated[
     tuple[str, ...],
-    several("Metric, or several such as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"),
+    repeatable(
+        "Metric, or several such as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"
+    ),
 ]
 
 
@@ -110,8 +120,10 @@ def evaluate(
     files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
-    score: Annotated[tuple[str, ...], several("Score (default: all; `abstain list scores`)")] = (),
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    score: Annotated[
+        tuple[str, ...], repeatable("Score (default: all; `abstain list scores`)")
+    ] = (),
     metric: Metrics = (),
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
@@ -125,8 +137,8 @@ def evaluate(
     """
     from abstain.report import terminal_table
 
-    options = intervals.chosen()
-    output.refuse_idle()
+    options = intervals.options()
+    output.check()
     if columns.group and output.out is None and not intervals.clustered:
         raise InputError(
             "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
@@ -135,19 +147,19 @@ def evaluate(
     asked["curves"] = output.out is not None
     found: Reading | PredictionScan
     if engine.in_memory:
-        files = expanded(files)
-        to = place(output.out, [*RESULTS, REPORT], files)
-        found = read(files, columns)
-        with working("Evaluating"):
+        files = expand_patterns(files)
+        to = check_folder(output.out, [*RESULTS, REPORT], files)
+        found = read_files(files, columns)
+        with show_status("Evaluating"):
             evaluation = ab.evaluate(found, notes=found.notes, **asked)
     else:
         found = engine.scan(files, columns)
-        to = place_beside(output.out, [*RESULTS, REPORT], found.paths)
-        evaluation = engine.evaluated(found, asked)
-    finish(
+        to = check_folder_for_large_inputs(output.out, [*RESULTS, REPORT], found.paths)
+        evaluation = engine.evaluate(found, asked)
+    write_and_print(
         lambda: terminal_table(evaluation, full=output.full),
-        lambda: files_of(
-            {"results": evaluation.rows()}, output.page(evaluation, found.source, files[0])
+        lambda: make_files(
+            {"results": evaluation.rows()}, output.write_page(evaluation, found.source, files[0])
         ),
         to,
     )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli.command_line import as_flag
-from abstain.cli.console import console, line, say
+from abstain.cli.command_line import format_flag
+from abstain.cli.console import console, plain_text, print_text
 from abstain.cli.options import Files
-from abstain.cli.predictions import expanded
-from abstain.cli.standard_input import as_given
+from abstain.cli.predictions import expand_patterns
+from abstain.cli.standard_input import original_name
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ def inspect(
     """
     from abstain.tables.proposal import propose
 
-    table, form = _read_numbers(_table_of(expanded(files)))
+    table, form = _read_numbers(_table_of(expand_patterns(files)))
     found = (*propose(table), *form)
     what = "keys" if table.has_keys else "columns"
-    say(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {what}")
+    print_text(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {what}")
     for one in found:
-        say(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.reason})")
+        print_text(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.reason})")
     arguments = [
         "evaluate",
         *_options(found, table.names),
         *([] if out is None else ["--out", str(out)]),
     ]
     _refuse_lacking(found, table.names)
-    arguments += map(as_given, files)
+    arguments += map(original_name, files)
     said = shlex.join(["abstain", *arguments])
-    console().print(line(said), style="bold", soft_wrap=True)
+    console().print(plain_text(said), style="bold", soft_wrap=True)
     if run or _agreed():
         from abstain.cli.main import run as run_command
 
@@ -130,7 +130,7 @@ def _options(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> list[st
     for one in found:
         if not one.is_default:
             for name in _asked(one, names):
-                out += shlex.split(as_flag(one.role, name))
+                out += shlex.split(format_flag(one.role, name))
     return out
 
 

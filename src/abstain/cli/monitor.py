@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.command_line import flag
-from abstain.cli.monitor_options import Kept
-from abstain.cli.options import USUAL_COLUMNS, Columns
-from abstain.cli.out import REPORT, place
-from abstain.cli.predictions import read_scored
+from abstain.cli.command_line import to_flag
+from abstain.cli.monitor_options import InputOutputOptions
+from abstain.cli.options import DEFAULT_COLUMNS, Columns
+from abstain.cli.output_folder import REPORT, check_folder
+from abstain.cli.predictions import read_with_score
 from abstain.cli.stop_signals import StopSignals
 from abstain.cli.threshold import read_rule
 from abstain.errors import FileFormatError, InputError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class TestOptions:
     """What is watched, and how surely."""
 
     calibration: Annotated[Path | None, Parameter(help="Calibration predictions of the rule")] = (
@@ -58,22 +58,22 @@ class Promise:
     ] = None
     seed: Annotated[int | None, Parameter(help="Seed of all random numbers [default: 0]")] = None
 
-    def given(self) -> dict[str, Any]:
+    def given_options(self) -> dict[str, Any]:
         """Return what was said, but for the calibration data."""
         names = (n for n in self.__dataclass_fields__ if n != "calibration")
         return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
 
 
-_PROMISE, _KEPT = Promise(), Kept()
+_PROMISE, _KEPT = TestOptions(), InputOutputOptions()
 
 
 def monitor(
     rule: Annotated[Path, Parameter(help="Rule written by `abstain threshold --save`")],
     /,
     *,
-    promise: Annotated[Promise, Parameter(name="*")] = _PROMISE,
-    kept: Annotated[Kept, Parameter(name="*")] = _KEPT,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    tests: Annotated[TestOptions, Parameter(name="*")] = _PROMISE,
+    input_output: Annotated[InputOutputOptions, Parameter(name="*")] = _KEPT,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Monitor the coverage, confidences and risk of a decision rule in production.
 
@@ -85,11 +85,11 @@ def monitor(
     """
     from abstain.cli.session import Session
 
-    _refuse_idle(promise, kept)
-    to = place(kept.out, [REPORT], [rule, promise.calibration])
-    begun = _begun(rule, promise, kept, columns)
+    _check_options(tests, input_output)
+    to = check_folder(input_output.out, [REPORT], [rule, tests.calibration])
+    begun = _start_or_load(rule, tests, input_output, columns)
     with StopSignals() as stop:
-        session = Session(begun, kept, to, stop)
+        session = Session(begun, input_output, to, stop)
         session.run()
     status = session.exit_status()
     if status:
@@ -97,7 +97,7 @@ def monitor(
         raise SystemExit(status)
 
 
-def _refuse_idle(promise: Promise, kept: Kept) -> None:
+def _check_options(promise: TestOptions, kept: InputOutputOptions) -> None:
     """Refuse options that have no effect without others."""
     needs = (
         (kept.reset, "reset", kept.state, "state"),
@@ -106,10 +106,12 @@ def _refuse_idle(promise: Promise, kept: Kept) -> None:
     )
     for given, name, other, its in needs:
         if given and other is None:
-            raise InputError(f"{flag(name)} has no effect without {flag(its)}; add it")
+            raise InputError(f"{to_flag(name)} has no effect without {to_flag(its)}; add it")
 
 
-def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monitor":
+def _start_or_load(
+    rule: Path, promise: TestOptions, kept: InputOutputOptions, columns: Columns
+) -> "Monitor":
     """Return the monitor of the state, or a new one."""
     from abstain.monitoring.starting import refuse_other
 
@@ -122,14 +124,14 @@ def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monit
         )
     data: Any = None
     if promise.calibration is not None:
-        data = read_scored(promise.calibration, columns, decision.score).only()
+        data = read_with_score(promise.calibration, columns, decision.score).only()
     if kept.state is None or not kept.state.exists():
-        begun = ab.monitoring.start(decision, calibration=data, **promise.given())
+        begun = ab.monitoring.start(decision, calibration=data, **promise.given_options())
         return begun.keep(kept.state) if kept.state is not None else begun
     found = ab.load(kept.state)
     if not isinstance(found, ab.monitoring.Monitor):
         raise FileFormatError(
             f"{kept.state.name} holds no state of a monitor but a {type(found).__name__}"
         )
-    refuse_other(found, decision, data, **promise.given())
+    refuse_other(found, decision, data, **promise.given_options())
     return found.reset() if kept.reset else found

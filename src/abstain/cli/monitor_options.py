@@ -7,11 +7,11 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 #: The exit status when an alarm stands.
-ALARMED: Final = 3
+ALARM_EXIT_STATUS: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class InputOutputOptions:
     """Where lines come from, and what is left where."""
 
     watch: Annotated[

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.command_line import flag
+from abstain.cli.command_line import to_flag
 from abstain.cli.options import Columns
-from abstain.cli.parts import CalibrationFile, picked, read_part
-from abstain.cli.predictions import read_scored
+from abstain.cli.predictions import read_with_score
+from abstain.cli.subsets import CalibrationSource, parse_column_value, read_other_subset
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shifted:
+class ShiftOptions:
     """Whom the promise is about, where that is not data like the calibration data."""
 
     shifted_to: Annotated[
@@ -42,17 +42,17 @@ class Shifted:
     ] = None
 
     @property
-    def asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the rule is for data of another law."""
         return self.shifted_to is not None or self.ratio is not None
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def flags(self) -> tuple[str, ...]:
         """The options that were given, as flags."""
         every = self.__dataclass_fields__
-        return tuple(flag(name) for name in every if getattr(self, name) is not None)
+        return tuple(to_flag(name) for name in every if getattr(self, name) is not None)
 
-    def refuse_idle(self, columns: Columns) -> None:
+    def check(self, columns: Columns) -> None:
         """Refuse options that do not fit together."""
         if self.shifted_to is not None and self.ratio is not None:
             raise InputError(
@@ -62,22 +62,22 @@ class Shifted:
         for name, other in needs.items():
             if getattr(self, name) is not None and getattr(self, other) is None:
                 raise InputError(
-                    f"{flag(name)} is about {flag(other)}; add it or drop {flag(name)}"
+                    f"{to_flag(name)} is about {to_flag(other)}; add it or drop {to_flag(name)}"
                 )
-        if self.clip is not None and not self.asked:
+        if self.clip is not None and not self.is_requested:
             raise InputError("--clip is about --shifted-to and --ratio; add one of them or drop it")
-        if self.asked and columns.weight is not None:
+        if self.is_requested and columns.weight is not None:
             raise InputError(
                 f"--weight {columns.weight} counts samples, density ratios do not: no guarantee "
                 "takes both; drop it"
             )
 
-    def reading(self, columns: Columns) -> Columns:
+    def with_ratio_column(self, columns: Columns) -> Columns:
         """Return what to read of the calibration file: a column of ratios as its weights."""
         return columns if self.ratio is None else replace(columns, weight=self.ratio)
 
-    def weighed(
-        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
+    def apply_ratios(
+        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationSource
     ) -> "tuple[Predictions, dict[str, Any], tuple[Note, ...]]":
         """Return the calibration data as they come up there, options of the rule, and notes."""
         ratios, notes = self._ratios(calibration, columns, score, chosen_on)
@@ -85,7 +85,7 @@ class Shifted:
         return calibration.weighted(ratios.values), {"ratio": ratios, "weight": None}, notes
 
     def _ratios(
-        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
+        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationSource
     ) -> "tuple[DensityRatios, tuple[Note, ...]]":
         """Return the ratios of the calibration data, and what to know of them."""
         from abstain.evaluation.density_ratios import EstimatedRatios, estimate_ratios
@@ -94,11 +94,11 @@ class Shifted:
         if self.shifted_to is None:
             ratios = density_ratios(calibration.weight, largest=self.max_ratio, clip=self.clip)
             return ratios, EstimatedRatios(ratios, "covariate").notes()
-        whole, pick = replace(columns, by=(), group=None), picked(self.shifted_to)
+        whole, pick = replace(columns, by=(), group=None), parse_column_value(self.shifted_to)
         if pick is not None:
-            reading = read_part(pick, whole, score, chosen_on, flag="--shifted-to")
+            reading = read_other_subset(pick, whole, score, chosen_on, flag="--shifted-to")
         else:
-            reading = read_scored(Path(self.shifted_to), whole, score, unlabeled=True)
+            reading = read_with_score(Path(self.shifted_to), whole, score, unlabeled=True)
         found = estimate_ratios(
             calibration,
             reading.only(),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from abstain._foundation.notes import COLUMNS, Note
 from abstain.cli.options import Columns
-from abstain.cli.parts import Picked, picked, read_picked
-from abstain.cli.predictions import has_column, read
+from abstain.cli.predictions import has_numeric_column, read_files
+from abstain.cli.subsets import ColumnValue, parse_column_value, read_subset
 from abstain.errors import InputError
 from abstain.thresholds.cascade import ERROR, PERSON
 
@@ -23,14 +23,14 @@ class StageSource:
 
     name: str
     confidence: str = ""
-    right: str = ""
-    rows: Picked | None = None
+    outcome: str = ""
+    condition: ColumnValue | None = None
     file: Path | None = None
 
 
-def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
+def parse_stages(texts: Sequence[str]) -> tuple[StageSource, ...]:
     """Read `--stage NAME=CONFIDENCE,CORRECT`, `NAME=COLUMN=VALUE` and `NAME=FILE`."""
-    out = [_stage_of(text) for text in texts]
+    out = [_parse_stage(text) for text in texts]
     if len({stage.file is None for stage in out}) > 1:
         raise InputError(
             "--stage names columns or rows of FILE for every model, or a file for every model"
@@ -43,14 +43,14 @@ def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
     return tuple(out)
 
 
-def _stage_of(text: str) -> StageSource:
+def _parse_stage(text: str) -> StageSource:
     name, _, where = text.partition("=")
     confidence, comma, right = where.partition(",")
     if name and where and not comma:
         if Path(where).exists():
             return StageSource(name, file=Path(where))
-        if (rows := picked(where)) is not None:
-            return StageSource(name, rows=rows)
+        if (rows := parse_column_value(where)) is not None:
+            return StageSource(name, condition=rows)
     elif name and confidence and right and "," not in right:
         return StageSource(name, confidence, right)
     said = "" if comma or not where else f"; there is no file {where!r}"
@@ -66,11 +66,11 @@ class CascadeSource:
     file: Path | None
     stages: tuple[StageSource, ...]
     columns: Columns
-    picks: tuple[Picked, ...] = ()
+    conditions: tuple[ColumnValue, ...] = ()
     person: str | None = None
 
     @property
-    def apart(self) -> bool:
+    def has_separate_files(self) -> bool:
         """Whether each model has a file of its own."""
         return bool(self.stages) and self.stages[0].file is not None
 
@@ -79,20 +79,20 @@ class CascadeSource:
         """The files of the models that have one of their own."""
         return [stage.file for stage in self.stages if stage.file is not None]
 
-    def chosen_on(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
+    def read_calibration(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
         """Return what each model said of the calibration samples, and the notes of the reader."""
-        if self.apart:
-            return self.read(self.files, self.picks, person_error, labeled=True)
+        if self.has_separate_files:
+            return self.read(self.files, self.conditions, person_error, labeled=True)
         if self.file is None:
             raise InputError(
                 "name the file of calibration predictions, or a saved cascade with --rule"
             )
-        return self.read([self.file], self.picks, person_error, labeled=True)
+        return self.read([self.file], self.conditions, person_error, labeled=True)
 
     def read(
         self,
         files: Sequence[Path],
-        picks: Sequence[Picked],
+        picks: Sequence[ColumnValue],
         person_error: float | None,
         *,
         labeled: bool = False,
@@ -110,45 +110,49 @@ class CascadeSource:
         found: dict[str, Any] = {}
         notes: list[Any] = []
         for stage, path in zip(self.stages, each, strict=True):
-            bare = not labeled and self._bare(stage, path, picks)
+            bare = not labeled and self._has_only_confidences(stage, path, picks)
             if bare:
                 found[stage.name] = _confidences(path, stage.confidence)
                 continue
-            reading = self._rows_of(stage, path, picks)
+            reading = self._read_stage(stage, path, picks)
             said = reading.only()
             if self.columns.id is None and (
-                stage.rows is not None or (picks and len(set(each)) > 1)
+                stage.condition is not None or (picks and len(set(each)) > 1)
             ):
                 # Rows are numbered as in their file, where no other model says anything of them.
                 said = replace(said, ids=None)
             found[stage.name] = said
-            notes += _noted(reading, path)
-        notes += self._order(each)
+            notes += _notes_of(reading, path)
+        notes += self._order_warnings(each)
         if person_error is not None:
             found[PERSON] = person_error
         if self.person is not None:
             if len(set(each)) > 1:
                 raise InputError(f"--person names a column of FILE; {len(files)} files were given")
-            found[PERSON] = self._person(each[0], picks)
+            found[PERSON] = self._read_person(each[0], picks)
         return found, notes
 
-    def _bare(self, stage: StageSource, path: Path, picks: Sequence[Picked]) -> bool:
+    def _has_only_confidences(
+        self, stage: StageSource, path: Path, picks: Sequence[ColumnValue]
+    ) -> bool:
         """Tell whether a file has the confidences of a model, and not what is right."""
-        if not stage.confidence or picks or has_any(path, stage.right):
+        if not stage.confidence or picks or has_column(path, stage.outcome):
             return False
-        return has_column(path, stage.confidence)
+        return has_numeric_column(path, stage.confidence)
 
-    def _rows_of(self, stage: StageSource, path: Path, picks: Sequence[Picked]) -> "Reading":
+    def _read_stage(
+        self, stage: StageSource, path: Path, picks: Sequence[ColumnValue]
+    ) -> "Reading":
         if not stage.confidence:
-            own = picks if stage.rows is None else (*picks, stage.rows)
-            return _rows(path, self.columns, own)
+            own = picks if stage.condition is None else (*picks, stage.condition)
+            return _read_rows(path, self.columns, own)
         second = "correct" if self.columns.label is None else "prediction"
-        options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.right}
-        return _rows(path, replace(self.columns, **options), picks)
+        options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.outcome}
+        return _read_rows(path, replace(self.columns, **options), picks)
 
-    def _order(self, files: Sequence[Path]) -> "list[Note]":
+    def _order_warnings(self, files: Sequence[Path]) -> "list[Note]":
         """Warn where nothing says that the samples of several models are in the same order."""
-        rows = any(stage.rows is not None for stage in self.stages)
+        rows = any(stage.condition is not None for stage in self.stages)
         if self.columns.id is not None or not (rows or len(set(files)) > 1):
             return []
         where = ", ".join(dict.fromkeys(path.name for path in files))
@@ -160,17 +164,17 @@ class CascadeSource:
             )
         ]
 
-    def _person(self, path: Path, picks: Sequence[Picked]) -> "Predictions":
+    def _read_person(self, path: Path, picks: Sequence[ColumnValue]) -> "Predictions":
         first = self.stages[0]
         own = (first.confidence,) if first.confidence else self.columns.confidence
         columns = replace(
             self.columns, confidence=own, correct=self.person, label=None, prediction=None
         )
-        rows = picks if first.rows is None else (*picks, first.rows)
-        return _rows(path, columns, rows).only()
+        rows = picks if first.condition is None else (*picks, first.condition)
+        return _read_rows(path, columns, rows).only()
 
 
-def applied_sets(
+def read_test_sets(
     given: Sequence[str], source: CascadeSource, person_error: float | None
 ) -> tuple[dict[str, Any], list[Any]]:
     """Read what the cascade is checked on, by name, with the notes of the reader."""
@@ -181,13 +185,13 @@ def applied_sets(
             "say with --stage where each stage of the cascade is found in the data of --apply"
         )
     for text in given:
-        pick = picked(text)
+        pick = parse_column_value(text)
         if pick is None:
             files = [Path(part) for part in text.split(",")]
             name = ", ".join(path.name for path in files)
-            picks: tuple[Picked, ...] = ()
+            picks: tuple[ColumnValue, ...] = ()
         else:
-            files, name, picks = _part_files(pick, source), str(pick), (pick,)
+            files, name, picks = _calibration_files(pick, source), str(pick), (pick,)
         if name in sets:
             raise InputError(f"{name!r} is given twice with --apply")
         sets[name], said = source.read(files, picks, person_error)
@@ -195,9 +199,9 @@ def applied_sets(
     return sets, notes
 
 
-def _part_files(pick: Picked, source: CascadeSource) -> list[Path]:
+def _calibration_files(pick: ColumnValue, source: CascadeSource) -> list[Path]:
     """Return the calibration files; refuse a part that the cascade was chosen on."""
-    on = {own.column: own.value for own in source.picks}
+    on = {own.column: own.value for own in source.conditions}
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
         raise InputError(
@@ -211,16 +215,16 @@ def _part_files(pick: Picked, source: CascadeSource) -> list[Path]:
     return files
 
 
-def _rows(path: Path, columns: Columns, picks: Sequence[Picked]) -> "Reading":
-    return read_picked(path, columns, "", picks) if picks else read((path,), columns)
+def _read_rows(path: Path, columns: Columns, picks: Sequence[ColumnValue]) -> "Reading":
+    return read_subset(path, columns, "", picks) if picks else read_files((path,), columns)
 
 
-def _noted(reading: "Reading", path: Path) -> "list[Note]":
+def _notes_of(reading: "Reading", path: Path) -> "list[Note]":
     """Return what the reader met, but for the columns, which were named one by one."""
     return [note.within(path.name) for note in reading.notes if note.kind != COLUMNS]
 
 
-def has_any(path: Path, name: str) -> bool:
+def has_column(path: Path, name: str) -> bool:
     """Tell whether a file has a column of that name, of any kind."""
     from abstain.tables.files import open_table
 

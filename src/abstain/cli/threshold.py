@@ -8,21 +8,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.command_line import flag
-from abstain.cli.console import working
-from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, in_a_row, several
-from abstain.cli.out import REPORT, RESULTS, Out, command, files_of, finish, place
-from abstain.cli.parts import (
-    AppliedData,
-    CalibrationFile,
-    mixed,
-    picked,
-    picks_of,
-    read_applied,
-    read_picked,
+from abstain.cli.command_line import to_flag
+from abstain.cli.console import show_status
+from abstain.cli.options import (
+    DEFAULT_COLUMNS,
+    Columns,
+    Loss,
+    OptionalLevel,
+    list_option,
+    repeatable,
 )
-from abstain.cli.predictions import read_scored
-from abstain.cli.shift import Shifted
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    OutputFolder,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import read_with_score
+from abstain.cli.shift import ShiftOptions
+from abstain.cli.subsets import (
+    CalibrationSource,
+    TestData,
+    parse_column_value,
+    parse_column_values,
+    pooled_column_notes,
+    read_subset,
+    read_test_data,
+)
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule
 from abstain.thresholds.catalogue import DELTA
@@ -39,7 +54,7 @@ UNATTAINABLE = 3
 
 _LEVEL = 0.95
 
-_HERE: Final = Shifted()
+_HERE: Final = ShiftOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +82,9 @@ class Target:
     ] = None
     starts: Annotated[
         tuple[float, ...],
-        in_a_row("Starting coverages of learn_then_test [default: 0.75 0.5 0.25]"),
+        list_option("Starting coverages of learn_then_test [default: 0.75 0.5 0.25]"),
     ] = ()
-    shifted: Annotated[Shifted, Parameter(name="*")] = _HERE
+    shift_options: Annotated[ShiftOptions, Parameter(name="*")] = _HERE
 
     per: Annotated[
         str | None,
@@ -86,19 +101,19 @@ class Target:
     ] = False
     limit: Annotated[
         tuple[str, ...],
-        several(
+        repeatable(
             "SUBSET=RISK for one threshold with several limits; SUBSET is overall, group, "
             "prediction, label (false negatives of a class), or one value such as label:cat"
         ),
     ] = ()
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def flags(self) -> tuple[str, ...]:
         """The options that were given, as flags."""
         names = ("max_risk", "coverage", "cost", "delta", "method", "risk", "per")
         found = [name for name in names if getattr(self, name) is not None]
         found += [name for name in ("starts", "joint", "limit") if getattr(self, name)]
-        return (*map(flag, found), *self.shifted.given)
+        return (*map(to_flag, found), *self.shift_options.flags)
 
     def options(self, columns: Columns) -> dict[str, Any]:
         """Return the options of `set_threshold` that were given."""
@@ -114,14 +129,14 @@ class Target:
             "limits": self._limits() or None,
         }
         if self.per is not None:
-            options["per"] = PREDICTION if self.predicted(columns) else "group"
+            options["per"] = PREDICTION if self.is_per_prediction(columns) else "group"
         return {name: value for name, value in options.items() if value is not None}
 
-    def predicted(self, columns: Columns) -> bool:
+    def is_per_prediction(self, columns: Columns) -> bool:
         """Whether --per means the predicted class."""
         return self.per == PREDICTION or (self.per is not None and self.per == columns.prediction)
 
-    def groups(self, columns: Columns) -> str | None:
+    def group_column(self, columns: Columns) -> str | None:
         """Return the column of groups that the calibration data must have."""
         if self.per is None:
             grouped = any(text.startswith("group") for text in self.limit)
@@ -132,11 +147,11 @@ class Target:
                 f"Take --per {PREDICTION}, the predicted class, or --limit label=RISK, which keeps "
                 "one threshold within a limit in each true class"
             )
-        return None if self.predicted(columns) else self.per
+        return None if self.is_per_prediction(columns) else self.per
 
     def without_groups(self, columns: Columns) -> Columns:
         """Return the columns without groups that limits are about: they are in use already."""
-        used = columns.group is not None and self.groups(columns) == columns.group
+        used = columns.group is not None and self.group_column(columns) == columns.group
         return replace(columns, group=None) if used else columns
 
     def _limits(self) -> dict[str, float]:
@@ -157,7 +172,7 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class RuleFiles:
     """Where rules come from and go to."""
 
     rule: Annotated[
@@ -170,7 +185,7 @@ class Places:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgment:
+class ScoreOptions:
     """What is looked at: which confidence, which loss, how surely."""
 
     score: Annotated[str | None, Parameter(help="Score (default: the only confidence, or msr)")] = (
@@ -181,10 +196,10 @@ class Judgment:
         Scale | None,
         Parameter(help="Scale of the confidence column, if its values are ambiguous"),
     ] = None
-    level: LevelIfGiven = None
+    level: OptionalLevel = None
 
 
-_NOTHING, _PLACES, _JUDGED = Target(), Places(), Judgment()
+_NOTHING, _PLACES, _JUDGED = Target(), RuleFiles(), ScoreOptions()
 
 #: The rule in the folder of --out.
 _RULE = "rule.json"
@@ -196,15 +211,15 @@ def threshold(
     *,
     target: Annotated[Target, Parameter(name="*")] = _NOTHING,
     calibrate: Annotated[
-        tuple[str, ...], several("COLUMN=VALUE of the calibration rows of FILE")
+        tuple[str, ...], repeatable("COLUMN=VALUE of the calibration rows of FILE")
     ] = (),
     apply: Annotated[
         tuple[str, ...],
-        several("Test data: a file or COLUMN=VALUE of FILE, in the order of increasing shift"),
+        repeatable("Test data: a file or COLUMN=VALUE of FILE, in the order of increasing shift"),
     ] = (),
-    judged: Annotated[Judgment, Parameter(name="*")] = _JUDGED,
-    places: Annotated[Places, Parameter(name="*")] = _PLACES,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    scoring: Annotated[ScoreOptions, Parameter(name="*")] = _JUDGED,
+    paths: Annotated[RuleFiles, Parameter(name="*")] = _PLACES,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose a threshold with a guarantee, and check it on other data.
 
@@ -215,34 +230,36 @@ def threshold(
     """
     from abstain.report import threshold_terminal
 
-    chosen_on = CalibrationFile(file, picks_of(calibrate, "--calibrate"))
-    _refuse_idle(apply, judged, target.without_groups(columns), saved=places.rule is not None)
-    read = [file, places.rule, *(Path(text) for text in apply if picked(text) is None)]
-    to = place(places.out, [_RULE, *RESULTS, REPORT], read)
-    with working("Choosing"):
-        rule, calibration, notes = _rule(chosen_on, target, places, columns, judged)
-        applied = _applied(apply, _grouped(columns, rule), rule.score, chosen_on)
-    with working("Checking"):
+    chosen_on = CalibrationSource(file, parse_column_values(calibrate, "--calibrate"))
+    _check_options(apply, scoring, target.without_groups(columns), saved=paths.rule is not None)
+    read = [file, paths.rule, *(Path(text) for text in apply if parse_column_value(text) is None)]
+    to = check_folder(paths.out, [_RULE, *RESULTS, REPORT], read)
+    with show_status("Choosing"):
+        rule, calibration, notes = _get_rule(chosen_on, target, paths, columns, scoring)
+        applied = _read_test_data(apply, _with_rule_groups(columns, rule), rule.score, chosen_on)
+    with show_status("Checking"):
         checks = ab.check_rule(
             rule,
-            applied.parts or {},
-            loss=judged.loss,
-            scale=judged.scale,
-            level=_LEVEL if judged.level is None else judged.level,
+            applied.data_sets or {},
+            loss=scoring.loss,
+            scale=scoring.scale,
+            level=_LEVEL if scoring.level is None else scoring.level,
             calibration=calibration,
             notes=[*notes, *applied.notes],
         )
-    saved = _saved_apart(checks, places.save, to)
-    source = file or places.rule
-    finish(lambda: threshold_terminal(checks), lambda: _files(checks, source), to, before=saved)
+    saved = _save_rule(checks, paths.save, to)
+    source = file or paths.rule
+    write_and_print(
+        lambda: threshold_terminal(checks), lambda: _make_files(checks, source), to, before=saved
+    )
     if not rule.attainable:
         # A pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
 
-def _refuse_idle(
-    applied: tuple[str, ...], judged: Judgment, columns: Columns, *, saved: bool
+def _check_options(
+    applied: tuple[str, ...], judged: ScoreOptions, columns: Columns, *, saved: bool
 ) -> None:
     """Refuse options about the data of --apply where there are none."""
     if applied:
@@ -253,10 +270,10 @@ def _refuse_idle(
         idle += [n for n in ("loss", "scale") if getattr(judged, n) is not None]
         every = columns.__dataclass_fields__
         idle += [
-            n for n in every if n not in idle and getattr(columns, n) != getattr(USUAL_COLUMNS, n)
+            n for n in every if n not in idle and getattr(columns, n) != getattr(DEFAULT_COLUMNS, n)
         ]
     if idle:
-        flags = ", ".join(map(flag, idle))
+        flags = ", ".join(map(to_flag, idle))
         hint = ""
         if columns.by and not saved:
             hint = (
@@ -268,7 +285,7 @@ def _refuse_idle(
         )
 
 
-def _grouped(columns: Columns, rule: DecisionRule) -> Columns:
+def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
     """Return the columns to read for a rule: those that say which threshold is whose."""
     if rule.per in {"", PREDICTION}:
         return columns
@@ -280,14 +297,18 @@ def _grouped(columns: Columns, rule: DecisionRule) -> Columns:
     return replace(columns, group=rule.per)
 
 
-def _rule(
-    chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
+def _get_rule(
+    chosen_on: CalibrationSource,
+    target: Target,
+    places: RuleFiles,
+    columns: Columns,
+    judged: ScoreOptions,
 ) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
-    file, picks = chosen_on.file, chosen_on.picks
+    file, picks = chosen_on.file, chosen_on.conditions
     if places.rule is not None:
-        if file is not None or picks or target.given or judged.score is not None:
-            given = [*(["the calibration file"] if file else []), *target.given]
+        if file is not None or picks or target.flags or judged.score is not None:
+            given = [*(["the calibration file"] if file else []), *target.flags]
             given += ["--calibrate"] if picks else []
             given += ["--score"] if judged.score is not None else []
             raise InputError(f"--rule brings its own threshold and score; drop {', '.join(given)}")
@@ -296,21 +317,25 @@ def _rule(
         raise InputError("name the file of calibration predictions, or a saved rule with --rule")
     options = target.options(columns)
     # What splits and groups the data of --apply need not be in the calibration data.
-    target.shifted.refuse_idle(columns)
-    whole = target.shifted.reading(replace(columns, by=(), group=target.groups(columns)))
+    target.shift_options.check(columns)
+    whole = target.shift_options.with_ratio_column(
+        replace(columns, by=(), group=target.group_column(columns))
+    )
     score = judged.score or ""
     reading = (
-        read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
+        read_with_score(file, whole, score) if not picks else read_subset(file, whole, score, picks)
     )
     calibration, notes = reading.only(), reading.notes
-    if target.shifted.asked:
-        calibration, found, said = target.shifted.weighed(calibration, columns, score, chosen_on)
+    if target.shift_options.is_requested:
+        calibration, found, said = target.shift_options.apply_ratios(
+            calibration, columns, score, chosen_on
+        )
         options, notes = options | found, (*notes, *said)
     options |= {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
     rule = ab.set_threshold(calibration, **options)
-    if target.per is not None and not target.predicted(columns):
+    if target.per is not None and not target.is_per_prediction(columns):
         rule = replace(rule, per=target.per)
-    return rule, calibration, (*notes, *mixed(file, columns.by, picks))
+    return rule, calibration, (*notes, *pooled_column_notes(file, columns.by, picks))
 
 
 def read_rule(path: Path) -> DecisionRule:
@@ -323,13 +348,13 @@ def read_rule(path: Path) -> DecisionRule:
     return found
 
 
-def _applied(
-    given: tuple[str, ...], columns: Columns, score: str, chosen_on: CalibrationFile
-) -> AppliedData:
-    return read_applied(given, columns, score, chosen_on) if given else AppliedData({}, ())
+def _read_test_data(
+    given: tuple[str, ...], columns: Columns, score: str, chosen_on: CalibrationSource
+) -> TestData:
+    return read_test_data(given, columns, score, chosen_on) if given else TestData({}, ())
 
 
-def _saved_apart(checks: "RuleChecks", saved: Path | None, to: Out | None) -> list[Path]:
+def _save_rule(checks: "RuleChecks", saved: Path | None, to: OutputFolder | None) -> list[Path]:
     """Save the rule where --save says, unless that is the folder in which all is left."""
     from abstain.tables import save
 
@@ -337,11 +362,11 @@ def _saved_apart(checks: "RuleChecks", saved: Path | None, to: Out | None) -> li
     return [save(checks.rule, saved)] if saved is not None and apart else []
 
 
-def _files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
+def _make_files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
     from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
-    page = threshold_html(checks, source=name, command=command())
-    left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
+    page = threshold_html(checks, source=name, command=current_command())
+    left = make_files({"results": checks.rows()}, page, checks, ("svg", "png"))
     return {_RULE: json_file(checks.rule), **left}

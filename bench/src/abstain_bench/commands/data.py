@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from abstain.cli.console import console, moving, say
+from abstain.cli.console import console, interactive_stderr, print_text
 
 #: What is said where nothing better than this is published to check files by.
 _WEAKER = {
@@ -42,7 +42,9 @@ def fetch_data(
 
     err = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=err, disable=moving() is None) as bar:
+    with Progress(
+        *columns, TimeRemainingColumn(), console=err, disable=interactive_stderr() is None
+    ) as bar:
         tasks: dict[str, TaskID] = {}
 
         def tell(file: str, done: int, whole: int) -> None:
@@ -53,7 +55,7 @@ def fetch_data(
         place = fetch(name, folder, mirror=mirror, keep=keep, progress=tell)
     if weaker := _WEAKER.get(SOURCES[name].checked):
         err.print(f"Note: {weaker}", soft_wrap=True)
-    say(f"Read it from {place}")
+    print_text(f"Read it from {place}")
 
 
 @data.command(name="list")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
 
-from abstain.cli.console import time_said
+from abstain.cli.console import format_duration
 from abstain.plots.words import visible
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ _LINES: Final = 30.0
 
 def step_said(step: "JobProgress") -> str:
     """Say how far a job is, and how long the rest may take."""
-    left = f", about {time_said(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
+    left = (
+        f", about {format_duration(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
+    )
     return f"{step.description}{left}"
 
 

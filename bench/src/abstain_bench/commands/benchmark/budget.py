@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from abstain.cli.console import console, line
+from abstain.cli.console import console, plain_text
 
 if TYPE_CHECKING:
     from abstain_bench.runs.specification import Config
@@ -28,11 +28,13 @@ def show_budget(config: "Config", teraflops: float) -> None:
     found = budget_of(config, counts, teraflops=teraflops)
     out = console()
     seeds = len(config.seeds)
-    out.print(line(f"{config.task}, {config.model}, {seeds} seeds: at most {found.jobs:,} jobs"))
+    out.print(
+        plain_text(f"{config.task}, {config.model}, {seeds} seeds: at most {found.jobs:,} jobs")
+    )
     out.print(_table(found))
     notes = [f"Note: {note}." for note in reward_notes(config.arms, counts.classes)]
     for words in [*_said(found), *notes]:
-        out.print(line(words), soft_wrap=True)
+        out.print(plain_text(words), soft_wrap=True)
 
 
 def _table(found: "Budget") -> Table:
@@ -42,7 +44,7 @@ def _table(found: "Budget") -> Table:
     for name in ("jobs", "GPU hours", "disk, GB"):
         table.add_column(name, justify="right")
     for row in found.rows:
-        words = (line(row.stage), line(row.arm))
+        words = (plain_text(row.stage), plain_text(row.arm))
         table.add_row(*words, f"{row.jobs:,}", _hours(row.hours), f"{row.size / _GB:.2f}")
     table.add_row("all", "", f"{found.jobs:,}", _hours(found.hours), f"{found.size / _GB:.2f}")
     return table

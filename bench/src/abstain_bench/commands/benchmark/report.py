@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli.console import working
-from abstain.cli.options import RunsFolder, Seed, in_a_row
-from abstain.cli.out import command, finish, place
+from abstain.cli.console import show_status
+from abstain.cli.options import RunsFolder, Seed, list_option
+from abstain.cli.output_folder import check_folder, current_command, write_and_print
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class EvaluationOptions:
     """What is computed from the runs."""
 
-    metrics: Annotated[tuple[str, ...], in_a_row("Metrics of the run (default: all)")] = ()
-    methods: Annotated[tuple[str, ...], in_a_row("Methods (default: all)")] = ()
+    metrics: Annotated[tuple[str, ...], list_option("Metrics of the run (default: all)")] = ()
+    methods: Annotated[tuple[str, ...], list_option("Methods (default: all)")] = ()
     studies: Annotated[
-        tuple[str, ...], in_a_row("Studies, such as iid corruption (default: all)")
+        tuple[str, ...], list_option("Studies, such as iid corruption (default: all)")
     ] = ()
     level: Annotated[float, Parameter(help="Confidence level of intervals and tests")] = 0.95
     bootstrap: Annotated[
@@ -62,11 +62,11 @@ def report(
         Path | None, Parameter(help="Folder for the page and the tables (default: FOLDER/report)")
     ] = None,
     beside: Annotated[
-        tuple[Path, ...], in_a_row("Other folders of the same task to compare with")
+        tuple[Path, ...], list_option("Other folders of the same task to compare with")
     ] = (),
     rotations: Annotated[
         tuple[Path, ...],
-        in_a_row(
+        list_option(
             "Other folders with other held-out classes; all values are means over the folders"
         ),
     ] = (),
@@ -93,14 +93,14 @@ def report(
     store, *others = _tested(folder, *beside)
     turned = [Store.read(other) for other in rotations]
     manifests = [one.folder / MANIFEST for one in (store, *turned, *others)]
-    to = place(out if out is not None else folder / "report", [_PAGE], manifests)
+    to = check_folder(out if out is not None else folder / "report", [_PAGE], manifests)
     watch = Stopwatch()
-    with working("Comparing the methods") as told:
+    with show_status("Comparing the methods") as told:
         every = [store, *(turned or others)]
         several = _rotated(every, evaluated) if turned else _each(every, evaluated, watch, told)
         found, *compared = several
     found = with_published(found) if published else found
-    finish(
+    write_and_print(
         lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data, watch), to
     )
     write_report_costs(store.folder, watch)
@@ -119,7 +119,7 @@ def _files(
     own = store.config
     with watch.of("page"):
         pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
-        pages = benchmark_site(found, pictures=pictures, beside=compared, command=command())
+        pages = benchmark_site(found, pictures=pictures, beside=compared, command=current_command())
     with watch.of("tables"):
         tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
     return {name: page.encode() for name, page in pages.items()} | tables

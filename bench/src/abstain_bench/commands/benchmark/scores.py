@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli.console import leave_word, say, working
-from abstain.cli.options import RunsFolder, in_a_row, several
+from abstain.cli.console import print_text, print_written_files, show_status
+from abstain.cli.options import RunsFolder, list_option, repeatable
 
 _EXPOSURES = (
     "Kind of each data set of the folder, in its order: validation, iid, corruption, "
@@ -32,7 +32,7 @@ def add_scores(
     ] = None,
     title: Annotated[str, Parameter(help="Title of the method")] = "",
     column: Annotated[
-        tuple[str, ...], several("Column with a confidence (default: all other columns)")
+        tuple[str, ...], repeatable("Column with a confidence (default: all other columns)")
     ] = (),
     lower_is_safer: Annotated[
         bool, Parameter(help="Negate the columns, which are uncertainties", negative=())
@@ -48,7 +48,7 @@ def add_scores(
     """
     from abstain_bench.runs.importing import add_scores as add
 
-    with working("Adding"):
+    with show_status("Adding"):
         found = add(
             folder,
             file,
@@ -59,9 +59,11 @@ def add_scores(
             replace=replace,
         )
     for note in found.notes:
-        say(f"Note: {note}")
+        print_text(f"Note: {note}")
     names = ", ".join(method.name for method in found.methods)
-    say(f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest.")
+    print_text(
+        f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest."
+    )
 
 
 def remove_scores(
@@ -73,7 +75,9 @@ def remove_scores(
     from abstain_bench.runs.importing import remove_scores as remove
 
     found = remove(folder, name)
-    say(f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out.")
+    print_text(
+        f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out."
+    )
 
 
 def export(
@@ -87,10 +91,10 @@ def export(
     from abstain_bench.runs.importing import export as write
     from abstain_bench.runs.store import Store
 
-    with working("Writing"):
+    with show_status("Writing"):
         found = write(Store.read(folder), run, file)
-    say(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
-    leave_word([found.path])
+    print_text(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
+    print_written_files([found.path])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +108,7 @@ class NetworkOptions:
     objective: Annotated[
         str, Parameter(help="Objective (`abstain list objectives`), if --arm is another name")
     ] = ""
-    held_out: Annotated[tuple[int, ...], in_a_row("Held-out classes of an open-set study")] = ()
+    held_out: Annotated[tuple[int, ...], list_option("Held-out classes of an open-set study")] = ()
     stored_probabilities: Annotated[
         bool,
         Parameter(
@@ -136,7 +140,7 @@ def import_runs(
     *,
     arm: Annotated[str, Parameter(help="Training of the network: an objective, or vit, dg, tcp")],
     seed: Annotated[int, Parameter(help="Seed of the network")],
-    exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
+    exposures: Annotated[tuple[str, ...], list_option(_EXPOSURES)],
     whose: Annotated[NetworkOptions, Parameter(name="*")] = _NO_MORE,
     replace: Annotated[
         bool, Parameter(help="Replace an imported run with this name", negative=())
@@ -147,15 +151,15 @@ def import_runs(
 
     # A word on the command line, where a lone hyphen would begin an option.
     named = ["-" if name == "skip" else name for name in exposures]
-    with working("Importing"):
+    with show_status("Importing"):
         found = import_fd_shifts(
             results, folder, arm=arm, seed=seed, exposures=named, replaces=replace, **asdict(whose)
         )
     for note in found.notes:
-        say(f"Note: {note}")
+        print_text(f"Note: {note}")
     if found.reasons:
-        say(f"Note: {_missing_methods(found.reasons)}")
-    say(
+        print_text(f"Note: {_missing_methods(found.reasons)}")
+    print_text(
         f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
         f"exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."
     )

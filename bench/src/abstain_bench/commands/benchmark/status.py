@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from abstain.cli.console import console, line, time_said
+from abstain.cli.console import console, format_duration, plain_text
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
 from abstain_bench.commands.job_lines import step_said
@@ -37,11 +37,11 @@ def status(
         msg = f"no setting was chosen by {metric!r}.{suggest(metric, metrics)} There are "
         raise UnknownNameError(msg + ", ".join(metrics))
     out = console()
-    out.print(line(f"{_what(found)}; {_size(found)} in {folder}"))
+    out.print(plain_text(f"{_what(found)}; {_size(found)} in {folder}"))
     if found.arms:
         out.print(_arms(found))
     for arm, count in found.imported.items():
-        out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
+        out.print(plain_text(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
     shown = metric or (metrics[0] if metrics else "")
     chosen = [one for one in found.chosen if one.metric == shown]
     if chosen:
@@ -76,7 +76,7 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
         for name in ("jobs", "seconds", "share"):
             table.add_column(name, justify="right")
         for row in rows:
-            words = (line(word) for word in row.words)
+            words = (plain_text(word) for word in row.words)
             table.add_row(*words, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
         if rows:
             out.print()
@@ -87,11 +87,11 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
 def _print_rest(found: "Progress") -> None:
     out = console()
     for step in found.running:
-        out.print(line(f"Going on: {step.name}: {step_said(step)}"))
+        out.print(plain_text(f"Going on: {step.name}: {step_said(step)}"))
     if found.begun:
-        out.print(line(f"Begun, and kept in part: {', '.join(found.begun)}"))
+        out.print(plain_text(f"Begun, and kept in part: {', '.join(found.begun)}"))
     for failure in found.failed:
-        out.print(line(f"Failed: {failure.name}: {failure.error}. Its log: {failure.log}"))
+        out.print(plain_text(f"Failed: {failure.name}: {failure.error}. Its log: {failure.log}"))
     if found.over:
         words = "All is done"
     elif found.failed:
@@ -99,8 +99,8 @@ def _print_rest(found: "Progress") -> None:
     else:
         words = "Not all is done. Unless a run is going on, the command that began it goes on"
     # Imported runs have no jobs.
-    took = f"; the jobs so far took {time_said(found.seconds)}" if found.arms else ""
-    out.print(line(f"{words}{took}."))
+    took = f"; the jobs so far took {format_duration(found.seconds)}" if found.arms else ""
+    out.print(plain_text(f"{words}{took}."))
 
 
 def _arms(found: "Progress") -> Table:
@@ -112,7 +112,7 @@ def _arms(found: "Progress") -> Table:
         # What is tested is known once all are validated.
         to_test = str(arm.to_test) if found.validated else "?"
         numbers = (arm.networks, arm.trained, arm.validated)
-        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.tested))
+        table.add_row(plain_text(arm.arm), *map(str, numbers), to_test, str(arm.tested))
     return table
 
 
@@ -126,7 +126,7 @@ def _choices(chosen: "list[Chosen]", *, final: bool) -> Table:
     table.add_column("mean", justify="right")
     table.add_column("of settings", justify="right")
     for one in chosen:
-        names = (line(name) for name in (one.method, one.arm, one.setting))
+        names = (plain_text(name) for name in (one.method, one.arm, one.setting))
         table.add_row(*names, f"{one.value:.4g}", str(len(one.tried)))
     return table
 

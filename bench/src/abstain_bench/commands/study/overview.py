@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import abstain as ab
 from abstain._foundation.files import MANIFEST, published_hashes
-from abstain.cli.console import console, leave_word
-from abstain.cli.out import REPORT, RESULTS, command, place
+from abstain.cli.console import console, print_written_files
+from abstain.cli.output_folder import REPORT, RESULTS, check_folder, current_command
 from abstain.errors import AbstainError
 from abstain_bench.commands.study.command import SAID, StudyOutput, found_by, left_by, missing
 from abstain_bench.studies import STUDIES, StudyEntry, StudyResult
@@ -23,17 +23,19 @@ def rerun(leave: StudyOutput, *, quick: bool) -> None:
     from abstain_bench.pages import study_terminal
 
     start = perf_counter()
-    to = place(leave.out, [*RESULTS, REPORT], [])
+    to = check_folder(leave.out, [*RESULTS, REPORT], [])
     rows = []
     for entry in STUDIES.values():
         rows.append(_row(entry, leave, quick=quick))
         found = _overview(rows, perf_counter() - start, quick=quick)
         if to is not None:
             # After each, so that a run that is stopped has the page of what it did.
-            left = to.leave(left_by(found, leave.figures))
+            left = to.write(left_by(found, leave.figures))
     console().print(study_terminal(found))
     if to is not None:
-        leave_word([*left, *(to.folder / row["study"] for row in rows if row["status"] == "done")])
+        print_written_files(
+            [*left, *(to.folder / row["study"] for row in rows if row["status"] == "done")]
+        )
     if any(row["status"] != "done" for row in rows):
         raise SystemExit(1)
 
@@ -60,10 +62,10 @@ def _said(
 
 
 def _found(entry: StudyEntry, out: Path | None, leave: StudyOutput, *, quick: bool) -> StudyResult:
-    to = place(out, [*RESULTS, REPORT], [])
+    to = check_folder(out, [*RESULTS, REPORT], [])
     found = found_by(entry, out, entry.quick if quick else {})
     if to is not None:
-        to.leave(left_by(found, leave.figures))
+        to.write(left_by(found, leave.figures))
     return found
 
 
@@ -75,7 +77,7 @@ def _done(out: Path | None) -> dict[str, Any] | None:
         receipt, said = (json.loads((out / name).read_bytes()) for name in (MANIFEST, SAID))
     except (OSError, ValueError):
         return None
-    same = receipt.get("command") == command() and receipt.get("abstain") == ab.__version__
+    same = receipt.get("command") == current_command() and receipt.get("abstain") == ab.__version__
     return said if same else None
 
 

@@ -16,8 +16,8 @@ from abstain._foundation.files import (
 )
 from abstain._foundation.input_files import read_json_object
 from abstain.cli.command_line import ARGUMENTS
-from abstain.cli.console import console, leave_word, working
-from abstain.cli.standard_input import as_given
+from abstain.cli.console import console, print_written_files, show_status
+from abstain.cli.standard_input import original_name
 from abstain.errors import AbstainError
 
 #: The page of every command but the benchmark's, and the main table.
@@ -25,11 +25,11 @@ REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
 
 
 #: What is read of a folder of results.
-_INSIDE: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")
+_INPUT_PATTERNS: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")
 
 
 @dataclass(frozen=True)
-class Out:
+class OutputFolder:
     """A folder that a set can be published to, and the files that the set is made from."""
 
     #: Need not exist yet.
@@ -37,32 +37,36 @@ class Out:
     #: With size and time, as they were before they were read.
     inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
 
-    def leave(self, files: Mapping[str, bytes]) -> list[Path]:
+    def write(self, files: Mapping[str, bytes]) -> list[Path]:
         """Publish the files, all or none; return what to name: files, and folders of files."""
         said = {
             "abstain": ab.__version__,
-            "command": command(),
-            "inputs": [_input(path, known) for path, known in self.inputs],
+            "command": current_command(),
+            "inputs": [_describe_input(path, known) for path, known in self.inputs],
         }
-        publish(self.folder, files, said, extra_hashes=earlier_set(self.folder))
-        forget_list(self.folder)
+        publish(self.folder, files, said, extra_hashes=files_of_earlier_version(self.folder))
+        remove_old_manifest(self.folder)
         return [self.folder / name for name in dict.fromkeys(n.split("/")[0] for n in files)]
 
 
-def command() -> str:
+def current_command() -> str:
     """Return the command line in progress, as a shell takes it."""
     return shlex.join(["abstain", *ARGUMENTS.get()])
 
 
 @overload
-def place(folder: None, names: Iterable[str], inputs: Sequence[Path | None]) -> None: ...
+def check_folder(folder: None, names: Iterable[str], inputs: Sequence[Path | None]) -> None: ...
 @overload
-def place(folder: Path, names: Iterable[str], inputs: Sequence[Path | None]) -> Out: ...
+def check_folder(
+    folder: Path, names: Iterable[str], inputs: Sequence[Path | None]
+) -> OutputFolder: ...
 @overload
-def place(
+def check_folder(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
-) -> Out | None: ...
-def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]) -> Out | None:
+) -> OutputFolder | None: ...
+def check_folder(
+    folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
+) -> OutputFolder | None:
     """Check the folder of `--out`, if one is given, before any work is done.
 
     `names` are those that will surely be among the files. Refused are a folder that cannot be
@@ -70,18 +74,20 @@ def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | Non
     """
     if folder is None:
         return None
-    check_output_folder(folder, names, extra_hashes=earlier_set(folder))
-    files = [file for path in inputs if path is not None for file in _files_of(path)]
-    return Out(folder, tuple((path, _stamp(path)) for path in files))
+    check_output_folder(folder, names, extra_hashes=files_of_earlier_version(folder))
+    files = [file for path in inputs if path is not None for file in _input_files(path)]
+    return OutputFolder(folder, tuple((path, _file_state(path)) for path in files))
 
 
-def place_beside(folder: Path | None, names: Iterable[str], inputs: Sequence[Path]) -> Out | None:
+def check_folder_for_large_inputs(
+    folder: Path | None, names: Iterable[str], inputs: Sequence[Path]
+) -> OutputFolder | None:
     """Do the same for files too large to be read once more for their hashes."""
-    to = place(folder, names, ())
-    return None if to is None else Out(to.folder, tuple((path, None) for path in inputs))
+    to = check_folder(folder, names, ())
+    return None if to is None else OutputFolder(to.folder, tuple((path, None) for path in inputs))
 
 
-def files_of(
+def make_files(
     tables: Mapping[str, Sequence[Any]],
     page: str,
     drawn: object = None,
@@ -99,10 +105,10 @@ def files_of(
     return files | figure_files(drawn, formats) if formats else files
 
 
-def finish(
+def write_and_print(
     screen: Callable[[], Any],
     files: Callable[[], Mapping[str, bytes]],
-    to: Out | None,
+    to: OutputFolder | None,
     *,
     before: Sequence[Path] = (),
     after: Sequence[Path] = (),
@@ -113,23 +119,27 @@ def finish(
     """
     # Files first: whoever reads the table through `head` closes the pipe early.
     try:
-        with working("Writing"):
-            left = [] if to is None else to.leave(files())
+        with show_status("Writing"):
+            left = [] if to is None else to.write(files())
     except (AbstainError, OSError):
         # What was found is not lost with the place for its files.
         console().print(screen())
         raise
     console().print(screen())
-    leave_word([*before, *left, *after])
+    print_written_files([*before, *left, *after])
 
 
-def _files_of(path: Path) -> list[Path]:
+def _input_files(path: Path) -> list[Path]:
     """Return the file, or the archives of a folder of results."""
-    inside = [found for ending in _INSIDE for found in path.glob(ending)] if path.is_dir() else []
+    inside = (
+        [found for ending in _INPUT_PATTERNS for found in path.glob(ending)]
+        if path.is_dir()
+        else []
+    )
     return sorted(inside) or [path]
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _file_state(path: Path) -> tuple[int, int] | None:
     """Return what changes when a file does; None for what is no file."""
     if not path.is_file():
         return None
@@ -137,22 +147,22 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _input(path: Path, known: tuple[int, int] | None) -> dict[str, Any]:
+def _describe_input(path: Path, known: tuple[int, int] | None) -> dict[str, Any]:
     """Say which file was read; the hash is left out where it changed meanwhile."""
     key = file_sha256(path) if known is not None and path.is_file() else None
-    same = key is not None and _stamp(path) == known
-    return {"name": as_given(path), "sha256": key if same else None}
+    same = key is not None and _file_state(path) == known
+    return {"name": original_name(path), "sha256": key if same else None}
 
 
 #: The list that studies left before there were receipts: tables and figures, with their hashes.
-LIST: Final = ".abstain-files.json"
+OLD_MANIFEST: Final = ".abstain-files.json"
 
 #: What every page says of itself, in its first lines.
-_MARK: Final = b'<meta name="generator" content="abstain '
-_HEAD: Final = 2000
+_PAGE_MARK: Final = b'<meta name="generator" content="abstain '
+_PAGE_HEAD_BYTES: Final = 2000
 
 
-def earlier_set(folder: Path) -> dict[str, str]:
+def files_of_earlier_version(folder: Path) -> dict[str, str]:
     """Return the files that an earlier version left here, with their hashes.
 
     A page is recognized by its mark, and only beside such a page are the others: the tables and
@@ -163,31 +173,33 @@ def earlier_set(folder: Path) -> dict[str, str]:
     pages = [name for name in ("report.html", "benchmark.html") if _is_page(folder / name)]
     if not pages:
         return {}
-    return _listed(folder) | {name: file_sha256(folder / name) for name in _tables(folder) + pages}
+    return _old_manifest_hashes(folder) | {
+        name: file_sha256(folder / name) for name in _matching_tables(folder) + pages
+    }
 
 
-def forget_list(folder: Path) -> None:
+def remove_old_manifest(folder: Path) -> None:
     """Take the list of an earlier version away, once a receipt says more."""
-    if _listed(folder):
-        (folder / LIST).unlink(missing_ok=True)
+    if _old_manifest_hashes(folder):
+        (folder / OLD_MANIFEST).unlink(missing_ok=True)
 
 
 def _is_page(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return _MARK in file.read(_HEAD)
+        return _PAGE_MARK in file.read(_PAGE_HEAD_BYTES)
 
 
-def _listed(folder: Path) -> dict[str, str]:
+def _old_manifest_hashes(folder: Path) -> dict[str, str]:
     """Return the names and hashes in the list; none if it is damaged or no regular file."""
     try:
-        return valid_set_names(read_json_object(folder / LIST))
+        return valid_set_names(read_json_object(folder / OLD_MANIFEST))
     except AbstainError:
         return {}
 
 
-def _tables(folder: Path) -> list[str]:
+def _matching_tables(folder: Path) -> list[str]:
     """Return the names of the main tables where one was surely written from the other."""
     import polars as pl
 
