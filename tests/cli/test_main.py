@@ -24,7 +24,7 @@ def failing(monkeypatch):
         def read(*_):
             raise error
 
-        monkeypatch.setattr(evaluate, "read", read)
+        monkeypatch.setattr(evaluate, "read_files", read)
 
     return let_fail
 

@@ -1,4 +1,4 @@
-"""`abstain cascade`: who answers (a model, a larger one, a person), with a guarantee."""
+"""`abstain cascade`: choose thresholds for a cascade of models and a person, and check them."""
 
 import sys
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from abstain.evaluation import CascadeChecks
     from abstain.thresholds.cascade import Cascade
 
-#: The exit status when nothing could be found that keeps what was asked for.
+#: Exit status if no cascade attains the target.
 UNATTAINABLE = 3
 
 _LEVEL = 0.95
@@ -37,7 +37,7 @@ _CASCADE: Final = "cascade.json"
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeTarget:
-    """What is asked of the cascade."""
+    """The target of the cascade."""
 
     max_risk: Annotated[
         float | None, Parameter(help="Largest risk of all answers, including those of the person")
@@ -71,38 +71,41 @@ class CascadeTarget:
     ] = None
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `set_cascade` that were given."""
+        """Return the passed options of `set_cascade`."""
         if self.max_risk is None:
             raise InputError(
                 "name the largest risk with --max-risk, or a saved cascade with --rule"
             )
         names = ("max_risk", "delta", "capacity", "per_day", "overflow", "ordered_by", "seed")
-        found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
-        return found | ({"costs": self._costs()} if self.cost else {})
+        options = {name: getattr(self, name) for name in names}
+        options = {name: value for name, value in options.items() if value is not None}
+        if self.cost:
+            options["costs"] = self._costs()
+        return options
 
     def _costs(self) -> dict[str, float]:
-        out: dict[str, float] = {}
+        costs: dict[str, float] = {}
         for text in self.cost:
-            name, mark, price = text.rpartition("=")
+            name, _, cost_text = text.rpartition("=")
             try:
-                out[name] = float(price)
+                cost = float(cost_text)
             except ValueError:
-                mark = ""
-            if not mark or not name:
+                cost = None
+            if not name or cost is None:
                 raise InputError(f"--cost takes NAME=COST, such as large=10; got {text!r}")
-        return out
+            costs[name] = cost
+        return costs
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The options that were given, as flags."""
-        return tuple(
-            to_flag(n) for n in self.__dataclass_fields__ if getattr(self, n) not in {None, ()}
-        )
+        """The passed options, as flags."""
+        names = self.__dataclass_fields__
+        return tuple(to_flag(name) for name in names if getattr(self, name) not in {None, ()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeData:
-    """Where the models are found, what is known of the person, and on what the cascade is used."""
+    """The data of the models, of the person, and for the check."""
 
     stage: Annotated[
         tuple[str, ...],
@@ -129,19 +132,19 @@ class CascadeData:
     ] = ()
 
     def source(self, file: Path | None, columns: Columns) -> CascadeSource:
-        """Return where the calibration samples are."""
-        picks = parse_column_values(self.calibrate, "--calibrate")
-        return CascadeSource(file, parse_stages(self.stage), columns, picks, self.person)
+        """Return the description of the calibration samples."""
+        conditions = parse_column_values(self.calibrate, "--calibrate")
+        return CascadeSource(file, parse_stages(self.stage), columns, conditions, self.person)
 
     def paths(self) -> list[Path]:
         """Return the files of --apply."""
-        files = [text for text in self.apply if parse_column_value(text) is None]
-        return [Path(part) for text in files for part in text.split(",")]
+        file_lists = [text for text in self.apply if parse_column_value(text) is None]
+        return [Path(name) for file_list in file_lists for name in file_list.split(",")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeFiles:
-    """Where cascades come from and go to."""
+    """Input and output files of cascades."""
 
     rule: Annotated[
         Path | None, Parameter(help="Saved cascade to check, instead of choosing one")
@@ -152,22 +155,22 @@ class CascadeFiles:
     ] = None
 
 
-_NOTHING, _SAMPLES, _PLACES = CascadeTarget(), CascadeData(), CascadeFiles()
+_NO_TARGET, _NO_DATA, _NO_FILES = CascadeTarget(), CascadeData(), CascadeFiles()
 
 
 def cascade(
     file: Annotated[Path | None, Parameter(help="Calibration predictions of all models")] = None,
     /,
     *,
-    data: Annotated[CascadeData, Parameter(name="*")] = _SAMPLES,
-    target: Annotated[CascadeTarget, Parameter(name="*")] = _NOTHING,
+    data: Annotated[CascadeData, Parameter(name="*")] = _NO_DATA,
+    target: Annotated[CascadeTarget, Parameter(name="*")] = _NO_TARGET,
     loss: Loss = None,
     scale: Annotated[
         Scale | None,
         Parameter(help="Scale of the confidence columns, if their values are ambiguous"),
     ] = None,
     level: OptionalLevel = None,
-    paths: Annotated[CascadeFiles, Parameter(name="*")] = _PLACES,
+    paths: Annotated[CascadeFiles, Parameter(name="*")] = _NO_FILES,
     columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose thresholds for a cascade of models and a person, with a guarantee.
@@ -180,88 +183,98 @@ def cascade(
 
     _check_options(columns, data, target, level)
     source = data.source(file, columns)
-    read = [file, paths.rule, *source.files, *data.paths()]
-    to = check_folder(paths.out, [_CASCADE, *RESULTS, REPORT], read)
+    input_files = [file, paths.rule, *source.files, *data.paths()]
+    output = check_folder(paths.out, [_CASCADE, *RESULTS, REPORT], input_files)
+    options: dict[str, Any] = {"loss": loss, "scale": scale}
     with show_status("Choosing"):
-        calibration, notes = _read_calibration(source, data, paths)
-        more: dict[str, Any] = {"loss": loss, "scale": scale}
-        chosen = _get_cascade(calibration, target, more, paths)
-        sets, told = read_test_sets(data.apply, source, data.person_error)
+        calibration, calibration_notes = _read_calibration(source, data, paths)
+        chosen_cascade = _get_cascade(calibration, target, options, paths)
+        test_sets, test_notes = read_test_sets(data.apply, source, data.person_error)
     with show_status("Checking"):
-        more["level"] = _LEVEL if level is None else level
-        noted = [*notes, *told]
-        checks = ab.check_cascade(chosen, sets, calibration=calibration, notes=noted, **more)
-    apart = _save_cascade(chosen, paths)
+        checks = ab.check_cascade(
+            chosen_cascade,
+            test_sets,
+            calibration=calibration,
+            notes=[*calibration_notes, *test_notes],
+            level=_LEVEL if level is None else level,
+            **options,
+        )
+    saved_files = _save_cascade(chosen_cascade, paths)
     write_and_print(
-        lambda: CASCADE.terminal(checks), lambda: _make_files(checks, file), to, before=apart
+        lambda: CASCADE.terminal(checks),
+        lambda: _make_files(checks, file),
+        output,
+        before=saved_files,
     )
-    if not chosen.attainable:
-        # A pipe closed by its reader would otherwise be noticed after the last handler.
+    if not chosen_cascade.attainable:
+        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
 
 def _check_options(
-    columns: Columns, samples: CascadeData, asked: CascadeTarget, level: float | None
+    columns: Columns, data: CascadeData, target: CascadeTarget, level: float | None
 ) -> None:
-    """Refuse options that would change nothing."""
-    idle = [to_flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
-    if idle:
+    """Raise an error for options without effect."""
+    unused = [to_flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
+    if unused:
         raise InputError(
-            f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
+            f"a cascade is chosen and checked on all samples together; drop {', '.join(unused)}"
         )
-    if asked.overflow is not None and asked.per_day is None:
+    if target.overflow is not None and target.per_day is None:
         raise InputError(
-            "--overflow is about days with more than --capacity; add --per-day or drop it"
+            "--overflow is a share of days, so it requires --per-day; add --per-day, or drop "
+            "--overflow"
         )
-    if level is not None and not samples.apply:
+    if level is not None and not data.apply:
         raise InputError(
-            "--level: about the data of --apply, and there are none; add them or drop it"
+            "--level has no effect without the test data of --apply; add --apply, or drop it"
         )
 
 
 def _read_calibration(
-    source: CascadeSource, samples: CascadeData, places: CascadeFiles
+    source: CascadeSource, data: CascadeData, paths: CascadeFiles
 ) -> tuple[dict[str, Any] | None, list[Any]]:
-    """Return what the cascade is chosen on, with the notes of the reader; None for a saved one."""
-    if places.rule is not None:
+    """Return the calibration data and the notes of the reader; None for a saved cascade."""
+    if paths.rule is not None:
         return None, []
     if not source.stages:
         raise InputError(
             "name the models with --stage, such as --stage small=conf_small,correct_small"
         )
-    return source.read_calibration(samples.person_error)
+    return source.read_calibration(data.person_error)
 
 
 def _get_cascade(
     calibration: dict[str, Any] | None,
-    asked: CascadeTarget,
-    more: dict[str, Any],
-    places: CascadeFiles,
+    target: CascadeTarget,
+    options: dict[str, Any],
+    paths: CascadeFiles,
 ) -> "Cascade":
+    """Choose a cascade, or load a saved one."""
     if calibration is not None:
-        return ab.set_cascade(calibration, **more, **asked.options())
-    if asked.flags:
-        raise InputError(f"--rule brings its own thresholds; drop {', '.join(asked.flags)}")
-    return read_cascade(places.rule or Path())
+        return ab.set_cascade(calibration, **options, **target.options())
+    if target.flags:
+        raise InputError(f"--rule has thresholds; drop {', '.join(target.flags)}")
+    return read_cascade(paths.rule or Path())
 
 
 def read_cascade(path: Path) -> "Cascade":
-    """Read a saved cascade; refuse a file that holds something else."""
+    """Load a saved cascade; raise an error if the file contains another object."""
     from abstain.tables import load
     from abstain.thresholds.cascade import Cascade
 
-    found = load(path)
-    if not isinstance(found, Cascade):
-        raise FileFormatError(f"{path.name} holds no cascade but a {type(found).__name__}")
-    return found
+    cascade = load(path)
+    if not isinstance(cascade, Cascade):
+        raise FileFormatError(f"{path.name} contains a {type(cascade).__name__}, not a cascade")
+    return cascade
 
 
-def _save_cascade(chosen: "Cascade", places: CascadeFiles) -> list[Path]:
-    """Save the cascade where --save says."""
+def _save_cascade(cascade: "Cascade", paths: CascadeFiles) -> list[Path]:
+    """Write the file of --save."""
     from abstain.tables import save
 
-    return [] if places.save is None else [save(chosen, places.save)]
+    return [] if paths.save is None else [save(cascade, paths.save)]
 
 
 def _make_files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
@@ -270,7 +283,9 @@ def _make_files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes
 
     name = "" if source is None else source.name
     page = CASCADE.html(checks, source=name, command=current_command())
-    left = make_files({"results": checks.rows()}, page)
-    if checks.frontier is not None:
-        left = make_files({"results": checks.rows()}, page, checks, ("svg", "png"))
-    return {_CASCADE: json_file(checks.cascade), **left}
+    tables = {"results": checks.rows()}
+    if checks.frontier is None:
+        files = make_files(tables, page)
+    else:
+        files = make_files(tables, page, checks, ("svg", "png"))
+    return {_CASCADE: json_file(checks.cascade), **files}

@@ -1,4 +1,4 @@
-"""`abstain compare`: from files of predictions to differences, rankings and a report."""
+"""`abstain compare`: compare methods on files of predictions, with tests and rankings."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TestOptions:
-    """How `compare` tells a difference from chance."""
+    """Options of `compare` for significance tests and rankings."""
 
     test: Annotated[
         Literal["influence", "bootstrap", "permutation"], Parameter(help="Test of the differences")
@@ -68,7 +68,7 @@ class TestOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What is printed and left behind."""
+    """Options of `compare` for its output."""
 
     figures: Annotated[
         tuple[Literal["svg", "pdf", "png"], ...],
@@ -110,10 +110,11 @@ def compare(
     """
     from abstain.report import comparison_terminal
 
-    _check_options(columns, tests, output, lonely=methods_from == FILENAME and len(files) < 2)
-    to = check_folder(output.out, [*RESULTS, REPORT], files)
-    asked, (runs, methods) = add_split_columns(columns, files, runs_from, methods_from)
-    reading = read_files(files, asked)
+    has_one_method = methods_from == FILENAME and len(files) < 2
+    _check_options(columns, tests, output, has_one_method=has_one_method)
+    folder = check_folder(output.out, [*RESULTS, REPORT], files)
+    split_columns, (runs, methods) = add_split_columns(columns, files, runs_from, methods_from)
+    reading = read_files(files, split_columns)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
     with show_status("Comparing"):
         comparison = ab.compare(
@@ -128,26 +129,29 @@ def compare(
     write_and_print(
         lambda: comparison_terminal(comparison, full=output.full),
         lambda: _make_files(comparison, reading.source, output.figures),
-        to,
+        folder,
     )
 
 
 def _check_options(
-    columns: Columns, tests: TestOptions, output: OutputOptions, *, lonely: bool
+    columns: Columns, tests: TestOptions, output: OutputOptions, *, has_one_method: bool
 ) -> None:
-    """Refuse options that nothing would read."""
-    if lonely:
+    """Raise an error for options without effect."""
+    if has_one_method:
         raise AbstainError(
-            "--methods-from filename needs a file for each method; got one. Name more, or drop it"
+            "--methods-from filename requires one file per method; got one file. Name more files, "
+            "or drop it"
         )
     if output.figures and output.out is None:
-        raise AbstainError("--figures needs a folder to leave them in: --out")
+        raise AbstainError("--figures requires --out, the folder for the figures")
     if columns.group and not tests.clustered:
-        raise AbstainError("--group: without effect but with --clustered; add that, or drop it")
+        raise AbstainError(
+            "--group has no effect without --clustered; add --clustered, or drop --group"
+        )
 
 
 def _requested_confidences(reading: "Reading", columns: Columns) -> list[str] | None:
-    """Return the confidences that were asked for by name, if any."""
+    """Return the confidences that --confidence names, if it was passed."""
     if not columns.confidence:
         return None
     return list(next(iter(reading.values())).confidence or {})
@@ -158,7 +162,8 @@ def _make_files(
 ) -> dict[str, bytes]:
     from abstain.report import comparison_html
 
-    first, *others = comparison.TABLES
-    tables = {"results": comparison.rows(first)} | {name: comparison.rows(name) for name in others}
+    main_table, *other_tables = comparison.TABLES
+    tables = {"results": comparison.rows(main_table)}
+    tables |= {name: comparison.rows(name) for name in other_tables}
     page = comparison_html(comparison, source=source, command=current_command())
     return make_files(tables, page, comparison, formats)

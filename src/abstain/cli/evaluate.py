@@ -1,4 +1,4 @@
-"""`abstain evaluate`: from files of predictions to numbers, tables and a report."""
+"""`abstain evaluate`: evaluate confidence scores on files of predictions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """How `evaluate` makes intervals."""
+    """Options of `evaluate` for confidence intervals."""
 
     interval: Annotated[
         Literal["analytic", "bootstrap", "none"], Parameter(help="Method of the intervals")
@@ -53,23 +53,31 @@ class Intervals:
     seed: Seed = 0
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `evaluate` that were given; refuse those without effect."""
-        idle = ["--bootstrap"] if self.bootstrap is not None else []
-        if self.interval == "none":
-            idle += ["--level"] if self.level is not None else []
-            idle += ["--clustered"] if self.clustered else []
-        if idle and self.interval != "bootstrap":
-            have = "--interval bootstrap" if idle == ["--bootstrap"] else "other intervals"
-            msg = f"{', '.join(idle)}: without effect with --interval {self.interval}; take {have}"
-            raise InputError(f"{msg}, or drop {'it' if len(idle) == 1 else 'them'}")
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        given["rng"] = given.pop("seed")
-        return {name: value for name, value in given.items() if value is not None}
+        """Return the options of `ab.evaluate`; raise an error for options without effect."""
+        unused = []
+        if self.bootstrap is not None and self.interval != "bootstrap":
+            unused.append("--bootstrap")
+        if self.level is not None and self.interval == "none":
+            unused.append("--level")
+        if self.clustered and self.interval == "none":
+            unused.append("--clustered")
+        if unused:
+            verb = "has" if len(unused) == 1 else "have"
+            remedy = "pass --interval bootstrap"
+            if unused != ["--bootstrap"]:
+                remedy = "choose another method of intervals"
+            raise InputError(
+                f"{', '.join(unused)} {verb} no effect with --interval {self.interval}; {remedy}, "
+                f"or drop {'it' if len(unused) == 1 else 'them'}"
+            )
+        options = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        options["rng"] = options.pop("seed")
+        return {name: value for name, value in options.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOutput:
-    """What `evaluate` prints and leaves."""
+    """Options of `evaluate` for its output."""
 
     out: Annotated[
         Path | None, Parameter(help="Folder for results.parquet, results.csv and report.html")
@@ -81,27 +89,31 @@ class EvaluationOutput:
     full: Annotated[bool, Parameter(help="Print all metrics", negative=())] = False
 
     def check(self) -> None:
-        """Refuse pictures without a page to stand on, and a folder that is not there."""
+        """Raise an error if --pictures has no effect or its folder does not exist."""
         if self.pictures is None:
             return
         if self.out is None:
-            raise InputError("--pictures: shown on the page of --out; give that, or drop it")
+            raise InputError(
+                "--pictures adds images to the report of --out; add --out, or drop --pictures"
+            )
         check_exists(self.pictures)
 
-    def write_page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
-        """Write the page, with the pictures of its samples."""
+    def make_page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
+        """Return the report with the images of its samples."""
         from abstain.report import html_report, sample_pictures
 
         folders = (self.pictures,) if self.pictures else _image_folders(file)
-        tried = [sample_pictures(evaluation, folder) for folder in folders]
-        made = max(tried, key=lambda pictures: len(pictures.sources))
-        return html_report(evaluation, source=source, command=current_command(), pictures=made)
+        candidates = [sample_pictures(evaluation, folder) for folder in folders]
+        pictures = max(candidates, key=lambda candidate: len(candidate.sources))
+        return html_report(evaluation, source=source, command=current_command(), pictures=pictures)
 
 
 def _image_folders(file: Path) -> tuple[Path, ...]:
-    """Return where names of pictures may begin: beside the file, or where the command runs."""
-    here = Path()
-    return (here,) if original_name(file) == STDIN_NAME else (file.parent, here)
+    """Return the folders to which names of images may be relative."""
+    working_folder = Path()
+    if original_name(file) == STDIN_NAME:
+        return (working_folder,)
+    return (file.parent, working_folder)
 
 
 _INTERVALS = Intervals()
@@ -139,27 +151,29 @@ def evaluate(
 
     options = intervals.options()
     output.check()
+    engine.check()
     if columns.group and output.out is None and not intervals.clustered:
         raise InputError(
-            "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
+            "--group has no effect without --out, which reports groups, or --clustered; add one of "
+            "them, or drop --group"
         )
-    asked = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
-    asked["curves"] = output.out is not None
-    found: Reading | PredictionScan
+    arguments = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
+    arguments["curves"] = output.out is not None
+    file_names = [*RESULTS, REPORT]
+    source: Reading | PredictionScan
     if engine.in_memory:
         files = expand_patterns(files)
-        to = check_folder(output.out, [*RESULTS, REPORT], files)
-        found = read_files(files, columns)
+        folder = check_folder(output.out, file_names, files)
+        source = read_files(files, columns)
         with show_status("Evaluating"):
-            evaluation = ab.evaluate(found, notes=found.notes, **asked)
+            evaluation = ab.evaluate(source, notes=source.notes, **arguments)
     else:
-        found = engine.scan(files, columns)
-        to = check_folder_for_large_inputs(output.out, [*RESULTS, REPORT], found.paths)
-        evaluation = engine.evaluate(found, asked)
-    write_and_print(
-        lambda: terminal_table(evaluation, full=output.full),
-        lambda: make_files(
-            {"results": evaluation.rows()}, output.write_page(evaluation, found.source, files[0])
-        ),
-        to,
-    )
+        source = engine.scan(files, columns)
+        folder = check_folder_for_large_inputs(output.out, file_names, source.paths)
+        evaluation = engine.evaluate(source, arguments)
+
+    def make_output_files() -> dict[str, bytes]:
+        page = output.make_page(evaluation, source.source, files[0])
+        return make_files({"results": evaluation.rows()}, page)
+
+    write_and_print(lambda: terminal_table(evaluation, full=output.full), make_output_files, folder)

@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-#: The exit status when an alarm stands.
+#: Exit status while an alarm is active.
 ALARM_EXIT_STATUS: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputOutputOptions:
-    """Where lines come from, and what is left where."""
+    """Input and output of `abstain monitor`."""
 
     watch: Annotated[
         Path | None, Parameter(help="Folder whose *.jsonl files are read instead of standard input")

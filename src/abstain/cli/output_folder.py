@@ -1,4 +1,4 @@
-"""What `--out` leaves: one set of files with a receipt, published together."""
+"""Write the files of `--out` as one set, with a manifest (`receipt.json`)."""
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,37 +20,38 @@ from abstain.cli.console import console, print_written_files, show_status
 from abstain.cli.standard_input import original_name
 from abstain.errors import AbstainError
 
-#: The page of every command but the benchmark's, and the main table.
+#: The page of every command except the benchmark, and the main table.
 REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
 
 
-#: What is read of a folder of results.
+#: Files that are read from a folder of results.
 _INPUT_PATTERNS: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")
 
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that a set can be published to, and the files that the set is made from."""
+    """The folder of `--out`, and the input files of the command."""
 
-    #: Need not exist yet.
+    #: The folder need not exist.
     folder: Path
-    #: With size and time, as they were before they were read.
+    #: Input files, with size and modification time before they were read.
     inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
 
     def write(self, files: Mapping[str, bytes]) -> list[Path]:
-        """Publish the files, all or none; return what to name: files, and folders of files."""
-        said = {
+        """Publish the files, all or none; return the paths of files and of folders of files."""
+        metadata = {
             "abstain": ab.__version__,
             "command": current_command(),
-            "inputs": [_describe_input(path, known) for path, known in self.inputs],
+            "inputs": [_describe_input(path, state) for path, state in self.inputs],
         }
-        publish(self.folder, files, said, extra_hashes=files_of_earlier_version(self.folder))
+        publish(self.folder, files, metadata, extra_hashes=files_of_earlier_version(self.folder))
         remove_old_manifest(self.folder)
-        return [self.folder / name for name in dict.fromkeys(n.split("/")[0] for n in files)]
+        top_level_names = dict.fromkeys(name.split("/")[0] for name in files)
+        return [self.folder / name for name in top_level_names]
 
 
 def current_command() -> str:
-    """Return the command line in progress, as a shell takes it."""
+    """Return the current command line, quoted for a shell."""
     return shlex.join(["abstain", *ARGUMENTS.get()])
 
 
@@ -67,10 +68,10 @@ def check_folder(
 def check_folder(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
 ) -> OutputFolder | None:
-    """Check the folder of `--out`, if one is given, before any work is done.
+    """Check the folder of `--out`, if there is one, before the computation.
 
-    `names` are those that will surely be among the files. Refused are a folder that cannot be
-    written to, and one where a file of such a name is not ours.
+    `names` are files that will be written. An error is raised if the folder is not writable, or
+    if it contains a file with such a name that abstain did not write.
     """
     if folder is None:
         return None
@@ -82,9 +83,11 @@ def check_folder(
 def check_folder_for_large_inputs(
     folder: Path | None, names: Iterable[str], inputs: Sequence[Path]
 ) -> OutputFolder | None:
-    """Do the same for files too large to be read once more for their hashes."""
-    to = check_folder(folder, names, ())
-    return None if to is None else OutputFolder(to.folder, tuple((path, None) for path in inputs))
+    """Check the folder of `--out`; large input files are not hashed for the manifest."""
+    output = check_folder(folder, names, ())
+    if output is None:
+        return None
+    return OutputFolder(output.folder, tuple((path, None) for path in inputs))
 
 
 def make_files(
@@ -93,7 +96,7 @@ def make_files(
     drawn: object = None,
     formats: Sequence[str] = (),
 ) -> dict[str, bytes]:
-    """Return the files of tables that have rows, of the page, and of the figures of a result."""
+    """Return the files of tables with rows, of the page, and of the figures of a result."""
     from abstain.report.output import figure_files
     from abstain.tables.results import result_files
 
@@ -108,29 +111,29 @@ def make_files(
 def write_and_print(
     screen: Callable[[], Any],
     files: Callable[[], Mapping[str, bytes]],
-    to: OutputFolder | None,
+    output: OutputFolder | None,
     *,
     before: Sequence[Path] = (),
     after: Sequence[Path] = (),
 ) -> None:
-    """Leave the files, if there is a place for them, print what was found, and name the files.
+    """Write the files, if there is a folder for them; print the results and the written paths.
 
-    Also named are those that were left `before`, and those that lie there `after` them.
+    The printed paths begin with `before` and end with `after`.
     """
-    # Files first: whoever reads the table through `head` closes the pipe early.
+    # The files are written first, because a reader such as `head` closes the pipe early.
     try:
         with show_status("Writing"):
-            left = [] if to is None else to.write(files())
+            written = [] if output is None else output.write(files())
     except (AbstainError, OSError):
-        # What was found is not lost with the place for its files.
+        # The results are printed even if they cannot be written.
         console().print(screen())
         raise
     console().print(screen())
-    print_written_files([*before, *left, *after])
+    print_written_files([*before, *written, *after])
 
 
 def _input_files(path: Path) -> list[Path]:
-    """Return the file, or the archives of a folder of results."""
+    """Return a file, or the input files in a folder of results."""
     inside = (
         [found for ending in _INPUT_PATTERNS for found in path.glob(ending)]
         if path.is_dir()
@@ -140,33 +143,33 @@ def _input_files(path: Path) -> list[Path]:
 
 
 def _file_state(path: Path) -> tuple[int, int] | None:
-    """Return what changes when a file does; None for what is no file."""
+    """Return size and modification time of a file; None if it is not a file."""
     if not path.is_file():
         return None
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
-def _describe_input(path: Path, known: tuple[int, int] | None) -> dict[str, Any]:
-    """Say which file was read; the hash is left out where it changed meanwhile."""
-    key = file_sha256(path) if known is not None and path.is_file() else None
-    same = key is not None and _file_state(path) == known
-    return {"name": original_name(path), "sha256": key if same else None}
+def _describe_input(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
+    """Return name and hash of an input file; the hash is None if the file changed."""
+    sha256 = file_sha256(path) if state is not None and path.is_file() else None
+    is_unchanged = sha256 is not None and _file_state(path) == state
+    return {"name": original_name(path), "sha256": sha256 if is_unchanged else None}
 
 
-#: The list that studies left before there were receipts: tables and figures, with their hashes.
+#: Manifest of studies in earlier versions, with the hashes of tables and figures.
 OLD_MANIFEST: Final = ".abstain-files.json"
 
-#: What every page says of itself, in its first lines.
+#: Text in the first lines of every page.
 _PAGE_MARK: Final = b'<meta name="generator" content="abstain '
 _PAGE_HEAD_BYTES: Final = 2000
 
 
 def files_of_earlier_version(folder: Path) -> dict[str, str]:
-    """Return the files that an earlier version left here, with their hashes.
+    """Return the files in a folder that an earlier version wrote, with their hashes.
 
-    A page is recognized by its mark, and only beside such a page are the others: the tables and
-    figures of a study's list, and `results.csv` where it is what `results.parquet` is as text.
+    A page is recognized by a text in it. If there is a page, the other files are the tables and
+    figures in the manifest of a study, and results.csv if it has the contents of results.parquet.
     """
     if (folder / MANIFEST).exists():
         return {}
@@ -179,7 +182,7 @@ def files_of_earlier_version(folder: Path) -> dict[str, str]:
 
 
 def remove_old_manifest(folder: Path) -> None:
-    """Take the list of an earlier version away, once a receipt says more."""
+    """Remove the manifest of an earlier version after a new one was written."""
     if _old_manifest_hashes(folder):
         (folder / OLD_MANIFEST).unlink(missing_ok=True)
 
@@ -192,7 +195,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _old_manifest_hashes(folder: Path) -> dict[str, str]:
-    """Return the names and hashes in the list; none if it is damaged or no regular file."""
+    """Return names and hashes in the old manifest; empty if it is missing or damaged."""
     try:
         return valid_set_names(read_json_object(folder / OLD_MANIFEST))
     except AbstainError:
@@ -200,7 +203,7 @@ def _old_manifest_hashes(folder: Path) -> dict[str, str]:
 
 
 def _matching_tables(folder: Path) -> list[str]:
-    """Return the names of the main tables where one was surely written from the other."""
+    """Return the names of the main tables if both have the same contents."""
     import polars as pl
 
     from abstain.tables.results import result_files
@@ -210,8 +213,8 @@ def _matching_tables(folder: Path) -> list[str]:
         return []
     try:
         rows = pl.read_parquet(folder / names[0], glob=False, hive_partitioning=False)
-        same = result_files(rows)[names[1]] == (folder / names[1]).read_bytes()
+        has_same_contents = result_files(rows)[names[1]] == (folder / names[1]).read_bytes()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, AbstainError):
-        # Damaged, or of another writer.
+        # Damaged files, or files of another program.
         return []
-    return names if same else []
+    return names if has_same_contents else []

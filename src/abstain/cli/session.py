@@ -1,4 +1,4 @@
-"""One run of `abstain monitor`: what becomes of the lines, and what is saved when."""
+"""One run of `abstain monitor`: process lines, save the state, and show results."""
 
 import json
 import sys
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from abstain.monitoring import Monitor
     from abstain.monitoring.lines import LineBatch
 
-#: Seconds between two looks at a folder, two states on the disk, two tables on a terminal.
+#: Seconds between two checks of a folder, two writes of the state, two tables in a terminal.
 _POLL_SECONDS, _SAVE_SECONDS, _SHOW_SECONDS = 1.0, 2.0, 10.0
-#: Seconds without lines after which it is checked whether something is to be saved.
+#: Seconds without lines after which an empty batch is yielded, so that results can be saved.
 _IDLE_SECONDS: Final = 0.5
 
 
 @dataclass
 class BadLines:
-    """How many lines were skipped, and why the first of them was."""
+    """Number of skipped lines, and the error of the first one."""
 
     count: int = 0
     first_error: str = ""
@@ -40,7 +40,7 @@ class BadLines:
 
 @dataclass
 class Session:
-    """What one run of the command does with the lines."""
+    """One run of the command."""
 
     initial_monitor: "Monitor"
     options: InputOutputOptions
@@ -52,13 +52,13 @@ class Session:
         from abstain.monitoring.folder import Folder
         from abstain.monitoring.running import RunningMonitor
 
-        self._course = RunningMonitor(self.initial_monitor.plan, self.initial_monitor.seen)
+        self._running_monitor = RunningMonitor(self.initial_monitor.plan, self.initial_monitor.seen)
         self._n_alarms = len(self.initial_monitor.alarms)
         self._n_good_lines = 0
         watch = self.options.watch
         self._folder = None if watch is None else Folder(watch, self.initial_monitor.read, warn)
         self._state_mark = _file_state(self.options.state)
-        # Whether something was taken that the saved state, or the page, does not hold.
+        # Whether lines were processed since the state was saved or the results were shown.
         self._is_unsaved = self._is_unshown = True
         self._saved_at = self._shown_at = time.monotonic()
         self._every = self.options.every
@@ -67,16 +67,16 @@ class Session:
 
     @property
     def monitor(self) -> "Monitor":
-        """The monitor after the lines that were taken."""
+        """The monitor after the processed lines."""
         from abstain.monitoring import Monitor
 
         read = self.initial_monitor.read if self._folder is None else self._folder.read
-        return Monitor(self.initial_monitor.plan, self._course.done(), read)
+        return Monitor(self.initial_monitor.plan, self._running_monitor.done(), read)
 
     def run(self) -> None:
-        """Take all lines until the input ends or a signal arrives.
+        """Process all lines until the input ends or a signal arrives.
 
-        After an error or a signal the lines before it are saved too.
+        The state is saved too if an error occurs.
         """
         try:
             for batch in self._batches():
@@ -88,7 +88,7 @@ class Session:
         self._end()
 
     def exit_status(self) -> int:
-        """Return the exit status; an InputError is raised if all lines were bad."""
+        """Return the exit status; raise FileFormatError if all lines were bad."""
         if self.stop.number:
             return 128 + self.stop.number
         if self.bad_lines.count and not self._n_good_lines:
@@ -97,8 +97,8 @@ class Session:
                 if self.bad_lines.count > 1
                 else "the only line could not be read"
             )
-        stands = any(not alarm.acknowledged for alarm in self._course.alarms)
-        return ALARM_EXIT_STATUS if stands else 0
+        is_alarmed = any(not alarm.acknowledged for alarm in self._running_monitor.alarms)
+        return ALARM_EXIT_STATUS if is_alarmed else 0
 
     # ------------------------------------------------------------------------ lines
     def _batches(self) -> "Iterator[LineBatch]":
@@ -117,8 +117,8 @@ class Session:
             self.stop.wait(_POLL_SECONDS)
         for name in self._folder.unfinished() if self.options.once else ():
             warn(
-                f"the last line of {name} has no end of line, so it may be unfinished and was not "
-                "read: end it, and run this command again"
+                f"the last line of {name} does not end with a line end, so it may be unfinished "
+                "and was not read; add a line end and run this command again"
             )
 
     def _pipe_batches(self) -> "Iterator[LineBatch]":
@@ -126,41 +126,44 @@ class Session:
 
         if sys.stdin is None:
             raise InputError(
-                "standard input is closed; pipe lines in, or name a folder with --watch"
+                "standard input is closed; pipe lines into the command, or name a folder with "
+                "--watch"
             )
         pipe = Pipe(sys.stdin.fileno(), self.stop.events)
         yield from pipe.batches(_IDLE_SECONDS)
         if pipe.is_cut:
-            warn("the last line was not complete and was not read; send it again")
+            warn("the last line is incomplete and was not read; send it again")
 
     def _take(self, batch: "LineBatch") -> None:
-        """Take lines, and print new alarms; with --skip-bad a bad line is only counted."""
+        """Process lines, and print new alarms; with --skip-bad, bad lines are only counted."""
         from abstain.monitoring.lines import parse_lines
 
         if not batch.lines:
             return
         self._is_unsaved = self._is_unshown = True
-        course, n_taken, n_bad = self._course, len(batch.lines), self.bad_lines.count
+        running_monitor = self._running_monitor
+        n_processed = len(batch.lines)
         first_error: FileFormatError | None = None
 
         def on_bad_line(index: int, error: FileFormatError) -> bool:
-            nonlocal n_taken, first_error
+            nonlocal n_processed, first_error
             if self.options.skip_bad:
                 self.bad_lines.add(str(error))
             else:
-                n_taken, first_error = index, error
+                n_processed, first_error = index, error
             return self.options.skip_bad
 
-        lines, indices = parse_lines(batch.lines, course.plan.scale, on_bad_line)
-        n_unreadable = self.bad_lines.count - n_bad
-        course.take_lines(lines, lambda i, error: on_bad_line(indices[i], error))
-        self._n_good_lines += len(lines) - (self.bad_lines.count - n_bad - n_unreadable)
-        # Printed first, saved then: killed between the two it is printed again, never lost.
-        for alarm in course.alarms[self._n_alarms :]:
+        lines, indices = parse_lines(batch.lines, running_monitor.plan.scale, on_bad_line)
+        n_bad_after_parsing = self.bad_lines.count
+        running_monitor.take_lines(lines, lambda i, error: on_bad_line(indices[i], error))
+        self._n_good_lines += len(lines) - (self.bad_lines.count - n_bad_after_parsing)
+        # Printed before saving: if the process is killed in between, an alarm is printed twice and
+        # not lost.
+        for alarm in running_monitor.alarms[self._n_alarms :]:
             print_text(alarm.line)
-        self._n_alarms = len(course.alarms)
+        self._n_alarms = len(running_monitor.alarms)
         sys.stdout.flush()
-        batch.accept(n_taken)
+        batch.accept(n_processed)
         if first_error is not None:
             raise first_error
 
@@ -173,14 +176,14 @@ class Session:
             self._show()
 
     def save_state(self) -> None:
-        """Write the state and the labels that are requested."""
+        """Write the state and the requested labels."""
         state, monitor = self.options.state, self.monitor
         if state is not None:
             if _file_state(state) != self._state_mark:
                 raise InputError(
-                    f"{state.name} was written by another run since this one began to keep it, and "
-                    "is left as it is: end one of them, and run this command again (files are read "
-                    "on from there; send a pipe again)"
+                    f"{state.name} was changed by another run after the start of this one and is "
+                    "not overwritten; stop one of them, and run this command again (reading of "
+                    "files continues; send the lines of a pipe again)"
                 )
             monitor.keep(state)
             self._state_mark = _file_state(state)
@@ -192,7 +195,7 @@ class Session:
         self._is_unsaved, self._saved_at = False, time.monotonic()
 
     def _show(self) -> None:
-        """Print the table, and write the page if there is a folder for it."""
+        """Print the table, and write the report if there is a folder for it."""
         from abstain.report.output import MONITOR
 
         monitor = self.monitor
@@ -235,7 +238,7 @@ def _empty_batch() -> "LineBatch":
 
 
 def _file_state(state: Path | None) -> tuple[int, int, int] | None:
-    """Return what changes when a state is written anew; None where there is none."""
+    """Return values that change when the file of the state is replaced; None without a file."""
     if state is None or not state.exists():
         return None
     status = state.stat()
