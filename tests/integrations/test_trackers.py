@@ -18,7 +18,7 @@ from abstain.integrations.trackers import (
     evaluate_module,
     keras_callback,
     metric_values,
-    spelled,
+    tracker_name,
     trainer_metrics,
 )
 from abstain.metrics import METRICS
@@ -42,7 +42,7 @@ def test_values_are_those_of_the_functions():
     assert found["val/selective_risk_at_80cov"] == ab.selective_risk(
         confidence, wrong, coverage=0.8
     )
-    assert tuple(metric_values(GIVEN)) == tuple(n.replace("@", "_at_") for n in trackers.DEFAULTS)
+    assert tuple(metric_values(GIVEN)) == tuple(n.replace("@", "_at_") for n in trackers.DEFAULT_METRICS)
     with pytest.raises(UnknownNameError, match="augcr"):
         metric_values(GIVEN, ["augcr"])
 
@@ -62,7 +62,7 @@ def test_undefined_is_nan():
 
 
 def test_names_of_all_metrics_please_the_trackers_and_differ():
-    names = [spelled(name) for name in METRICS]
+    names = [tracker_name(name) for name in METRICS]
     # W&B's own rule, which is stricter than MLflow's.
     assert all(re.fullmatch("[_a-zA-Z][_a-zA-Z0-9]*", name) for name in names)
     assert len(set(names)) == len(names)

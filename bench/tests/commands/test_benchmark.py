@@ -419,7 +419,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
 
 def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monkeypatch):
     """Where there is no terminal a line now and then; the next status knows the rest."""
-    monkeypatch.setattr(console_of_commands, "_OFTEN", 0.0)
+    monkeypatch.setattr(console_of_commands, "_SECONDS_BETWEEN_LINES", 0.0)
     asked = ["--methods", "msr", "confidnet", "--metrics", "augrc", "--studies", "iid", "unseen"]
     assert run(["benchmark", "report", "runs", *asked]) == 0
     lines = capsys.readouterr().err.splitlines()

@@ -8,11 +8,11 @@ from typing import Any, Final
 from abstain._foundation.optional_packages import is_installed
 from abstain.integrations._inspect_scores import noting
 from abstain.integrations.language_models import inspect_metric
-from abstain.integrations.trackers import DEFAULTS
+from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import METRICS, Need
 
 #: What a graded answer with a confidence has.
-_GIVEN: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
+_AVAILABLE_INPUTS: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
 
 
 def register() -> None:
@@ -21,13 +21,13 @@ def register() -> None:
     from inspect_ai.util import registry_create
 
     for metric in METRICS.values():
-        if set(metric.measurement.needs) <= _GIVEN:
+        if set(metric.measurement.needs) <= _AVAILABLE_INPUTS:
             inspect_metric(metric.name)
 
     def confident(inner: str = "match", confidence: str = "mean_logprob") -> Any:
         return noting(registry_create("scorer", inner), confidence)
 
-    scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULTS)], name="confident")(confident)
+    scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULT_METRICS)], name="confident")(confident)
 
 
 if is_installed("inspect_ai"):

@@ -9,7 +9,7 @@ from typing import Any
 
 from abstain.errors import MissingInputError
 from abstain.integrations._inspect_scores import noting
-from abstain.integrations.trackers import metric_values, spelled
+from abstain.integrations.trackers import metric_values, tracker_name
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.tables.logs.answers import CONFIDENCE
@@ -43,12 +43,12 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
     >>> round(choice_confidence([-3.0, -1.0, -3.0]), 4)
     0.787
     """
-    found = choice_confidences(log_likelihoods)
-    if not found:
+    confidences = choice_confidences(log_likelihoods)
+    if not confidences:
         raise MissingInputError(
             f"two answers or more are needed, one of them possible; got {list(log_likelihoods)}"
         )
-    return found["choice_probability"]
+    return confidences["choice_probability"]
 
 
 def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
@@ -84,7 +84,7 @@ def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
 
     def aggregate(items: Iterable[Any]) -> float:
         pairs = list(items)
-        return _value(name, [c for c, _ in pairs], [float(grade) for _, grade in pairs])
+        return _compute_metric(name, [c for c, _ in pairs], [float(grade) for _, grade in pairs])
 
     aggregate.__name__ = name
     return aggregate
@@ -130,12 +130,12 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     def make(confidence: str = CONFIDENCE) -> Callable[[Sequence[Any]], float]:
         def compute(scores: Sequence[Any]) -> float:
             graded = [s.score for s in scores if not _is_unscored(s.score)]
-            stated = [_stated(s, confidence) for s in graded]
-            return _value(name, stated, [_graded(s, grade) for s in graded])
+            stated = [_confidence_of(s, confidence) for s in graded]
+            return _compute_metric(name, stated, [_grade_of(s, grade) for s in graded])
 
         return compute
 
-    return registered(name=spelled(name))(make)(confidence=confidence)
+    return registered(name=tracker_name(name))(make)(confidence=confidence)
 
 
 def inspect_scorer(
@@ -193,11 +193,11 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _graded(score: Any, grade: Callable[[Any], float]) -> float:
+def _grade_of(score: Any, grade: Callable[[Any], float]) -> float:
     return 0.0 if _is_nan(score.value) else float(grade(score.value))
 
 
-def _stated(score: Any, name: str) -> float | None:
+def _confidence_of(score: Any, name: str) -> float | None:
     """Return the confidence of a score of Inspect; None for a refusal."""
     if _is_refusal(score):
         return None
@@ -210,11 +210,11 @@ def _stated(score: Any, name: str) -> float | None:
     return float(metadata[name])
 
 
-def _value(metric: str, confidence: Sequence[float | None], grades: Sequence[float]) -> float:
+def _compute_metric(metric: str, confidence: Sequence[float | None], grades: Sequence[float]) -> float:
     """Return a metric of graded answers; refusals have the lowest confidence of all."""
     if not grades:
         return math.nan
     lowest = min((c for c in confidence if c is not None), default=0.0)
-    sure = [lowest if c is None else float(c) for c in confidence]
-    predictions = Predictions(confidence={CONFIDENCE: sure}, loss=[1 - g for g in grades])
+    filled_confidence = [lowest if c is None else float(c) for c in confidence]
+    predictions = Predictions(confidence={CONFIDENCE: filled_confidence}, loss=[1 - g for g in grades])
     return next(iter(metric_values(predictions, [metric]).values()))

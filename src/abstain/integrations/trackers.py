@@ -17,22 +17,22 @@ from abstain.predictions import Predictions
 from abstain.typing import Array
 
 #: What is watched unless something else is asked for.
-DEFAULTS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
+DEFAULT_METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
 
 #: Marks what a loss leaves out (padding), in Transformers and in PyTorch.
-_LEFT_OUT = -100
+_IGNORED_LABEL = -100
 
 _INPUTS = ("logits", "probabilities")
 
 
-def spelled(name: str) -> str:
+def tracker_name(name: str) -> str:
     """Spell out what MLflow, W&B and Inspect refuse in names or read as something else."""
     return name.replace("@", "_at_").replace(".", "_").replace("-", "_")
 
 
 def metric_values(
     predictions: Predictions,
-    metrics: Sequence[str] = DEFAULTS,
+    metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     score: str | None = None,
     prefix: str = "",
@@ -80,18 +80,18 @@ def metric_values(
             if predictions.has_class_scores
             else next(iter(predictions.confidence or ()), "")
         )
-    found = evaluate(
+    evaluation = evaluate(
         predictions,
         scores=[score] if score else None,
         metrics=names,
         interval="none",
         curves=False,
     )
-    return {f"{prefix}{spelled(r.metric.name)}": float(r.value) for r in found.results}
+    return {f"{prefix}{tracker_name(r.metric.name)}": float(r.value) for r in evaluation.results}
 
 
 def trainer_metrics(
-    metrics: Sequence[str] = DEFAULTS, *, inputs: str = "logits", score: str | None = None
+    metrics: Sequence[str] = DEFAULT_METRICS, *, inputs: str = "logits", score: str | None = None
 ) -> Callable[[Any], dict[str, float]]:
     """Make the `compute_metrics` of a `transformers.Trainer`.
 
@@ -128,12 +128,12 @@ def trainer_metrics(
     >>> {name: round(value, 4) for name, value in compute_metrics(passed).items()}
     {'augrc': 0.0556}
     """
-    names = _checked(metrics, inputs)
+    names = _validate_options(metrics, inputs)
 
     def compute(passed: Any) -> dict[str, float]:
         outputs = passed.predictions
         outputs = outputs[0] if isinstance(outputs, tuple) else outputs
-        return metric_values(_predictions(outputs, passed.label_ids, inputs), names, score=score)
+        return metric_values(_make_predictions(outputs, passed.label_ids, inputs), names, score=score)
 
     return compute
 
@@ -141,7 +141,7 @@ def trainer_metrics(
 def keras_callback(
     X: Any,
     y: Any,
-    metrics: Sequence[str] = DEFAULTS,
+    metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     inputs: str = "probabilities",
     score: str | None = None,
@@ -184,7 +184,7 @@ def keras_callback(
     """
     import keras
 
-    names = _checked(metrics, inputs)
+    names = _validate_options(metrics, inputs)
 
     class SelectiveMetrics(keras.callbacks.Callback):
         """Adds metrics of held-out samples to the logs of an epoch."""
@@ -192,7 +192,7 @@ def keras_callback(
         def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:  # noqa: ARG002
             """Predict and measure."""
             outputs = self.model.predict(X, batch_size=batch_size, verbose=0)
-            found = _predictions(outputs, y, inputs)
+            found = _make_predictions(outputs, y, inputs)
             if logs is not None:
                 logs.update(metric_values(found, names, score=score, prefix="val_"))
 
@@ -200,7 +200,7 @@ def keras_callback(
 
 
 def evaluate_module(
-    metrics: Sequence[str] = DEFAULTS, *, inputs: str = "probabilities", score: str | None = None
+    metrics: Sequence[str] = DEFAULT_METRICS, *, inputs: str = "probabilities", score: str | None = None
 ) -> Any:
     """Make a module of Hugging Face `evaluate`.
 
@@ -236,7 +236,7 @@ def evaluate_module(
     import datasets
     import evaluate as library
 
-    names = _checked(metrics, inputs)
+    names = _validate_options(metrics, inputs)
 
     class SelectiveMetrics(library.Metric):
         """Metrics of classifiers that may abstain."""
@@ -253,32 +253,32 @@ def evaluate_module(
             )
 
         def _compute(self, predictions: Any, references: Any) -> dict[str, float]:
-            return metric_values(_predictions(predictions, references, inputs), names, score=score)
+            return metric_values(_make_predictions(predictions, references, inputs), names, score=score)
 
     return SelectiveMetrics()
 
 
-def _checked(metrics: Sequence[str], inputs: str) -> list[str]:
+def _validate_options(metrics: Sequence[str], inputs: str) -> list[str]:
     checks.one_of(inputs, "inputs", _INPUTS)
     return [metric_named(name).name for name in metrics]
 
 
-def _predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
-    scores: Array = np.asarray(outputs)
-    truth: Array = np.asarray(labels)
-    if scores.ndim < 2:
+def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
+    class_scores: Array = np.asarray(outputs)
+    labels_1d: Array = np.asarray(labels)
+    if class_scores.ndim < 2:
         raise ShapeError(
-            f"the outputs must have shape (n, K), a number for each class; got {scores.shape}"
+            f"the outputs must have shape (n, K), a number for each class; got {class_scores.shape}"
         )
-    scores, truth = scores.reshape(-1, scores.shape[-1]), truth.reshape(-1)
-    if len(scores) != len(truth):
+    class_scores, labels_1d = class_scores.reshape(-1, class_scores.shape[-1]), labels_1d.reshape(-1)
+    if len(class_scores) != len(labels_1d):
         raise ShapeError(
-            f"the outputs are of {len(scores):,} samples, and the labels of {len(truth):,}"
+            f"the outputs are of {len(class_scores):,} samples, and the labels of {len(labels_1d):,}"
         )
-    kept = truth != _LEFT_OUT
-    scores, truth = scores[kept], truth[kept]
-    if scores.shape[1] == 1:
-        other = np.zeros_like(scores) if inputs == "logits" else 1 - scores
-        scores = np.column_stack([other, scores])
-    fields: Mapping[str, Any] = {inputs: scores, "labels": truth}
+    is_labeled = labels_1d != _IGNORED_LABEL
+    class_scores, labels_1d = class_scores[is_labeled], labels_1d[is_labeled]
+    if class_scores.shape[1] == 1:
+        first_class = np.zeros_like(class_scores) if inputs == "logits" else 1 - class_scores
+        class_scores = np.column_stack([first_class, class_scores])
+    fields: Mapping[str, Any] = {inputs: class_scores, "labels": labels_1d}
     return Predictions(**fields)

@@ -44,7 +44,7 @@ class SelectivePrediction(NamedTuple):
 
 
 #: The default for classes that are strings.
-WORD = "abstain"
+DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
@@ -53,12 +53,12 @@ def abstain_label_for(label: Any, classes: Array) -> Any:
     For "auto" the word "abstain" among strings, else -1; where -1 is a class, one below the
     smallest class. Refused where it is a class, or of another kind than the classes.
     """
-    known = classes.tolist()
-    words = all(isinstance(name, str) for name in known)
+    class_names = classes.tolist()
+    are_texts = all(isinstance(name, str) for name in class_names)
     if isinstance(label, str) and label == "auto":
-        return _free_word(known) if words else _free_number(known)
-    _refuse_other_kind(label, classes, words=words)
-    if label in known:
+        return _unused_text(class_names) if are_texts else _unused_integer(class_names)
+    _check_label_type(label, classes, are_texts=are_texts)
+    if label in class_names:
         raise InputError(
             f"`abstain_label` must not be one of the classes; got {label!r}. An abstention could "
             "not be told from that prediction."
@@ -66,43 +66,43 @@ def abstain_label_for(label: Any, classes: Array) -> Any:
     return label
 
 
-def _free_word(known: list[Any]) -> str:
-    word = WORD
-    while word in known:
-        word = f"({word})"
-    return word
+def _unused_text(class_names: list[Any]) -> str:
+    label = DEFAULT_LABEL
+    while label in class_names:
+        label = f"({label})"
+    return label
 
 
-def _free_number(known: list[Any]) -> int:
-    return int(np.floor(min(known))) - 1 if -1 in known else -1
+def _unused_integer(class_names: list[Any]) -> int:
+    return int(np.floor(min(class_names))) - 1 if -1 in class_names else -1
 
 
-def _refuse_other_kind(label: Any, classes: Array, *, words: bool) -> None:
+def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
     """Refuse what would turn the classes into something else when put among them."""
-    if words:
-        fits, kind = isinstance(label, str), "a string"
+    if are_texts:
+        is_valid, kind = isinstance(label, str), "a string"
     elif classes.dtype.kind in "iub":
-        fits, kind = isinstance(label, Integral), "an integer"
+        is_valid, kind = isinstance(label, Integral), "an integer"
     elif classes.dtype.kind == "f":
-        fits = isinstance(label, int | float | np.number) and bool(np.isfinite(label))
+        is_valid = isinstance(label, int | float | np.number) and bool(np.isfinite(label))
         kind = "a finite number"
     else:
-        fits, kind = label is not None, "a value"
-    if not fits:
+        is_valid, kind = label is not None, "a value"
+    if not is_valid:
         raise InputError(f"`abstain_label` must be {kind}, as the classes are; got {label!r}")
 
 
-def put(prediction: Array, accepted: Array, label: Any) -> Array:
+def replace_rejected(prediction: Array, accepted: Array, label: Any) -> Array:
     """Return the predictions with the label where nothing is accepted.
 
     The kind of the result does not depend on whether anything is rejected.
     """
     if prediction.dtype.kind == "O":
-        out = prediction.copy()
+        answers = prediction.copy()
     else:
         # Booleans become the integers 0 and 1: an abstention is neither.
-        kind = np.promote_types(prediction.dtype, np.min_scalar_type(label))
-        whole = prediction.dtype.kind != "f" and kind.kind == "f"
-        out = prediction.astype(np.int64 if whole else kind)
-    out[~np.asarray(accepted)] = label
-    return out
+        dtype = np.promote_types(prediction.dtype, np.min_scalar_type(label))
+        was_integer = prediction.dtype.kind != "f" and dtype.kind == "f"
+        answers = prediction.astype(np.int64 if was_integer else dtype)
+    answers[~np.asarray(accepted)] = label
+    return answers

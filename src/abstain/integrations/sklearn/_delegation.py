@@ -16,7 +16,7 @@ from abstain.errors import InputError
 from abstain.typing import AnyArray, Array
 
 
-class MethodBesideParameter:
+class MethodAndParameter:
     """A method whose name is a parameter's too.
 
     scikit-learn calls ``estimator.score(X, y)`` and keeps a parameter named `score` in the
@@ -45,14 +45,14 @@ class MethodBesideParameter:
 _SWITCH = "`sklearn.set_config(enable_metadata_routing=True)`"
 
 
-class Routed(NamedTuple):
+class RoutedParameters(NamedTuple):
     """Parameters by receiver."""
 
     estimator: Mapping[str, Any]
     splitter: Mapping[str, Any]
 
 
-def router_of(owner: Any) -> MetadataRouter:
+def make_router(owner: Any) -> MetadataRouter:
     """Return who may receive the parameters of `fit`, and what `score` asked for itself."""
     to_fit = MethodMapping().add(caller="fit", callee="fit")
     to_split = MethodMapping().add(caller="fit", callee="split")
@@ -61,21 +61,21 @@ def router_of(owner: Any) -> MetadataRouter:
     return router.add(splitter=owner.cv, method_mapping=to_split)
 
 
-def routed(owner: Any, params: Mapping[str, Any]) -> Routed:
+def route(owner: Any, params: Mapping[str, Any]) -> RoutedParameters:
     """Send the parameters of `fit` to those that asked for them.
 
     Without metadata routing only `sample_weight` is known, and goes to the classifier.
     """
-    given = {name: value for name, value in params.items() if value is not None}
-    if not given:
-        return Routed({}, {})
+    passed = {name: value for name, value in params.items() if value is not None}
+    if not passed:
+        return RoutedParameters({}, {})
     if get_config()["enable_metadata_routing"]:
-        found = process_routing(owner, "fit", **given)
-        return Routed(found.estimator.fit, found.splitter.split)
-    unknown = sorted(set(given) - {"sample_weight"})
+        routes = process_routing(owner, "fit", **passed)
+        return RoutedParameters(routes.estimator.fit, routes.splitter.split)
+    unknown = sorted(set(passed) - {"sample_weight"})
     if unknown:
         raise InputError(
-            f"`fit` takes {unknown[0]!r} only with metadata routing: {_SWITCH}{_by_hand(unknown)}"
+            f"`fit` takes {unknown[0]!r} only with metadata routing: {_SWITCH}{_groups_hint(unknown)}"
         )
     if not has_fit_parameter(owner.estimator, "sample_weight"):
         name = type(owner.estimator).__name__
@@ -83,10 +83,10 @@ def routed(owner: Any, params: Mapping[str, Any]) -> Routed:
             f"{name}.fit takes no `sample_weight`. Drop it; or, if {name} passes it on to another "
             f"estimator, use metadata routing: {_SWITCH}"
         )
-    return Routed(given, {})
+    return RoutedParameters(passed, {})
 
 
-def _by_hand(names: list[str]) -> str:
+def _groups_hint(names: list[str]) -> str:
     return "; or pass cv=list(splitter.split(X, y, groups))" if names[0] == "groups" else ""
 
 
@@ -110,7 +110,7 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         super().__init_subclass__(**kwargs)
         own = vars(cls).get("score")
         if isfunction(own):
-            cls.score = MethodBesideParameter(own)  # type: ignore[method-assign]
+            cls.score = MethodAndParameter(own)  # type: ignore[method-assign]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT002  scikit-learn's
         """Return the parameters by name, with those of the classifier if `deep`."""
@@ -135,7 +135,7 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.decision_function(X))
 
-    @MethodBesideParameter
+    @MethodAndParameter
     def score(self, X: Any, y: Any, sample_weight: AnyArray | None = None) -> float:
         """Return the share of samples that are answered and right; abstentions count as mistakes.
 
@@ -160,7 +160,7 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who may receive what: the classifier and the splitter, and `score` itself."""
-        return router_of(self)
+        return make_router(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of the classifier; only one class for each sample is known here."""

@@ -23,40 +23,40 @@ class Grouping:
 
     def __post_init__(self) -> None:
         """Refuse what names no groups before anything is fitted."""
-        known = self.per is None or isinstance(self.per, str | int) or callable(self.per)
-        if not known or isinstance(self.per, bool):
+        is_valid = self.per is None or isinstance(self.per, str | int) or callable(self.per)
+        if not is_valid or isinstance(self.per, bool):
             raise InputError(
                 "`per` must be None, 'prediction', a column of X by name or place, or a callable "
                 f"X -> groups; got {self.per!r}"
             )
 
     @classmethod
-    def of_rule(cls, per: Any, rule: Any) -> "Grouping":
+    def from_rule(cls, per: Any, rule: Any) -> "Grouping":
         """Return the groups that were named, or those of a finished rule for predicted classes."""
-        finished = isinstance(rule, DecisionRule) and rule.per == PREDICTION
-        return cls(PREDICTION if per is None and finished else per)
+        is_per_prediction = isinstance(rule, DecisionRule) and rule.per == PREDICTION
+        return cls(PREDICTION if per is None and is_per_prediction else per)
 
     @property
     def name(self) -> str:
         """What the groups are, for people."""
         if callable(self.per):
-            named = str(getattr(self.per, "__name__", ""))
-            return named if named.isidentifier() else "group"
+            name = str(getattr(self.per, "__name__", ""))
+            return name if name.isidentifier() else "group"
         return f"column {self.per}" if isinstance(self.per, int) else str(self.per)
 
-    def of(self, X: Any, prediction: Array) -> Array | None:
+    def group_samples(self, X: Any, prediction: Array) -> Array | None:
         """Return the group of each sample as text; None where there are no groups."""
         if self.per is None:
             return None
         if isinstance(self.per, str) and self.per == PREDICTION:
             return texts(np.asarray(prediction))
-        count = _num_samples(X)
-        found = np.asarray(self.per(X) if callable(self.per) else self._column(X))
-        if found.shape != (count,):
+        n_samples = _num_samples(X)
+        groups = np.asarray(self.per(X) if callable(self.per) else self._column(X))
+        if groups.shape != (n_samples,):
             raise ShapeError(
-                f"`per` must give one group for each of {count} samples; got {found.shape}"
+                f"`per` must give one group for each of {n_samples} samples; got {groups.shape}"
             )
-        return texts(found, "per")
+        return texts(groups, "per")
 
     def _column(self, X: Any) -> Any:
         try:

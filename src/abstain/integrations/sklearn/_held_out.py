@@ -27,7 +27,7 @@ Fold = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutSamples:
     """What rules are set on."""
 
     confidence: ConfidenceScore
@@ -38,7 +38,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingData:
     """The samples given to `fit`, as scikit-learn validated them."""
 
     X: Any
@@ -46,19 +46,19 @@ class Training:
     #: Of the classifier's own `fit`.
     params: Mapping[str, Any]
 
-    def fitted(self, estimator: Any, rows: IntArray | None = None) -> Any:
+    def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
         """Return a clone of the classifier, fitted on these rows (on all by default)."""
         if rows is None:
             return clone(estimator).fit(self.X, self.y, **self.params)
         params = _check_method_params(self.X, self.params, indices=rows)
-        return clone(estimator).fit(self.rows(rows), self.y[rows], **params)
+        return clone(estimator).fit(self.select_rows(rows), self.y[rows], **params)
 
-    def rows(self, rows: IntArray) -> Any:
+    def select_rows(self, rows: IntArray) -> Any:
         """Return some of the samples."""
         return _safe_indexing(self.X, rows)
 
 
-def samples(X: Any, y: Any) -> tuple[Any, Array]:
+def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
     """Validate that X and y have the same samples and y names one class for each."""
     if y is None:
         raise InputError("fit requires y to be passed, but the target y is None")
@@ -67,7 +67,7 @@ def samples(X: Any, y: Any) -> tuple[Any, Array]:
     return X, np.asarray(column_or_1d(y, warn=True))
 
 
-def refuse_params(params: Mapping[str, Any]) -> None:
+def check_no_params(params: Mapping[str, Any]) -> None:
     """Refuse parameters of a `fit` that is not called."""
     for name in params:
         raise InputError(
@@ -76,10 +76,10 @@ def refuse_params(params: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_unfitted(estimator: Any, y: Array) -> Any:
+def check_fitted(estimator: Any, y: Array) -> Any:
     """Return a classifier that is fitted, and on classes such as these."""
     check_is_fitted(estimator)
-    classes = classes_of(estimator)
+    classes = get_classes(estimator)
     if not set(classes.tolist()) & set(y.tolist()):
         raise InputError(
             f"`y` must hold classes of the fitted classifier ({classes[:6].tolist()}); "
@@ -88,7 +88,7 @@ def refuse_unfitted(estimator: Any, y: Array) -> Any:
     return estimator
 
 
-def classes_of(estimator: Any) -> Array:
+def get_classes(estimator: Any) -> Array:
     """Return the classes that a fitted classifier knows."""
     if not hasattr(estimator, "classes_"):
         raise InputError(
@@ -98,15 +98,15 @@ def classes_of(estimator: Any) -> Array:
     return np.asarray(estimator.classes_)
 
 
-def held_out_by(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOut:
+def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOutSamples:
     """Return confidences and losses of samples under a fitted classifier."""
-    classes_of(estimator)
-    said = np.asarray(estimator.predict(X))
-    loss = np.asarray(said != y, dtype=np.bool_)
-    return HeldOut(scoring.of(estimator, X), loss, scoring.grouping.of(X, said))
+    get_classes(estimator)
+    prediction = np.asarray(estimator.predict(X))
+    loss = np.asarray(prediction != y, dtype=np.bool_)
+    return HeldOutSamples(scoring.score_samples(estimator, X), loss, scoring.grouping.group_samples(X, prediction))
 
 
-def share_of(data: Training, cv: float, random_state: Any) -> Fold:
+def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
     """Split a share of the samples off, stratified by class."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
@@ -118,56 +118,56 @@ def is_share(cv: Any) -> bool:
     return isinstance(cv, Real) and not isinstance(cv, bool | int | np.integer)
 
 
-def cross_fitted(
+def cross_fit(
     estimator: Any,
-    data: Training,
+    data: TrainingData,
     folds: Iterable[Fold],
     scoring: Scoring,
     n_jobs: int | None,
-) -> HeldOut:
+) -> HeldOutSamples:
     """Return confidences and losses of each sample under a classifier that did not see it."""
-    kept = list(folds)
-    _refuse_twice([test for _, test in kept], data.y.size)
+    fold_list = list(folds)
+    _check_held_out_once([test for _, test in fold_list], data.y.size)
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_of_fold)(estimator, data, fold, scoring) for fold in kept
+        delayed(_fit_fold)(estimator, data, fold, scoring) for fold in fold_list
     )
     values = np.concatenate([part.confidence.values for part in parts])
-    own = [part.confidence.probability for part in parts]
-    probability = None if any(p is None for p in own) else np.concatenate(own)
+    probabilities = [part.confidence.probability for part in parts]
+    probability = None if any(p is None for p in probabilities) else np.concatenate(probabilities)
     if all(part.confidence.scale == "probability" for part in parts):
         probability = values
     loss = np.concatenate([part.loss for part in parts])
     groups = [part.group for part in parts if part.group is not None]
     group = np.concatenate(groups) if groups else None
-    return HeldOut(ConfidenceScore(scoring.name, values, probability), loss, group)
+    return HeldOutSamples(ConfidenceScore(scoring.name, values, probability), loss, group)
 
 
-def folds_of(cv: Any, data: Training, params: Mapping[str, Any]) -> list[Fold]:
+def make_folds(cv: Any, data: TrainingData, params: Mapping[str, Any]) -> list[Fold]:
     """Return the folds of a cross-validation strategy."""
     splitter = check_cv(cv, y=data.y, classifier=True)
     return list(splitter.split(data.X, data.y, **params))
 
 
-def _of_fold(estimator: Any, data: Training, fold: Fold, scoring: Scoring) -> HeldOut:
+def _fit_fold(estimator: Any, data: TrainingData, fold: Fold, scoring: Scoring) -> HeldOutSamples:
     train, test = fold
-    fitted = data.fitted(estimator, train)
-    return held_out_by(fitted, data.rows(test), data.y[test], scoring)
+    fitted = data.fit(estimator, train)
+    return score_held_out(fitted, data.select_rows(test), data.y[test], scoring)
 
 
-def _refuse_twice(tests: list[IntArray], n: int) -> None:
+def _check_held_out_once(tests: list[IntArray], n: int) -> None:
     """Refuse folds that hold a sample out twice: a rule takes every confidence for a new sample."""
     if not tests:
         raise InputError("`cv` must hold something out; got no split")
     rows = [np.flatnonzero(t) if np.asarray(t).dtype.kind == "b" else t for t in tests]
-    times = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
-    if times.max(initial=0) > 1:
+    n_held_out = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
+    if n_held_out.max(initial=0) > 1:
         raise InputError(
-            f"`cv` must hold each sample out at most once; got sample {int(times.argmax())} "
-            f"{int(times.max())} times. Rules count every confidence as an independent sample: "
+            f"`cv` must hold each sample out at most once; got sample {int(n_held_out.argmax())} "
+            f"{int(n_held_out.max())} times. Rules count every confidence as an independent sample: "
             "use KFold or StratifiedKFold without repetition."
         )
 
 
-def count(X: Any) -> int:
+def count_samples(X: Any) -> int:
     """Return the number of samples."""
     return int(_num_samples(X))

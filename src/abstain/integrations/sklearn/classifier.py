@@ -10,11 +10,11 @@ from abstain.confidence import ConfidenceScore
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError
 from abstain.integrations.sklearn import _held_out as held_out
-from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, put
+from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, replace_rejected
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
-from abstain.integrations.sklearn._delegation import DelegatingClassifier, routed
+from abstain.integrations.sklearn._delegation import DelegatingClassifier, route
 from abstain.integrations.sklearn._groups import Grouping
-from abstain.integrations.sklearn._rules import WantedRule, accepted_by, scale_of
+from abstain.integrations.sklearn._rules import RequestedRule, accept, confidence_on_rule_scale
 from abstain.typing import Array, BoolArray
 
 
@@ -153,23 +153,23 @@ class SelectiveClassifier(DelegatingClassifier):
         SelectiveClassifier
             Itself.
         """
-        self._refuse_options()
+        self._check_cv()
         scoring = self.scoring
-        wanted = WantedRule(self.rule, self.rule_params, scoring.grouping, self.joint)
-        X, y = held_out.samples(X, y)
-        given = routed(self, params)
-        data = held_out.Training(X, y, given.estimator)
-        held = None
+        requested_rule = RequestedRule(self.rule, self.rule_params, scoring.grouping, self.joint)
+        X, y = held_out.validate_samples(X, y)
+        routed = route(self, params)
+        data = held_out.TrainingData(X, y, routed.estimator)
+        samples = None
         if self._is_prefit:
-            held_out.refuse_params(given.estimator)
-            self.estimator_ = held_out.refuse_unfitted(self.estimator, y)
-            held = held_out.held_out_by(self.estimator_, X, y, scoring) if wanted.open else None
-        elif wanted.open:
-            held = self._fit_and_hold_out(data, scoring, given.splitter)
+            held_out.check_no_params(routed.estimator)
+            self.estimator_ = held_out.check_fitted(self.estimator, y)
+            samples = held_out.score_held_out(self.estimator_, X, y, scoring) if requested_rule.needs_samples else None
+        elif requested_rule.needs_samples:
+            samples = self._fit_and_hold_out(data, scoring, routed.splitter)
         else:
-            self.estimator_ = data.fitted(self.estimator)
-        self._adopt()
-        self.decision_rule_ = wanted.settled(held, scoring.name)
+            self.estimator_ = data.fit(self.estimator)
+        self._set_fitted_attributes()
+        self.decision_rule_ = requested_rule.resolve(samples, scoring.name)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -189,8 +189,8 @@ class SelectiveClassifier(DelegatingClassifier):
         prediction = np.asarray(self.estimator_.predict(X))
         if self.decision_rule_ is None:
             return prediction
-        own = self.scoring.of(self.estimator_, X)
-        return put(prediction, self._accepted(own, X, prediction), self.abstain_label_)
+        confidence = self.scoring.score_samples(self.estimator_, X)
+        return replace_rejected(prediction, self._accepted(confidence, X, prediction), self.abstain_label_)
 
     def predict_or_abstain(self, X: Any) -> SelectivePrediction:
         """Return class, acceptance and confidence of each sample.
@@ -207,9 +207,9 @@ class SelectiveClassifier(DelegatingClassifier):
         """
         check_is_fitted(self, "estimator_")
         prediction = np.asarray(self.estimator_.predict(X))
-        own = self.scoring.of(self.estimator_, X)
-        values = scale_of(own, self.decision_rule_)
-        return SelectivePrediction(prediction, self._accepted(own, X, prediction), values)
+        confidence = self.scoring.score_samples(self.estimator_, X)
+        values = confidence_on_rule_scale(confidence, self.decision_rule_)
+        return SelectivePrediction(prediction, self._accepted(confidence, X, prediction), values)
 
     def confidence(self, X: Any) -> Array:
         """Return how far each prediction is trusted, on the scale of the rule's threshold.
@@ -225,7 +225,7 @@ class SelectiveClassifier(DelegatingClassifier):
             Higher is more trusted.
         """
         check_is_fitted(self, "estimator_")
-        return scale_of(self.scoring.of(self.estimator_, X), self.decision_rule_)
+        return confidence_on_rule_scale(self.scoring.score_samples(self.estimator_, X), self.decision_rule_)
 
     def accepts(self, X: Any) -> BoolArray:
         """Return which samples the rule accepts.
@@ -242,25 +242,25 @@ class SelectiveClassifier(DelegatingClassifier):
         """
         check_is_fitted(self, "estimator_")
         if self.decision_rule_ is None:
-            return np.ones(held_out.count(X), dtype=np.bool_)
-        return self._accepted(self.scoring.of(self.estimator_, X), X)
+            return np.ones(held_out.count_samples(X), dtype=np.bool_)
+        return self._accepted(self.scoring.score_samples(self.estimator_, X), X)
 
     @property
     def scoring(self) -> Scoring:
         """How confidences are had from the fitted classifier."""
-        grouping = Grouping.of_rule(self.per, self.rule)
+        grouping = Grouping.from_rule(self.per, self.rule)
         return Scoring(vars(self)["score"], self.response_method, grouping)
 
-    def _accepted(self, own: ConfidenceScore, X: Any, prediction: Array | None = None) -> BoolArray:
+    def _accepted(self, confidence: ConfidenceScore, X: Any, prediction: Array | None = None) -> BoolArray:
         if self.decision_rule_ is None:
-            return np.ones(own.values.size, dtype=np.bool_)
+            return np.ones(confidence.values.size, dtype=np.bool_)
         grouping = self.scoring.grouping
         if grouping.per is not None and prediction is None:
             prediction = np.asarray(self.estimator_.predict(X))
-        group = None if prediction is None else grouping.of(X, prediction)
-        return accepted_by(self.decision_rule_, own, group)
+        group = None if prediction is None else grouping.group_samples(X, prediction)
+        return accept(self.decision_rule_, confidence, group)
 
-    def _refuse_options(self) -> None:
+    def _check_cv(self) -> None:
         cv = self.cv
         if isinstance(cv, str) and cv != "prefit":
             raise InputError(
@@ -276,21 +276,21 @@ class SelectiveClassifier(DelegatingClassifier):
         return isinstance(self.cv, str) and self.cv == "prefit"
 
     def _fit_and_hold_out(
-        self, data: held_out.Training, scoring: Scoring, to_splitter: Mapping[str, Any]
-    ) -> held_out.HeldOut:
+        self, data: held_out.TrainingData, scoring: Scoring, to_splitter: Mapping[str, Any]
+    ) -> held_out.HeldOutSamples:
         """Fit the classifier, and return samples that it (or those of the folds) did not see."""
         if held_out.is_share(self.cv):
-            train, test = held_out.share_of(data, self.cv, self.random_state)
-            self.estimator_ = data.fitted(self.estimator, train)
-            return held_out.held_out_by(self.estimator_, data.rows(test), data.y[test], scoring)
-        folds = held_out.folds_of(self.cv, data, to_splitter)
-        held = held_out.cross_fitted(self.estimator, data, folds, scoring, self.n_jobs)
-        self.estimator_ = data.fitted(self.estimator)
-        return held
+            train, test = held_out.split_off(data, self.cv, self.random_state)
+            self.estimator_ = data.fit(self.estimator, train)
+            return held_out.score_held_out(self.estimator_, data.select_rows(test), data.y[test], scoring)
+        folds = held_out.make_folds(self.cv, data, to_splitter)
+        samples = held_out.cross_fit(self.estimator, data, folds, scoring, self.n_jobs)
+        self.estimator_ = data.fit(self.estimator)
+        return samples
 
-    def _adopt(self) -> None:
+    def _set_fitted_attributes(self) -> None:
         """Take over what the fitted classifier knows of classes and features."""
-        self.classes_ = held_out.classes_of(self.estimator_)
+        self.classes_ = held_out.get_classes(self.estimator_)
         self.abstain_label_ = abstain_label_for(self.abstain_label, self.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

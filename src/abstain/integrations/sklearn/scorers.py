@@ -17,7 +17,7 @@ from abstain._foundation.scored import Scored
 from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.evaluation.inputs import join
-from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores_by
+from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores
 from abstain.integrations.sklearn.classifier import SelectiveClassifier
 from abstain.metrics import metric_named, working_point
 from abstain.metrics.entry import value_with_warning
@@ -25,16 +25,16 @@ from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 
-def holds_selective(estimator: Any) -> bool:
+def is_selective(estimator: Any) -> bool:
     """Tell whether this is a selective classifier, or a search or pipeline that ends in one."""
     if isinstance(estimator, SelectiveClassifier):
         return True
     if isinstance(estimator, Pipeline):
-        return holds_selective(estimator[-1])
-    return hasattr(estimator, "best_estimator_") and holds_selective(estimator.best_estimator_)
+        return is_selective(estimator[-1])
+    return hasattr(estimator, "best_estimator_") and is_selective(estimator.best_estimator_)
 
 
-def innermost(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
+def unwrap_selective(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
     """Return the selective classifier inside of searches and pipelines, and X as it sees it."""
     while not isinstance(estimator, SelectiveClassifier):
         if not isinstance(estimator, Pipeline):
@@ -45,7 +45,7 @@ def innermost(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
     return estimator, X
 
 
-def judged(
+def score_labeled_samples(
     estimator: Any,
     X: Any,
     y: Any,
@@ -56,45 +56,45 @@ def judged(
 ) -> Scored:
     """Return confidences and losses of labelled samples, with all that metrics may ask for."""
     classes = np.asarray(estimator.classes_)
-    truth = _codes(np.asarray(column_or_1d(y)), classes, "`y`", of=estimator)
-    guess = _codes(np.asarray(estimator.predict(X)), classes, "the prediction", of=estimator)
+    truth = _encode(np.asarray(column_or_1d(y)), classes, "`y`", estimator=estimator)
+    guess = _encode(np.asarray(estimator.predict(X)), classes, "the prediction", estimator=estimator)
     predictions = Predictions(
-        **_scores(estimator, X, scoring),
+        **_class_scores(estimator, X, scoring),
         prediction=guess,
         labels=truth,
         classes=range(max(classes.size, 2)),
         unknown_label=-1,
         weight=sample_weight,
     )
-    confidence = scoring.of(estimator, X, predictions)
+    confidence = scoring.score_samples(estimator, X, predictions)
     return join(predictions, confidence, per_sample_loss(predictions, loss))
 
 
-def mistakes(selective: SelectiveClassifier, X: Any, y: Any) -> tuple[BoolArray, BoolArray]:
+def failures_and_acceptance(selective: SelectiveClassifier, X: Any, y: Any) -> tuple[BoolArray, BoolArray]:
     """Return which predictions for labelled samples are wrong, and which the rule accepts."""
     prediction, accepted, _ = selective.predict_or_abstain(X)
-    truth = _codes(np.asarray(column_or_1d(y)), selective.classes_, "`y`", of=selective)
-    guess = _codes(prediction, selective.classes_, "the prediction", of=selective)
+    truth = _encode(np.asarray(column_or_1d(y)), selective.classes_, "`y`", estimator=selective)
+    guess = _encode(prediction, selective.classes_, "the prediction", estimator=selective)
     return truth != guess, accepted
 
 
-def _scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
+def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
     """Return the class scores, where the classifier has some."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
-    return class_scores_by(estimator, X, scoring.method_of(estimator))
+    return class_scores(estimator, X, scoring.select_method(estimator))
 
 
-def _codes(values: Array, classes: Array, name: str, *, of: Any) -> IntArray:
+def _encode(values: Array, classes: Array, name: str, *, estimator: Any) -> IntArray:
     """Return the place of each name among the classes, -1 for a label that is none of them."""
-    places = {kind: code for code, kind in enumerate(classes.tolist())}
-    codes = np.array([places.get(value, -1) for value in values.tolist()], dtype=np.int64)
-    wrong = codes < 0
-    alien = name != "`y`" or _kinds(values[wrong]) - _kinds(classes)
-    if wrong.any() and alien:
-        first = int(np.flatnonzero(wrong)[0])
+    code_by_class = {kind: code for code, kind in enumerate(classes.tolist())}
+    codes = np.array([code_by_class.get(value, -1) for value in values.tolist()], dtype=np.int64)
+    is_unknown = codes < 0
+    is_invalid = name != "`y`" or _kinds(values[is_unknown]) - _kinds(classes)
+    if is_unknown.any() and is_invalid:
+        first = int(np.flatnonzero(is_unknown)[0])
         raise DomainError(
-            f"{name} must hold classes of {type(of).__name__} ({classes[:6].tolist()}); got "
+            f"{name} must hold classes of {type(estimator).__name__} ({classes[:6].tolist()}); got "
             f"{values.tolist()[first]!r} at index {first}"
         )
     return codes
@@ -104,7 +104,7 @@ def _kinds(values: Array) -> set[bool]:
     return {isinstance(value, str) for value in values.tolist()}
 
 
-class TakesWeights:
+class WeightedScorer:
     """A scorer that takes `sample_weight` where it is asked to."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class TakesWeights:
 _AtRule = Literal["coverage", "selective_risk", "generalized_risk"]
 
 
-class SelectiveScorer(TakesWeights):
+class SelectiveScorer(WeightedScorer):
     """A metric of the catalogue as a scikit-learn scorer; `make_selective_scorer` makes it.
 
     Parameters
@@ -197,11 +197,11 @@ class SelectiveScorer(TakesWeights):
             Greater is better; NaN with a warning where the metric is undefined.
         """
         own = None
-        if holds_selective(estimator):
-            selective, X = innermost(estimator, X)
+        if is_selective(estimator):
+            selective, X = unwrap_selective(estimator, X)
             own, estimator = selective.scoring, selective.estimator_
         scoring = self._scoring(own)
-        s = judged(estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight)
+        s = score_labeled_samples(estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight)
         metric = metric_named(self.metric)
         if missing := metric.reason_not_applicable(s):
             raise InputError(f"the metric {metric.name!r} does not apply here: it {missing}")
@@ -214,7 +214,7 @@ class SelectiveScorer(TakesWeights):
         return own or Scoring(BASELINE, self.response_method)
 
 
-class RuleScorer(TakesWeights):
+class RuleScorer(WeightedScorer):
     """What a `SelectiveClassifier` achieves at its own decision rule, as a scikit-learn scorer.
 
     Parameters
@@ -258,14 +258,14 @@ class RuleScorer(TakesWeights):
         float
             Greater is better; NaN with a warning for the selective risk of nothing.
         """
-        if not holds_selective(estimator):
+        if not is_selective(estimator):
             raise InputError(
                 f"{self!r} needs a SelectiveClassifier, whose rule says what is accepted; got "
                 f"{type(estimator).__name__}. For any classifier at a fixed coverage use "
                 "make_selective_scorer('selective_risk@80cov')."
             )
-        selective, X = innermost(estimator, X)
-        wrong, accepted = mistakes(selective, X, y)
+        selective, X = unwrap_selective(estimator, X)
+        wrong, accepted = failures_and_acceptance(selective, X, y)
         point = working_point(accepted.astype(float), wrong, threshold=1, weight=sample_weight)
         if self.quantity in point.reasons:
             msg = f"{self.quantity} is undefined here: {point.reasons[self.quantity]}"

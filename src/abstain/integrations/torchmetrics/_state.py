@@ -13,9 +13,9 @@ from abstain.integrations.torchmetrics._inputs import (
     INPUTS,
     BatchTensors,
     Inputs,
-    double,
-    read,
-    usable_score,
+    widest_float,
+    read_batch,
+    get_score,
 )
 from abstain.integrations.torchmetrics._library import Metric, gather_all_tensors, torch
 from abstain.streaming import Histogram
@@ -27,31 +27,31 @@ from abstain.streaming.scales import Scale, bin_index, check_bins, check_scale
 # all. The bounded state is the histogram of `abstain.streaming` as tensors, filled on the device.
 
 #: The list is cut when it gets longer.
-MOST_BLOCKS = 512
+MAX_BLOCKS = 512
 
 # What a process group can send; the place in the tuple is the code of the type.
 _TYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
-def extended(blocks: Any, new: Any) -> list[Any]:
+def append_block(blocks: Any, new: Any) -> list[Any]:
     """Return the blocks with one more, short enough; the list that was given stays as it is.
 
     A list may be shared between the metrics of a collection, whose `forward` would otherwise
     count a batch once for each of them. A state that was loaded may be one tensor.
     """
-    out = [*(blocks if isinstance(blocks, list) else [blocks]), new]
-    if len(out) <= MOST_BLOCKS:
-        return out
-    start = len(out) - MOST_BLOCKS // 2
-    size = sum(len(block) for block in out[start:])
+    extended = [*(blocks if isinstance(blocks, list) else [blocks]), new]
+    if len(extended) <= MAX_BLOCKS:
+        return extended
+    start = len(extended) - MAX_BLOCKS // 2
+    size = sum(len(block) for block in extended[start:])
     # Older blocks join while they are no larger than what joins them: log2(n) copies a sample.
-    while start and len(out[start - 1]) <= size:
+    while start and len(extended[start - 1]) <= size:
         start -= 1
-        size += len(out[start])
-    return [*out[:start], torch.cat(out[start:])]
+        size += len(extended[start])
+    return [*extended[:start], torch.cat(extended[start:])]
 
 
-def joined(blocks: Any, device: Any) -> Any:
+def concatenate(blocks: Any, device: Any) -> Any:
     """Return all samples as one tensor."""
     if isinstance(blocks, torch.Tensor):
         return blocks.to(device)
@@ -93,30 +93,30 @@ _HINT = "Pass scale='log-odds' or scale='real' for confidences that are no proba
 
 def empty_bins(bins: int, device: Any) -> dict[str, Any]:
     """Return the states of an empty stream."""
-    options = {"dtype": double(device), "device": device}
-    whole = {"dtype": torch.int64, "device": device}
+    options = {"dtype": widest_float(device), "device": device}
+    integer_options = {"dtype": torch.int64, "device": device}
     return {
-        "count": torch.zeros(bins, **whole),
+        "count": torch.zeros(bins, **integer_options),
         "weight": torch.zeros(bins, **options),
         "loss": torch.zeros(bins, **options),
         "least": torch.full((bins,), float("inf"), **options),
         "most": torch.full((bins,), -float("inf"), **options),
         "largest_loss": torch.zeros((), **options),
-        "binary": torch.ones((), **whole),
-        "precision": torch.full((), 16, **whole),
+        "binary": torch.ones((), **integer_options),
+        "precision": torch.full((), 16, **integer_options),
     }
 
 
 def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
     """Add samples to the states, in place."""
-    wide = state["weight"].dtype
+    dtype = state["weight"].dtype
     weighted = samples.weight.is_floating_point()
     if weighted:
-        kept = samples.weight > 0
-        samples = BatchTensors(*(x[kept] for x in samples))
+        has_weight = samples.weight > 0
+        samples = BatchTensors(*(x[has_weight] for x in samples))
     if not len(samples.confidence):
         return
-    c, x, w = (part.to(wide) for part in samples)
+    c, x, w = (part.to(dtype) for part in samples)
     if scale == "probability" and not bool(((c >= 0) & (c <= 1)).all()):
         checks.unit_interval(checks.confidence(samples.confidence), "confidence", hint=_HINT)
     index = bin_index(torch, c, scale=scale, bins=len(state["count"]))
@@ -199,7 +199,7 @@ class StreamState(Metric):
 
     @property
     def _score_entry(self) -> Score | None:
-        return usable_score(self.score, self.inputs)
+        return get_score(self.score, self.inputs)
 
     def update(self, confidence: Any, loss: Any, weight: Any = None) -> None:
         """Add a batch.
@@ -232,7 +232,7 @@ class StreamState(Metric):
             for part, x in new._asdict().items():
                 # As torchmetrics will do with the whole list once this returns.
                 kept = x.cpu() if self.compute_on_cpu else x
-                self._set(part, extended(self._get(part), kept))
+                self._set(part, append_block(self._get(part), kept))
             return
         for part, x in self._states().items():
             if x.is_inference() and not torch.is_inference_mode_enabled():
@@ -301,10 +301,10 @@ class StreamState(Metric):
         return {part: self._get(part) for part in self._names}
 
     def _joined(self, part: str) -> Any:
-        return sendable(joined(self._get(part), self.device))
+        return sendable(concatenate(self._get(part), self.device))
 
     def _read(self, confidence: Any, loss: Any, weight: Any) -> BatchTensors:
-        return read(
+        return read_batch(
             confidence, loss, weight, inputs=self.inputs, score=self.score, device=self.device
         )
 

@@ -9,15 +9,15 @@ from abstain import streaming
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, double
+from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, widest_float
 from abstain.integrations.torchmetrics._library import MetricCollection, torch
 from abstain.integrations.torchmetrics._state import (
     StreamState,
     as_probabilities,
     histogram,
-    joined,
+    concatenate,
 )
-from abstain.integrations.trackers import DEFAULTS
+from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import Need, metric_named
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.metrics.entry import value_with_warning
@@ -25,7 +25,7 @@ from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
 
-_KEPT = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS})
+_AVAILABLE_INPUTS = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS})
 
 
 class SelectiveMetric(StreamState):
@@ -95,7 +95,7 @@ class SelectiveMetric(StreamState):
         scale: Scale | None = None,
         **kwargs: Any,
     ) -> None:
-        self.metric = _of_confidence_and_loss(metric)
+        self.metric = _check_metric(metric)
         if bins is not None:
             bounded_metric(metric)
         super().__init__(inputs=inputs, score=score, bins=bins, scale=scale, **kwargs)
@@ -126,11 +126,11 @@ class SelectiveMetric(StreamState):
             where every sample is kept.
         """
         # A metric that its caller synced stays synced.
-        own = not self._is_synced
+        must_sync = not self._is_synced
         with self.sync_context(
             dist_sync_fn=self.dist_sync_fn,
-            should_sync=own and self.sync_on_compute,
-            should_unsync=own,
+            should_sync=must_sync and self.sync_on_compute,
+            should_unsync=must_sync,
         ):
             return self._bounded()
 
@@ -181,12 +181,12 @@ class SelectiveMetric(StreamState):
         return self._plot(val, ax)
 
     def _tensor(self, value: float) -> Any:
-        return torch.tensor(value, dtype=double(self.device), device=self.device)
+        return torch.tensor(value, dtype=widest_float(self.device), device=self.device)
 
     def _bounded(self) -> Bounded:
         if self.bins is None:
             value = self._exact(
-                BatchTensors(*(joined(self._get(p), self.device) for p in self._names))
+                BatchTensors(*(concatenate(self._get(p), self.device) for p in self._names))
             )
             return Bounded(value, value, value)
         state = histogram(self._states(), self.scale)
@@ -213,16 +213,16 @@ class SelectiveMetric(StreamState):
         return replace(s, probability=None if means is None else means(s.confidence))
 
 
-def _of_confidence_and_loss(name: str) -> str:
-    unmet = metric_named(name).measurement.needs - _KEPT
+def _check_metric(name: str) -> str:
+    unmet = metric_named(name).measurement.needs - _AVAILABLE_INPUTS
     if unmet:
-        why = "; ".join(sorted(need.value for need in unmet))
-        raise InputError(f"`metric` must need no more than a confidence and a loss; {name!r} {why}")
+        reasons = "; ".join(sorted(need.value for need in unmet))
+        raise InputError(f"`metric` must need no more than a confidence and a loss; {name!r} {reasons}")
     return name
 
 
 def selective_metrics(
-    metrics: Iterable[str] = DEFAULTS,
+    metrics: Iterable[str] = DEFAULT_METRICS,
     *,
     prefix: str | None = None,
     postfix: str | None = None,
