@@ -229,13 +229,22 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
         (["val.parquet", *ASKED, "--apply", "test.csv", "--apply", "./test.csv"], "twice"),
         (["val.parquet", *ASKED, "--apply", "test.csv", "--by", "site"], "no column 'site'"),
         (["val.parquet", *ASKED, "--level", "95", "--apply", "test.csv"], "level"),
-        (["val.parquet", *ASKED, "--level", "0.9"], "--level has no effect without the test data of --apply"),
-        (["val.parquet", *ASKED, "--group", "study"], "--group has no effect without the test data of --apply"),
+        (
+            ["val.parquet", *ASKED, "--level", "0.9"],
+            "--level has no effect without the test data of --apply",
+        ),
+        (
+            ["val.parquet", *ASKED, "--group", "study"],
+            "--group has no effect without the test data of --apply",
+        ),
         (
             ["val.parquet", *ASKED, "--by", "study"],
             "To choose the rule on one subset of the file and check it on another: --calibrate study=VALUE",
         ),
-        (["--rule", "rule.json", "--loss", "0/1", "--label", "label"], "--loss, --label have no effect without"),
+        (
+            ["--rule", "rule.json", "--loss", "0/1", "--label", "label"],
+            "--loss, --label have no effect without",
+        ),
         (["--rule", "rule.json", "--calibrate", "study=noise_1"], "drop --calibrate"),
         (["val.parquet", *ASKED, "--calibrate", "noise_1"], "takes COLUMN=VALUE"),
         (["val.parquet", *ASKED, "--calibrate", "study=a", "--calibrate", "study=b"], "one value"),
@@ -252,7 +261,10 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
             ["val.parquet", *ASKED, "--calibrate", "study=noise_1", "--apply", "study=noise_1"],
             "contains calibration samples (--calibrate study=noise_1)",
         ),
-        (["--rule", "rule.json", "--apply", "study=noise_2"], "no calibration file was passed; name a file"),
+        (
+            ["--rule", "rule.json", "--apply", "study=noise_2"],
+            "no calibration file was passed; name a file",
+        ),
         (["val.parquet", *ASKED, "--scale", "log-odds", "--score", "pe"], "no score 'pe'"),
         (["val.parquet", "--rule", "rule.json"], "drop the calibration file"),
         (["--rule", "rule.json", "--delta", "0.1"], "drop --delta"),

@@ -69,7 +69,10 @@ def test_a_threshold_for_each_value_of_a_column(capsys):
     frame(2).drop("site").write_parquet("bare.parquet")
     assert "'site'" in refused(capsys, "--rule", "rule.json", "--apply", "bare.parquet")
     both = ["--rule", "rule.json", "--apply", "test.parquet", "--group", "label"]
-    assert "--group label has no effect, because the rule has one threshold for each 'site'" in refused(capsys, *both)
+    assert (
+        "--group label has no effect, because the rule has one threshold for each 'site'"
+        in refused(capsys, *both)
+    )
 
 
 def test_a_threshold_for_each_predicted_class(capsys):

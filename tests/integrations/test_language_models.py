@@ -112,7 +112,10 @@ def test_inspect_is_told_what_needs_a_confidence_and_a_grade(inspect_ai):
     register()
     inspect_ai = dict(inspect_ai)
     confident = inspect_ai.pop("confident")
-    assert [m.name for m in confident["metrics"]] == ["accuracy", *map(tracker_name, DEFAULT_METRICS)]
+    assert [m.name for m in confident["metrics"]] == [
+        "accuracy",
+        *map(tracker_name, DEFAULT_METRICS),
+    ]
     assert {"augrc", "selective_risk_at_80cov", "cwsa_at_0_5", "ece"} <= set(inspect_ai)
     # What needs classes, or several samples of a kind that a log does not tell.
     assert not {"accuracy", "brier", "aurc_ba", "oscr"} & set(inspect_ai)

@@ -42,7 +42,9 @@ def test_values_are_those_of_the_functions():
     assert found["val/selective_risk_at_80cov"] == ab.selective_risk(
         confidence, wrong, coverage=0.8
     )
-    assert tuple(metric_values(GIVEN)) == tuple(n.replace("@", "_at_") for n in trackers.DEFAULT_METRICS)
+    assert tuple(metric_values(GIVEN)) == tuple(
+        n.replace("@", "_at_") for n in trackers.DEFAULT_METRICS
+    )
     with pytest.raises(UnknownNameError, match="augcr"):
         metric_values(GIVEN, ["augcr"])
 

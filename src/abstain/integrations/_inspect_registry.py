@@ -1,6 +1,6 @@
-"""What Inspect knows by name once abstain is installed: `abstain/confident`, `abstain/augrc`.
+"""Registered names for Inspect, such as `abstain/confident` and `abstain/augrc`.
 
-Inspect imports this when it reads such a name; pyproject.toml tells it to.
+An entry point in pyproject.toml lets Inspect import this module when it reads such a name.
 """
 
 from typing import Any, Final
@@ -11,12 +11,12 @@ from abstain.integrations.language_models import inspect_metric
 from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import METRICS, Need
 
-#: What a graded answer with a confidence has.
+#: Requirements that a graded answer with a confidence satisfies.
 _AVAILABLE_INPUTS: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
 
 
 def register() -> None:
-    """Tell Inspect the metrics that need no more than a confidence and a grade, and the scorer."""
+    """Register the scorer, and all metrics that require only a confidence and a grade."""
     from inspect_ai.scorer import accuracy, scorer
     from inspect_ai.util import registry_create
 

@@ -1,4 +1,4 @@
-"""What becomes of the scores of Inspect, whoever registers it."""
+"""Add confidences to the scores of Inspect."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,7 +8,7 @@ from abstain.tables.logs.log_probabilities import token_confidences
 
 
 def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Return what grades as a scorer does and notes how sure the tokens of the answer are."""
+    """Return a scorer with the grades of another one, and a confidence from token probabilities."""
 
     async def score(state: Any, target: Any) -> Any:
         result = await inner(state, target)

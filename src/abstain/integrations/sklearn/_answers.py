@@ -1,4 +1,4 @@
-"""What a selective classifier says of samples, and the label that stands for no answer."""
+"""The predictions of a selective classifier, and the label of abstentions."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,18 +10,18 @@ from abstain.typing import Array, BoolArray
 
 
 class SelectivePrediction(NamedTuple):
-    """Predicted classes, which of them to act on, and how far each is trusted.
+    """Predicted classes, with their acceptance and confidence.
 
     Unpacks as ``prediction, accepted, confidence``.
 
     Attributes
     ----------
     prediction : ndarray of shape (n,)
-        The class predicted for every sample, also for those that are not accepted.
+        Predicted class of each sample, including rejected samples.
     accepted : ndarray of shape (n,)
         Whether the decision rule accepts the prediction.
     confidence : ndarray of shape (n,)
-        On the scale of the rule's threshold; higher is more trusted.
+        Confidence on the scale of the rule's threshold; higher is more trusted.
 
     Examples
     --------
@@ -39,19 +39,19 @@ class SelectivePrediction(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Share of the samples that is accepted, in [0, 1]."""
+        """Share of accepted samples, in [0, 1]."""
         return float(np.mean(self.accepted))
 
 
-#: The default for classes that are strings.
+#: Default label of abstentions if the classes are strings.
 DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
-    """Return the label of abstentions: the caller's, or one that is safe with these classes.
+    """Return the label of abstentions; raise an error if it is a class or has another type.
 
-    For "auto" the word "abstain" among strings, else -1; where -1 is a class, one below the
-    smallest class. Refused where it is a class, or of another kind than the classes.
+    "auto" is "abstain" if the classes are strings, otherwise -1. If -1 is a class, it is one less
+    than the smallest class.
     """
     class_names = classes.tolist()
     are_texts = all(isinstance(name, str) for name in class_names)
@@ -60,8 +60,8 @@ def abstain_label_for(label: Any, classes: Array) -> Any:
     _check_label_type(label, classes, are_texts=are_texts)
     if label in class_names:
         raise InputError(
-            f"`abstain_label` must not be one of the classes; got {label!r}. An abstention could "
-            "not be told from that prediction."
+            f"`abstain_label` must not be one of the classes; got {label!r}. Abstentions would be "
+            "indistinguishable from predictions of this class."
         )
     return label
 
@@ -78,7 +78,7 @@ def _unused_integer(class_names: list[Any]) -> int:
 
 
 def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
-    """Refuse what would turn the classes into something else when put among them."""
+    """Raise an error for a label that would change the type of the classes."""
     if are_texts:
         is_valid, kind = isinstance(label, str), "a string"
     elif classes.dtype.kind in "iub":
@@ -93,14 +93,14 @@ def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
 
 
 def replace_rejected(prediction: Array, accepted: Array, label: Any) -> Array:
-    """Return the predictions with the label where nothing is accepted.
+    """Return the predictions, with the label for rejected samples.
 
-    The kind of the result does not depend on whether anything is rejected.
+    The type of the result does not depend on the number of rejected samples.
     """
     if prediction.dtype.kind == "O":
         answers = prediction.copy()
     else:
-        # Booleans become the integers 0 and 1: an abstention is neither.
+        # Booleans become the integers 0 and 1, because the label is neither of them.
         dtype = np.promote_types(prediction.dtype, np.min_scalar_type(label))
         was_integer = prediction.dtype.kind != "f" and dtype.kind == "f"
         answers = prediction.astype(np.int64 if was_integer else dtype)

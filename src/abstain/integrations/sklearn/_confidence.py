@@ -1,4 +1,4 @@
-"""How far to trust each prediction of a fitted scikit-learn classifier."""
+"""Compute confidences of the predictions of a fitted scikit-learn classifier."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -25,17 +25,17 @@ ScoreLike = str | ScoreState | Callable[[Any, Any], AnyArray]
 
 @dataclass(frozen=True)
 class Scoring:
-    """From a fitted classifier and samples to confidences."""
+    """Computes confidences of samples with a fitted classifier."""
 
     score: ScoreLike
-    #: "predict_proba" or "decision_function", from which it is computed; "auto" is the first that
-    #: the score can use and the classifier has.
+    #: The method of the classifier, "predict_proba" or "decision_function"; "auto" is the first
+    #: one that the classifier has and the score supports.
     response_method: str = "auto"
-    #: What says which threshold a sample is held to, where a rule has several.
+    #: The groups of samples, if a rule has a threshold for each group.
     grouping: Grouping = _NO_GROUPS
 
     def __post_init__(self) -> None:
-        """Refuse what is no score before anything is fitted."""
+        """Raise an error for an invalid score, before the classifier is fitted."""
         checks.one_of(self.response_method, "response_method", _RESPONSES)
         if isinstance(self.score, str):
             _check_is_not_fitted_score(self.score)
@@ -52,17 +52,19 @@ class Scoring:
 
     @property
     def name(self) -> str:
-        """The name of the score."""
+        """Name of the score."""
         if isinstance(self.score, str):
             return confidence.find(self.score).name
         state: Any = self.score
         named = str(state.name if self._is_fitted_score else getattr(state, "__name__", ""))
         return "" if named.startswith("<") else named  # a lambda has no name
 
-    def score_samples(self, estimator: Any, X: Any, predictions: Predictions | None = None) -> ConfidenceScore:
-        """Return the confidences of samples under a fitted classifier.
+    def score_samples(
+        self, estimator: Any, X: Any, predictions: Predictions | None = None
+    ) -> ConfidenceScore:
+        """Return the confidences of samples.
 
-        `said` are the outputs of `method_of` for these samples, where the caller has them already.
+        `predictions` are the class scores of these samples, if the caller has computed them.
         """
         if callable(self.score) and not self._is_fitted_score:
             values = np.asarray(checks.confidence(self.score(estimator, X)))
@@ -76,7 +78,7 @@ class Scoring:
         return confidence.score(named, predictions)
 
     def _score_with_fitted(self, estimator: Any, X: Any) -> ConfidenceScore:
-        """Score by a fitted state, which finds out by itself what it lacks."""
+        """Score samples with a fitted score, which raises an error if an input is missing."""
         state: Any = self.score
         first_error: MissingInputError | None = None
         for predictions in self._iter_outputs(estimator, X):
@@ -87,9 +89,11 @@ class Scoring:
         raise first_error or MissingInputError(_missing_method_message(self.name, estimator))
 
     def _iter_outputs(self, estimator: Any, X: Any) -> Iterator[Predictions]:
-        """Yield what the classifier says in each way it can, then with the rows as features."""
+        """Yield the class scores of each available method, then the same with X as features."""
         methods = _METHODS if self.response_method == "auto" else (self.response_method,)
-        all_outputs = [class_score_predictions(estimator, X, way) for way in methods if hasattr(estimator, way)]
+        all_outputs = [
+            class_score_predictions(estimator, X, way) for way in methods if hasattr(estimator, way)
+        ]
         yield from all_outputs
         features = _features(X)
         if features is None:
@@ -107,7 +111,7 @@ class Scoring:
             )
 
     def select_method(self, estimator: Any) -> str:
-        """Return the method of the classifier that the confidence is computed from."""
+        """Return the method of the classifier from which the confidence is computed."""
         if self.response_method != "auto":
             candidates: tuple[str, ...] = (self.response_method,)
         elif isinstance(self.score, str) and self._needs_logits(self.score):
@@ -127,8 +131,8 @@ class Scoring:
 def _check_is_not_fitted_score(name: str) -> None:
     if name in confidence.FITTED and name not in confidence.SCORES:
         raise UnknownNameError(
-            f"the score {name!r} must be fitted first, on other samples than the rule is set on: "
-            f"score=abstain.confidence.fit({name!r}, predictions)"
+            f"the score {name!r} must be fitted first, on samples that are not used to choose the "
+            f"rule: score=abstain.confidence.fit({name!r}, predictions)"
         )
 
 
@@ -142,11 +146,11 @@ def class_scores(estimator: Any, X: Any, method: str) -> dict[str, Array]:
     """Return "probabilities" or "logits" of shape (n, K) by that name."""
     values = np.asarray(getattr(estimator, method)(X))
     if method == "predict_proba":
-        # A classifier that knows one class is sure of it: the other class has probability 0.
+        # If the classifier was fitted on one class, a second class gets the probability 0.
         has_one_class = values.ndim == 2 and values.shape[1] == 1
         return {"probabilities": np.c_[values, np.zeros_like(values)] if has_one_class else values}
     if values.ndim == 1:
-        # One number for two classes: their difference, shared so that neither is preferred.
+        # For two classes, the number is the difference of their logits.
         values = np.stack([-values / 2, values / 2], axis=1)
     classes = len(estimator.classes_)
     if values.shape[1] != classes:
@@ -165,7 +169,7 @@ def _missing_method_message(score: str, estimator: Any, methods: tuple[str, ...]
 
 
 def _features(X: Any) -> Array | None:
-    """Return the rows of X as features; None where they are no finite numbers."""
+    """Return X as features; None if an entry is not a finite number."""
     dense = X.toarray() if hasattr(X, "toarray") else X
     try:
         features = np.asarray(dense, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which group each sample is of, where a rule has a threshold for each: known at prediction."""
+"""Groups of samples, for rules with a threshold for each group."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,36 +16,36 @@ from abstain.typing import Array
 
 @dataclass(frozen=True)
 class Grouping:
-    """From samples and what a classifier says of them to their groups."""
+    """Determines the groups of samples from their features and predictions."""
 
-    #: None, "prediction", a column of X by name or place, or a function of X.
+    #: None, "prediction", a column of X by name or index, or a function of X.
     per: Any = None
 
     def __post_init__(self) -> None:
-        """Refuse what names no groups before anything is fitted."""
+        """Raise an error for invalid groups, before the classifier is fitted."""
         is_valid = self.per is None or isinstance(self.per, str | int) or callable(self.per)
         if not is_valid or isinstance(self.per, bool):
             raise InputError(
-                "`per` must be None, 'prediction', a column of X by name or place, or a callable "
+                "`per` must be None, 'prediction', a column of X by name or index, or a callable "
                 f"X -> groups; got {self.per!r}"
             )
 
     @classmethod
     def from_rule(cls, per: Any, rule: Any) -> "Grouping":
-        """Return the groups that were named, or those of a finished rule for predicted classes."""
+        """Return the groups of `per`; for a saved rule per prediction, the predicted classes."""
         is_per_prediction = isinstance(rule, DecisionRule) and rule.per == PREDICTION
         return cls(PREDICTION if per is None and is_per_prediction else per)
 
     @property
     def name(self) -> str:
-        """What the groups are, for people."""
+        """Name of the groups in reports."""
         if callable(self.per):
             name = str(getattr(self.per, "__name__", ""))
             return name if name.isidentifier() else "group"
         return f"column {self.per}" if isinstance(self.per, int) else str(self.per)
 
     def group_samples(self, X: Any, prediction: Array) -> Array | None:
-        """Return the group of each sample as text; None where there are no groups."""
+        """Return the group of each sample as text; None without groups."""
         if self.per is None:
             return None
         if isinstance(self.per, str) and self.per == PREDICTION:

@@ -1,4 +1,4 @@
-"""Confidences and losses of samples that the classifier was not fitted on."""
+"""Compute confidences and losses of held-out samples."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ Fold = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class HeldOutSamples:
-    """What rules are set on."""
+    """Held-out samples, on which rules are chosen."""
 
     confidence: ConfidenceScore
     #: Whether the prediction is wrong.
     loss: BoolArray
-    #: The group of each sample, where a rule has a threshold for each.
+    #: The group of each sample, if a rule has a threshold for each group.
     group: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The samples given to `fit`, as scikit-learn validated them."""
+    """The samples passed to `fit`, after validation by scikit-learn."""
 
     X: Any
     y: Array
-    #: Of the classifier's own `fit`.
+    #: Parameters of the `fit` method of the classifier.
     params: Mapping[str, Any]
 
     def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
-        """Return a clone of the classifier, fitted on these rows (on all by default)."""
+        """Return a clone of the classifier that is fitted on these rows (default: all)."""
         if rows is None:
             return clone(estimator).fit(self.X, self.y, **self.params)
         params = _check_method_params(self.X, self.params, indices=rows)
@@ -59,7 +59,7 @@ class TrainingData:
 
 
 def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
-    """Validate that X and y have the same samples and y names one class for each."""
+    """Validate that X and y have the same number of samples and y contains classes."""
     if y is None:
         raise InputError("fit requires y to be passed, but the target y is None")
     X, y = indexable(X, y)
@@ -68,16 +68,16 @@ def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
 
 
 def check_no_params(params: Mapping[str, Any]) -> None:
-    """Refuse parameters of a `fit` that is not called."""
+    """Raise an error for parameters of `fit` if the classifier is not fitted."""
     for name in params:
         raise InputError(
-            f"`{name}` has nowhere to go with cv='prefit': the classifier is fitted already, and "
-            "the rule counts every sample once. Drop it."
+            f"`{name}` has no effect with cv='prefit': the classifier is not fitted again, and the "
+            "rule counts every sample once. Drop it."
         )
 
 
 def check_fitted(estimator: Any, y: Array) -> Any:
-    """Return a classifier that is fitted, and on classes such as these."""
+    """Return the classifier; raise an error if it is not fitted or its classes do not occur."""
     check_is_fitted(estimator)
     classes = get_classes(estimator)
     if not set(classes.tolist()) & set(y.tolist()):
@@ -89,7 +89,7 @@ def check_fitted(estimator: Any, y: Array) -> Any:
 
 
 def get_classes(estimator: Any) -> Array:
-    """Return the classes that a fitted classifier knows."""
+    """Return the classes of a fitted classifier."""
     if not hasattr(estimator, "classes_"):
         raise InputError(
             "`estimator` must be a classifier, which has `classes_` once fitted; got "
@@ -99,22 +99,24 @@ def get_classes(estimator: Any) -> Array:
 
 
 def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOutSamples:
-    """Return confidences and losses of samples under a fitted classifier."""
+    """Return confidences and losses of samples with a fitted classifier."""
     get_classes(estimator)
     prediction = np.asarray(estimator.predict(X))
     loss = np.asarray(prediction != y, dtype=np.bool_)
-    return HeldOutSamples(scoring.score_samples(estimator, X), loss, scoring.grouping.group_samples(X, prediction))
+    return HeldOutSamples(
+        scoring.score_samples(estimator, X), loss, scoring.grouping.group_samples(X, prediction)
+    )
 
 
 def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
-    """Split a share of the samples off, stratified by class."""
+    """Hold out a share of the samples, stratified by class."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
     return train, test
 
 
 def is_share(cv: Any) -> bool:
-    """Tell whether `cv` is the share of samples to hold out."""
+    """Return whether `cv` is the share of held-out samples."""
     return isinstance(cv, Real) and not isinstance(cv, bool | int | np.integer)
 
 
@@ -125,7 +127,7 @@ def cross_fit(
     scoring: Scoring,
     n_jobs: int | None,
 ) -> HeldOutSamples:
-    """Return confidences and losses of each sample under a classifier that did not see it."""
+    """Return confidences and losses of each sample with a classifier fitted on other folds."""
     fold_list = list(folds)
     _check_held_out_once([test for _, test in fold_list], data.y.size)
     parts = Parallel(n_jobs=n_jobs)(
@@ -155,16 +157,16 @@ def _fit_fold(estimator: Any, data: TrainingData, fold: Fold, scoring: Scoring) 
 
 
 def _check_held_out_once(tests: list[IntArray], n: int) -> None:
-    """Refuse folds that hold a sample out twice: a rule takes every confidence for a new sample."""
+    """Raise an error if folds hold out a sample twice; rules require independent samples."""
     if not tests:
-        raise InputError("`cv` must hold something out; got no split")
+        raise InputError("`cv` must have at least one split; got none")
     rows = [np.flatnonzero(t) if np.asarray(t).dtype.kind == "b" else t for t in tests]
     n_held_out = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
     if n_held_out.max(initial=0) > 1:
         raise InputError(
             f"`cv` must hold each sample out at most once; got sample {int(n_held_out.argmax())} "
-            f"{int(n_held_out.max())} times. Rules count every confidence as an independent sample: "
-            "use KFold or StratifiedKFold without repetition."
+            f"{int(n_held_out.max())} times. Rules count every confidence as an independent "
+            "sample: use KFold or StratifiedKFold without repetition."
         )
 
 

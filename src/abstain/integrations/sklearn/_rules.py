@@ -1,4 +1,4 @@
-"""From the `rule` that a user asked for to the `DecisionRule` it gives on held-out samples."""
+"""Choose the `DecisionRule` of a selective classifier on held-out samples."""
 
 import warnings
 from collections.abc import Mapping
@@ -18,23 +18,23 @@ from abstain.typing import Array, BoolArray
 
 @dataclass(frozen=True)
 class RequestedRule:
-    """A rule as it was asked for."""
+    """The rule requested by the parameters of a classifier."""
 
-    #: A name, a callable or a finished rule; None answers everything.
+    #: A name, a callable or a `DecisionRule`; None accepts everything.
     rule: Any
     #: Options of a named or callable rule.
     params: Any = None
-    #: What the groups are that have a threshold each.
+    #: Groups with separate thresholds.
     grouping: Grouping = Grouping()  # noqa: RUF009  frozen
-    #: Whether their promises hold together.
+    #: Whether the guarantees of the groups hold jointly.
     joint: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no rule before anything is fitted."""
+        """Raise an error for an invalid rule, before the classifier is fitted."""
         rule = self.rule
         self._check_groups()
         if isinstance(rule, str):
-            entry = thresholds.RULES[rule]  # refuses an unknown name
+            entry = thresholds.RULES[rule]  # raises an error for an unknown name
             self._check_params()
             _check_rule_options(entry, dict(self.params or {}))
             return
@@ -46,22 +46,22 @@ class RequestedRule:
         self._check_params()
 
     def _check_groups(self) -> None:
-        """Refuse groups where no threshold is chosen for each."""
+        """Raise an error for groups that the rule does not support."""
         per, rule = self.grouping.per, self.rule
         if self.joint and per is None:
             raise InputError(
-                "`joint` is about the groups of `per`, which is None; name them or drop it"
+                "`joint` has no effect without `per`; pass the groups as `per`, or drop `joint`"
             )
         if isinstance(rule, DecisionRule) and rule.per and per is None:
             raise InputError(
-                f"`rule` has a threshold for each {rule.per!r}: say with `per` where that is in X"
+                f"`rule` has a threshold for each {rule.per!r}; pass its column of X as `per`"
             )
         named = isinstance(rule, str) and thresholds.RULES[rule].needs_data
         finished = isinstance(rule, DecisionRule) and bool(rule.parts)
         if per is not None and not (named or finished):
             raise InputError(
-                "`per` needs a rule that is set on samples, such as rule='coverage', or one with "
-                f"parts; got rule={rule!r}"
+                "`per` requires a rule that is chosen on samples, such as rule='coverage', or a "
+                f"rule with thresholds for groups; got rule={rule!r}"
             )
 
     def _check_params(self) -> None:
@@ -70,21 +70,21 @@ class RequestedRule:
         if not isinstance(self.params, Mapping):
             raise InputError(f"`rule_params` must map options to values; got {self.params!r}")
         if self.params and (self.rule is None or isinstance(self.rule, DecisionRule)):
-            what = "None" if self.rule is None else "a finished rule"
+            description = "None" if self.rule is None else "a DecisionRule"
             raise InputError(
-                f"`rule_params` are the options of a rule that is to be set, but `rule` is {what}: "
-                "name one, such as rule='sgr', or drop them"
+                f"`rule_params` have no effect because `rule` is {description}; pass the name of a "
+                "rule, such as rule='sgr', or drop them"
             )
 
     @property
     def needs_samples(self) -> bool:
-        """Whether the rule is still to be set, on held-out samples."""
+        """Whether the rule must be chosen on held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.RULES[self.rule].needs_data
         return not (self.rule is None or isinstance(self.rule, DecisionRule))
 
     def resolve(self, held_out: HeldOutSamples | None, score: str) -> DecisionRule | None:
-        """Return the rule for the confidences of this score; None where all is answered."""
+        """Return the rule for the confidences of this score; None if everything is accepted."""
         if self.rule is None:
             return None
         rule = self._rule_without_samples(score) if held_out is None else self._fit(held_out)
@@ -110,7 +110,9 @@ class RequestedRule:
         values = held_out.confidence.values
         if isinstance(self.rule, str) and held_out.group is not None:
             options |= {"per": self.grouping.name, "joint": self.joint}
-            return thresholds.fit_groups(self.rule, values, held_out.loss, held_out.group, **options)
+            return thresholds.fit_groups(
+                self.rule, values, held_out.loss, held_out.group, **options
+            )
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, values, held_out.loss, **options)
         rule = self.rule(values, held_out.loss, **options)
@@ -122,7 +124,7 @@ class RequestedRule:
 
 
 def _check_rule_options(rule: thresholds.Rule, params: dict[str, Any]) -> None:
-    """Refuse options that the rule does not have, and miss those that it needs."""
+    """Raise an error for missing and unknown options of a rule."""
     missing = [name for name in rule.required if name not in params]
     unknown = [name for name in params if name not in rule.options]
     if not (missing or unknown):
@@ -134,15 +136,15 @@ def _check_rule_options(rule: thresholds.Rule, params: dict[str, Any]) -> None:
 
 def _warn_unattainable(rule: DecisionRule) -> None:
     samples = "every sample is" if not rule.attainable else "the samples of these groups are"
-    msg = f"No threshold keeps what the rule promises, so {samples} rejected: {rule.reason}"
+    msg = f"No threshold attains the target of the rule, so {samples} rejected: {rule.reason}"
     warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)
 
 
 def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """Return the confidences on the scale of a rule's threshold.
 
-    Some rules compare probabilities of being right, as does one whose scale says so; all others
-    take the score as it is.
+    Some rules require probabilities of a correct prediction, as do rules whose scale is
+    "probability". All other rules use the values of the score.
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
@@ -161,8 +163,8 @@ def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | N
 def accept(
     rule: DecisionRule, confidence: ConfidenceScore, group: Array | None = None
 ) -> BoolArray:
-    """Return which samples a rule accepts, of these groups."""
-    # Refuses a score that has no probabilities where the rule compares those.
+    """Return a mask of the samples that a rule accepts."""
+    # Raises an error if the rule requires probabilities and the score has none.
     values = confidence_on_rule_scale(confidence, rule)
     given: Any = values if rule.scale == "unknown" else confidence
     return np.asarray(rule.apply(given, group=group), dtype=np.bool_)

@@ -46,7 +46,9 @@ def get_score(name: str, inputs: str) -> Score | None:
     }
     if unmet:
         reasons = "; ".join(sorted(need.value for need in unmet))
-        raise InputError(f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {reasons}")
+        raise InputError(
+            f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {reasons}"
+        )
     return entry
 
 

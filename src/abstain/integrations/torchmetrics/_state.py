@@ -13,9 +13,9 @@ from abstain.integrations.torchmetrics._inputs import (
     INPUTS,
     BatchTensors,
     Inputs,
-    widest_float,
-    read_batch,
     get_score,
+    read_batch,
+    widest_float,
 )
 from abstain.integrations.torchmetrics._library import Metric, gather_all_tensors, torch
 from abstain.streaming import Histogram

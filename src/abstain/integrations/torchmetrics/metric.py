@@ -14,8 +14,8 @@ from abstain.integrations.torchmetrics._library import MetricCollection, torch
 from abstain.integrations.torchmetrics._state import (
     StreamState,
     as_probabilities,
-    histogram,
     concatenate,
+    histogram,
 )
 from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import Need, metric_named
@@ -25,7 +25,9 @@ from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
 
-_AVAILABLE_INPUTS = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS})
+_AVAILABLE_INPUTS = frozenset(
+    {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS}
+)
 
 
 class SelectiveMetric(StreamState):
@@ -217,7 +219,9 @@ def _check_metric(name: str) -> str:
     unmet = metric_named(name).measurement.needs - _AVAILABLE_INPUTS
     if unmet:
         reasons = "; ".join(sorted(need.value for need in unmet))
-        raise InputError(f"`metric` must need no more than a confidence and a loss; {name!r} {reasons}")
+        raise InputError(
+            f"`metric` must need no more than a confidence and a loss; {name!r} {reasons}"
+        )
     return name
 
 
