@@ -6,7 +6,7 @@ An entry point in pyproject.toml lets Inspect import this module when it reads s
 from typing import Any, Final
 
 from abstain._foundation.optional_packages import is_installed
-from abstain.integrations._inspect_scores import noting
+from abstain.integrations._inspect_scores import with_confidence
 from abstain.integrations.language_models import inspect_metric
 from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import METRICS, Need
@@ -25,7 +25,7 @@ def register() -> None:
             inspect_metric(metric.name)
 
     def confident(inner: str = "match", confidence: str = "mean_logprob") -> Any:
-        return noting(registry_create("scorer", inner), confidence)
+        return with_confidence(registry_create("scorer", inner), confidence)
 
     scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULT_METRICS)], name="confident")(confident)
 

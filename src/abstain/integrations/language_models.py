@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from abstain.errors import MissingInputError
-from abstain.integrations._inspect_scores import noting
+from abstain.integrations._inspect_scores import with_confidence
 from abstain.integrations.trackers import metric_values, tracker_name
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
@@ -172,7 +172,7 @@ def inspect_scorer(
     from inspect_ai.scorer import scorer as registered
 
     def make() -> Any:
-        return noting(inner, confidence)
+        return with_confidence(inner, confidence)
 
     return registered(metrics=list(metrics), name=name)(make)()
 

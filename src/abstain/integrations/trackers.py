@@ -277,7 +277,7 @@ def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
     flat_labels: Array = np.asarray(labels)
     if class_scores.ndim < 2:
         raise ShapeError(
-            f"the outputs must have shape (n, K), a number for each class; got {class_scores.shape}"
+            f"the outputs must have shape (n, K), one number per class; got {class_scores.shape}"
         )
     class_scores, flat_labels = (
         class_scores.reshape(-1, class_scores.shape[-1]),
@@ -285,8 +285,8 @@ def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
     )
     if len(class_scores) != len(flat_labels):
         raise ShapeError(
-            f"the outputs are of {len(class_scores):,} samples, and the labels of "
-            f"{len(flat_labels):,}"
+            "outputs and labels must have the same number of samples; got "
+            f"{len(class_scores):,} and {len(flat_labels):,}"
         )
     is_labeled = flat_labels != _IGNORED_LABEL
     class_scores, flat_labels = class_scores[is_labeled], flat_labels[is_labeled]

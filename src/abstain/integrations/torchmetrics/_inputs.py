@@ -1,4 +1,4 @@
-"""From the arguments of `update` to checked tensors: any confidence and loss, or model outputs."""
+"""Validate the arguments of `update`: confidence and loss, or outputs of a model and labels."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -19,10 +19,10 @@ INPUTS = ("confidence", "logits", "probabilities")
 
 
 class BatchTensors(NamedTuple):
-    """Checked tensors of shape (n,) on one device that nobody else writes to.
+    """Validated copies of tensors of shape (n,) on one device.
 
-    Without weights `weight` is uint8 ones: a byte a sample, and states of streams with and
-    without weights can be joined. Integer and boolean losses are uint8 where 0/1.
+    Without weights, `weight` contains ones of type uint8, which take a byte per sample and allow
+    merging with weighted states. Boolean losses have the type uint8.
     """
 
     confidence: Any
@@ -31,12 +31,12 @@ class BatchTensors(NamedTuple):
 
 
 def widest_float(device: Any) -> Any:
-    """Return float64, or float32 where the device has none."""
+    """Return float64, or float32 if the device does not support it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def get_score(name: str, inputs: str) -> Score | None:
-    """Return the score that makes confidences of such inputs; None where they are confidences."""
+    """Return the score for these inputs; None if the inputs are confidences."""
     if inputs == "confidence":
         return None
     entry = find(name)
@@ -55,7 +55,7 @@ def get_score(name: str, inputs: str) -> Score | None:
 def read_batch(
     confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
 ) -> BatchTensors:
-    """Check one batch and turn it into what the states keep."""
+    """Validate one batch and convert it to the tensors of the state."""
     names = ("confidence", "loss") if inputs == "confidence" else (inputs, "target")
     tensors = (confidence, loss) if weight is None else (confidence, loss, weight)
     for name, x in zip((*names, "weight"), tensors, strict=False):
@@ -86,12 +86,12 @@ def _check_tensor(x: Any, name: str, device: Any) -> None:
 
 
 def _as_vector(x: Any) -> Any:
-    """Take a single number for one sample."""
+    """Convert a tensor without axes to a tensor with one sample."""
     return x.detach().reshape(1) if x.ndim == 0 else x.detach()
 
 
 def _copy(x: Any, dtype: Any) -> Any:
-    """Copy: a view would keep a whole batch of logits alive, or change with a reused buffer."""
+    """Copy a tensor, because a view would keep its batch in memory or change with its buffer."""
     return x.clone().contiguous() if x.is_floating_point() else x.to(dtype)
 
 
@@ -111,12 +111,12 @@ def _validate(confidence: Any, loss: Any, weight: Any) -> None:
 
 
 def _are_valid(tensors: list[Any]) -> bool:
-    """Tell whether confidence, loss and weight are finite, and the last two not negative."""
+    """Return whether confidence, loss and weight are finite, and loss and weight not negative."""
     if tensors[0].device.type == "cpu":
-        # A sample at a time, NumPy's steps take a fifth of PyTorch's.
+        # For single samples, NumPy takes a fifth of the time of PyTorch.
         host = [to_numpy(x, "a batch") for x in tensors]
         return all(np.isfinite(x).all() for x in host) and not any((x < 0).any() for x in host[1:])
-    # One number comes from the device, and only a batch that is bad goes to the host.
+    # Only one number is copied from the device; the batch is copied if it is invalid.
     is_valid = torch.isfinite(tensors[0]).all()
     for x in tensors[1:]:
         is_valid = is_valid & torch.isfinite(x).all() & (x >= 0).all()
@@ -124,7 +124,7 @@ def _are_valid(tensors: list[Any]) -> bool:
 
 
 def _check_exact_integers(confidence: Any) -> None:
-    """Refuse integers that the state would round: they could tie with those of another batch."""
+    """Raise an error for integers that the state would round, which could create ties."""
     if confidence.is_floating_point():
         return
     stored = confidence.to(widest_float(confidence.device))
@@ -138,7 +138,7 @@ def _check_exact_integers(confidence: Any) -> None:
 
 
 def _score_outputs(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
-    """Score the outputs of a classifier by name; an error is a wrong prediction."""
+    """Compute the confidences and failures of the outputs of a classifier."""
     if outputs.ndim != 2 or target.shape != outputs.shape[:1]:
         raise ShapeError(
             f"`{inputs}` must have shape (n, K) and `target` (n,); got {tuple(outputs.shape)} "

@@ -1,4 +1,4 @@
-"""The metrics people reach for first, each a class of its own."""
+"""Classes for frequently used metrics."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ _AURC = {
 
 
 def _digits(x: float) -> str:
-    """Write a number with all its digits and without an exponent, as names of metrics do."""
+    """Format a number with all digits and without an exponent, for the name of a metric."""
     return f"{Decimal(repr(x)):f}"
 
 
@@ -34,12 +34,12 @@ class AUGRC(SelectiveMetric):
     Parameters
     ----------
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.augrc : The same number from arrays.
+    abstain.augrc : Compute the metric from arrays.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class AURC(SelectiveMetric):
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `abstain.aurc`.
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.aurc : The same number from arrays.
+    abstain.aurc : Compute the metric from arrays.
 
     Examples
     --------
@@ -94,12 +94,12 @@ class FailureAUROC(SelectiveMetric):
     Parameters
     ----------
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.failure_auroc : The same number from arrays.
+    abstain.failure_auroc : Compute the metric from arrays.
 
     Examples
     --------
@@ -125,12 +125,12 @@ class SelectiveRiskAtCoverage(SelectiveMetric):
     coverage : float
         The share to keep at least, in [0, 1].
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.selective_risk : The same number from arrays.
+    abstain.selective_risk : Compute the metric from arrays.
 
     Examples
     --------
@@ -157,12 +157,12 @@ class CoverageAtRisk(SelectiveMetric):
     max_risk : float
         The risk to stay at or below, in [0, 1].
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.coverage_at_risk : The same number from arrays.
+    abstain.coverage_at_risk : Compute the metric from arrays.
 
     Examples
     --------
@@ -189,12 +189,12 @@ class CWSA(SelectiveMetric):
     threshold : float
         In [0, 1); accept when confidence >= threshold.
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.cwsa : The same number from arrays.
+    abstain.cwsa : Compute the metric from arrays.
 
     Examples
     --------
@@ -220,12 +220,12 @@ class CWSAPlus(SelectiveMetric):
     threshold : float
         In [0, 1); accept when confidence >= threshold.
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.cwsa_plus : The same number from arrays.
+    abstain.cwsa_plus : Compute the metric from arrays.
 
     Examples
     --------
