@@ -91,7 +91,7 @@ def test_refusals_are_tied_with_the_least_confident():
 
 def test_a_choice():
     assert choice_confidence([-1.0, -1.0]) == 0.5
-    with pytest.raises(MissingInputError, match="two answers or more"):
+    with pytest.raises(MissingInputError, match="at least two entries"):
         choice_confidence([-1.0])
 
 
@@ -101,7 +101,7 @@ def test_a_metric_of_inspect():
     assert (made.name, made.given) == ("augrc", {"confidence": "confidence"})
     scores = [sample("C", confidence=0.9), sample("N"), sample(0.5, confidence=0.4)]
     assert made.call(scores) == ab.augrc([0.9, 0.4, 0.4], [0, 1, 0.5])
-    with pytest.raises(MissingInputError, match=r"no 'confidence' in its metadata.*logprobs=True"):
+    with pytest.raises(MissingInputError, match=r"have no 'confidence', which .*logprobs=True"):
         made.call([sample("C")])
     assert inspect_metric("augrc", confidence="p").call([sample("I", p=1), sample("C", p=0)]) == (
         ab.augrc([1, 0], [1, 0])

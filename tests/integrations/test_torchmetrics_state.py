@@ -17,7 +17,7 @@ from abstain.integrations import torchmetrics as tm  # noqa: E402
 from abstain.integrations.torchmetrics._state import MAX_BLOCKS  # noqa: E402
 
 BOTH = pytest.mark.parametrize("bins", [None, 4096])
-ARRAYS = ("count", "weight", "loss", "least", "most")
+ARRAYS = ("count", "weight", "loss", "min_confidence", "max_confidence")
 
 
 def data(n=200, seed=0, dtype=torch.float32):

@@ -165,8 +165,8 @@ def _check_held_out_once(tests: list[IntArray], n: int) -> None:
     if n_held_out.max(initial=0) > 1:
         raise InputError(
             f"`cv` must hold each sample out at most once; got sample {int(n_held_out.argmax())} "
-            f"{int(n_held_out.max())} times. Rules count every confidence as an independent "
-            "sample: use KFold or StratifiedKFold without repetition."
+            f"{int(n_held_out.max())} times. Rules require independent samples: use KFold "
+            "or StratifiedKFold without repetition."
         )
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 
 def _explained(error: Exception) -> ImportError:
-    """Return an error for one of three causes: a missing extra, a broken torchvision, or "
-    "another."""
+    """Return an error that names the cause: a missing extra, torchvision, or another one."""
     name = getattr(error, "name", None)
     if isinstance(error, ModuleNotFoundError) and name in {"torch", "torchmetrics"}:
         return ImportError(

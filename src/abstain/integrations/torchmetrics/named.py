@@ -29,7 +29,7 @@ def _percent(x: float) -> str:
 class AUGRC(SelectiveMetric):
     """Area under the generalized risk-coverage curve.
 
-    Answers: averaged over all coverages, how likely is a sample to be accepted and wrong?
+    Answers: averaged over all coverages, how probable is an accepted failure?
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class AUGRC(SelectiveMetric):
 class AURC(SelectiveMetric):
     """Area under the selective risk-coverage curve.
 
-    Answers: averaged over all coverages, how wrong are the samples that are accepted?
+    Answers: averaged over all coverages, what is the risk of the accepted samples?
 
     Parameters
     ----------
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        As in `abstain.aurc`.
+        See `abstain.aurc`.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
@@ -89,7 +89,7 @@ class AURC(SelectiveMetric):
 class FailureAUROC(SelectiveMetric):
     """Area under the ROC curve of failure detection.
 
-    Answers: how likely is a random success to be more confident than a random failure?
+    Answers: how probable is a higher confidence of a random success than of a random failure?
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ class FailureAUROC(SelectiveMetric):
 
 
 class SelectiveRiskAtCoverage(SelectiveMetric):
-    """Lowest selective risk among the thresholds that keep a coverage.
+    """Lowest selective risk among the thresholds with at least a given coverage.
 
-    Answers: how often are the accepted samples wrong, if I keep this share of them?
+    Answers: how often are the accepted samples wrong at this coverage?
 
     Parameters
     ----------
     coverage : float
-        The share to keep at least, in [0, 1].
+        Minimum coverage, in [0, 1].
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
@@ -148,14 +148,14 @@ class SelectiveRiskAtCoverage(SelectiveMetric):
 
 
 class CoverageAtRisk(SelectiveMetric):
-    """Largest coverage whose selective risk is at most a given one.
+    """Largest coverage with at most a given selective risk.
 
-    Answers: how many samples can I keep if at most this share of them may be wrong?
+    Answers: what is the coverage if at most this share of the accepted samples is wrong?
 
     Parameters
     ----------
     max_risk : float
-        The risk to stay at or below, in [0, 1].
+        Maximum selective risk, in [0, 1].
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
@@ -187,7 +187,7 @@ class CWSA(SelectiveMetric):
     Parameters
     ----------
     threshold : float
-        In [0, 1); accept when confidence >= threshold.
+        Threshold in [0, 1); a sample is accepted if confidence >= threshold.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
@@ -211,14 +211,14 @@ class CWSA(SelectiveMetric):
 
 
 class CWSAPlus(SelectiveMetric):
-    """CWSA+, which rewards confident successes and does not punish failures.
+    """CWSA+, which rewards confident successes and does not penalize failures.
 
-    Answers: at this threshold, how right and how confident are the accepted samples at once?
+    Answers: at this threshold, are the accepted samples both correct and confident?
 
     Parameters
     ----------
     threshold : float
-        In [0, 1); accept when confidence >= threshold.
+        Threshold in [0, 1); a sample is accepted if confidence >= threshold.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
